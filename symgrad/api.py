@@ -16,22 +16,22 @@ from symgrad import pytree
 from symgrad.compile import Body, CacheInfo, Compiler, Family, User, Variant, compiler_of
 from symgrad.draw import dot, svg
 from symgrad.emit.names import Names
-from symgrad.guards import describe
 from symgrad.ir import INPUT, Graph, Node, ancestors
-from symgrad.likeness import Derived, likeness, name_of
 from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import STOP
 from symgrad.optimize.switches import switched_off
 from symgrad.signature import FOREIGN, Bridge, Foreign, Form, Mapped, check_foreign, foreign, unmapped
-from symgrad.trace import Trace, active_trace
-from symgrad.tracer import Tracer, escaped
+from symgrad.tracing.trace import Trace, active_trace
+from symgrad.tracing.tracer import Tracer, escaped
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums, Linearized
 from symgrad.transform.linear import LinearMap, Recorded, Replayed, pullback_of, pushforward_of
 from symgrad.transform.vmap import AfterSelf, Axes
 from symgrad.transform.vmap import vmap as run_batched
+from symgrad.watch.guards import describe
+from symgrad.watch.likeness import Derived, likeness, name_of
 
 Fun = Callable[..., Any]
 P = ParamSpec("P")

@@ -35,22 +35,22 @@ from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
-from symgrad.guards import Argument, Check, Free, Path
 from symgrad.ir import INPUT, Aval, Node, ancestors
-from symgrad.mixed import Otherwise
-from symgrad.nans import WatchedTrace
 from symgrad.optimize.masks import without_masks
 from symgrad.optimize.pipeline import improve, speed_up
-from symgrad.origins import METHODS, is_object, is_users
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Static, check_kind, check_tree, kind_of, layout, shown
-from symgrad.state import Finished, State, watch
-from symgrad.trace import Tape, Trace, running, tracing
-from symgrad.tracer import Tracer, plain, tracers
+from symgrad.source.origins import METHODS, OWN, is_object, is_users
+from symgrad.tracing.mixed import Otherwise
+from symgrad.tracing.nans import WatchedTrace
+from symgrad.tracing.trace import Tape, Trace, running, tracing
+from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
+from symgrad.watch.guards import Argument, Check, Free, Path
+from symgrad.watch.state import Finished, State, watch
 
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
@@ -452,7 +452,7 @@ class Variant:
         self.linked = 0  # how much of ``asked`` calls are checked for
         self.left: tuple[int, Any] | None = None  # where code left off the call that is traced now
         self.masks_matter = False  # whether code without masks has raised errors again and again
-        self.loops: dict[Any, Any] = {}  # the ways through them: see symgrad.forks
+        self.loops: dict[Any, Any] = {}  # the ways through them: see symgrad.loops.forks
         self.whole: Piece | None = None
         self.early: Piece | None = None  # of the first trace alone, where its result was computed by code at once
         self.pieces: dict[tuple[int, Any], Piece] = {}  # made since, by where the other code leaves off
@@ -1241,12 +1241,9 @@ def compiler_of(key: Any, make: Callable[[], Compiler]) -> Compiler:
 def _outside_symgrad() -> int:
     """The ``stacklevel`` of a warning's caller that names the user's line."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((OWN, "<symgrad ")):
         level, frame = level + 1, frame.f_back
     return level
-
-
-_OWN = (os.path.dirname(__file__) + os.sep, "<symgrad ")
 
 
 def _present(*args: Any) -> tuple[Any, ...]:

@@ -16,16 +16,16 @@ from symgrad import pytree
 from symgrad.api import vjp
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node, ancestors
-from symgrad.likeness import Derived, Ruled, name_of
 from symgrad.ops.core import Op, Rule, Traced
-from symgrad.origins import of_class
+from symgrad.source.origins import of_class
 from symgrad.testing import check_grads
-from symgrad.trace import Tape, active_trace, followed, is_held_so_often, tracing
-from symgrad.tracer import Tracer, plain
+from symgrad.tracing.trace import Tape, active_trace, followed, is_held_so_often, tracing
+from symgrad.tracing.tracer import Tracer, plain
 from symgrad.transform.batch import Batch, Each, interned, rule
 from symgrad.transform.calculus import conjugate, traced
 from symgrad.transform.checkpoint import checkpointed
 from symgrad.transform.hosted import hosted
+from symgrad.watch.likeness import Derived, Ruled, name_of
 
 Fun = Callable[..., Any]
 

@@ -25,8 +25,8 @@ from symgrad.compile import Compiler, Variant
 from symgrad.emit.build import Code, Rebuild, literal
 from symgrad.emit.names import Names
 from symgrad.errors import NotExportable
-from symgrad.instrument import definition
 from symgrad.pytree import flatten, map_tree
+from symgrad.source.instrument import definition
 
 INLINE = 64  # elements of an array that is spelled out; larger ones go to the .npz file
 LARGEST = 10_000  # elements that are spelled out all the same where there is no file

@@ -13,7 +13,7 @@ from symgrad.ir import Aval, aval_of, is_inexact_leaf
 from symgrad.ops.core import ASTYPE
 from symgrad.ops.engine import TO_PYTHON
 from symgrad.pytree import TreeDef
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 
 class Unflatten:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from symgrad.compile import Variant
 from symgrad.emit.build import Code, place
-from symgrad.instrument import definition
 from symgrad.parallel import threads
+from symgrad.source.instrument import definition
 
 MARKS = {None: " ", "backward": "<", "tangents": ">"}  # of the passes, in text
 WIDTH = 60  # of the user's lines, side by side

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ops import create
-from symgrad.trace import active_trace
+from symgrad.tracing.trace import active_trace
 
 CREATION = (
     "zeros ones empty full zeros_like ones_like empty_like full_like array asarray asanyarray ascontiguousarray "

@@ -13,9 +13,9 @@ from symgrad.emit.names import Names
 from symgrad.equal import told
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import aval_of
-from symgrad.likeness import Likeness, is_anew, likeness
-from symgrad.origins import METHODS
 from symgrad.pytree import LEAF, TreeDef
+from symgrad.source.origins import METHODS
+from symgrad.watch.likeness import Likeness, is_anew, likeness
 
 ABSENT = object()  # an argument that was not given
 

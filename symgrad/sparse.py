@@ -36,10 +36,10 @@ from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
 from symgrad.ops.signal import INTERP
 from symgrad.scipy.sparse import TIMES
 from symgrad.signature import layout
-from symgrad.state import watch
-from symgrad.trace import Tape, Trace, tracing
+from symgrad.tracing.trace import Tape, Trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.reverse import path
+from symgrad.watch.state import watch
 
 __all__ = ["sparse_hessian", "sparse_jacobian"]
 

@@ -24,7 +24,7 @@ from symgrad.api import Derivative, jvp, vjp
 from symgrad.errors import CheckFailed, not_installed
 from symgrad.ir import is_inexact_leaf
 from symgrad.ops.core import REGISTRY, A, Composite, Op, Sample
-from symgrad.trace import followed
+from symgrad.tracing.trace import followed
 from symgrad.transform.calculus import Argnums, select
 
 Vector = np.ndarray[Any, np.dtype[Any]]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from symgrad import grad, value_and_grad
-from symgrad.comprehensions import unrolled
-from symgrad.syntax import located
+from symgrad.source.comprehensions import unrolled
+from symgrad.source.syntax import located
 
 
 def huber(r):

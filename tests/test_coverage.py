@@ -16,7 +16,7 @@ from symgrad import grad
 from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform import batch
 
 TABLE = Path(__file__).with_name("COVERAGE.md")

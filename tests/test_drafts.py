@@ -12,7 +12,7 @@ from numpy import zeros
 
 from symgrad import checkpoint, grad, hessian, jacobian, jvp, value_and_grad, vmap
 from symgrad.errors import MutatedInput
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 X = np.array([0.3, 0.7, 1.1])
 PROGRAMS = {}

@@ -12,8 +12,9 @@ from agreement import program_of, right_at, right_in_other_calls
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, hvp, jvp, trace, value_and_grad, vmap, without
+from symgrad import grad, hessian, hvp, jvp, value_and_grad, vmap, without
 from symgrad.testing import Program
+from symgrad.tracing import trace
 
 
 def huber(x):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad import grad
-from symgrad.instrument import instrumented, parsed
+from symgrad.source.instrument import instrumented, parsed
 
 SHAPES = list(shapes.SHAPES)
 if sys.version_info >= (3, 12):

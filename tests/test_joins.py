@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from symgrad import value_and_grad
-from symgrad.liveness import live_between, read_later, used_between
+from symgrad.source.liveness import live_between, read_later, used_between
 
 # ---- programs that people write: after a call or three, none is traced again --------------------------------------
 

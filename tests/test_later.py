@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symgrad import grad, hvp, value_and_grad, vjp
-from symgrad.trace import Trace
+from symgrad.tracing.trace import Trace
 
 X = np.random.default_rng(0).uniform(0.5, 1.5, (200, 200))
 OUTSIDE = np.linspace(1.0, 2.0, 200)

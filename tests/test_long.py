@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from symgrad import compile as compile_
-from symgrad import custom_vjp, grad, hvp, progress, rolling, vjp, without
+from symgrad import custom_vjp, grad, hvp, progress, vjp, without
 from symgrad import program as program_
 from symgrad.emit import printer
 from symgrad.ir import Node
+from symgrad.loops import rolling
 from symgrad.optimize import lower
-from symgrad.trace import Trace
+from symgrad.tracing.trace import Trace
 from symgrad.transform import reverse
 
 LINES = ("h = np.tanh(w @ h)", "h = h + 0.1 * (h @ h.T)", "h = np.concatenate([h[1:], h[:1]])", "h = h * 0.5 + np.sin(h)")

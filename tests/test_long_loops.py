@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symgrad import grad, value_and_grad
-from symgrad.rolling import Roller
+from symgrad.loops.rolling import Roller
 
 N = 400
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from symgrad import grad, value_and_grad
-from symgrad.nests import joined
+from symgrad.source.nests import joined
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(12, 3))

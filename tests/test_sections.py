@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symgrad import grad, hessian, value_and_grad, vmap
-from symgrad.instrument import instrumented
+from symgrad.source.instrument import instrumented
 
 
 def tax(x):

@@ -21,7 +21,7 @@ import pytest
 
 import symgrad
 from symgrad import custom_vjp, grad, hessian, jacobian, jvp, linearize, value_and_grad, vjp, vmap
-from symgrad.likeness import likeness
+from symgrad.watch.likeness import likeness
 
 pytestmark = pytest.mark.usefixtures("sharing")
 

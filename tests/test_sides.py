@@ -10,7 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from test_vectorize import SPECS, lines
 
-from symgrad import grad, hvp, iterables, jvp, value_and_grad, vmap
+from symgrad import grad, hvp, jvp, value_and_grad, vmap
+from symgrad.loops import iterables
 from symgrad.testing import Program
 from symgrad.transform import vectorize
 

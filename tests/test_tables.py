@@ -10,7 +10,8 @@ from agreement import agrees_with_dynamic, program_of, right_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad import grad, iterables, rolling, value_and_grad
+from symgrad import grad, value_and_grad
+from symgrad.loops import iterables, rolling
 from symgrad.transform import vectorize
 
 N = 60

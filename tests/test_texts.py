@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from symgrad import value_and_grad
-from symgrad.texts import numbered
+from symgrad.source.texts import numbered
 
 
 def machine(x):

@@ -19,7 +19,7 @@ from agreement import agrees
 import symgrad.numpy as snp
 from symgrad import elementwise_grad, grad, hessian, jacobian, value_and_grad
 from symgrad.errors import LeavesNumPy, NotDifferentiable
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 V = np.array([0.31, -1.23, 0.74, 2.17])
 W = np.array([0.52, 1.81, 0.93, 1.36])

@@ -12,7 +12,8 @@ from agreement import agrees_with_dynamic, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, iterables, jvp, value_and_grad, vmap, without
+from symgrad import grad, hessian, jvp, value_and_grad, vmap, without
+from symgrad.loops import iterables
 from symgrad.transform import vectorize
 
 RNG = np.random.default_rng(5)

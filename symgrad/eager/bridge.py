@@ -21,8 +21,8 @@ from symgrad.eager.modes import following, mode
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import is_inexact_leaf
 from symgrad.signature import FOREIGN, Bridge
-from symgrad.trace import active_trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.trace import active_trace
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform import calculus
 
 

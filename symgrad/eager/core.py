@@ -27,7 +27,7 @@ from symgrad.ir import Aval
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op, Traced, fit
 from symgrad.ops.engine import ASTYPE, STOP
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 Array = Any
 Label = str | tuple[Any, ...] | None  # torch's name of an operation; see ``Step``

@@ -16,8 +16,8 @@ from symgrad.eager.shapes import broadcast_tensors, expand, reshape, several, si
 from symgrad.ops.core import Traced
 from symgrad.ops.create import contains_traced
 from symgrad.ops.index import COMPLEX
-from symgrad.trace import active_trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.trace import active_trace
+from symgrad.tracing.tracer import Tracer
 
 
 def follow(tensor: Tensor) -> None:

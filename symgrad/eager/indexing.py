@@ -33,7 +33,7 @@ from symgrad.eager.values import clone
 from symgrad.ops import index
 from symgrad.ops.core import Traced
 from symgrad.ops.reduction import along, vector_shape
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 NAMES.update({
     index.SETITEM.key: "IndexPutBackward0", index.GETITEM.key: "IndexBackward0", index.INDEX_ADD.key: "IndexAddBackward0",

@@ -16,7 +16,7 @@ from symgrad.custom import custom_jvp, primitive
 from symgrad.eager.core import Fused, known, variant
 from symgrad.ops.core import expand
 from symgrad.ops.elementwise import power_x1
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 
 def _traced(traced: Any, plain: Any) -> Any:

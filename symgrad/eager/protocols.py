@@ -13,8 +13,8 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
 from symgrad.ops.engine import ASTYPE
-from symgrad.protocols import UFuncMethods
-from symgrad.tracer import Tracer
+from symgrad.tracing.protocols import UFuncMethods
+from symgrad.tracing.tracer import Tracer
 
 
 class _Recorder:

@@ -11,7 +11,7 @@ from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, metho
 from symgrad.eager.creation import creates, like
 from symgrad.eager.dtypes import as_numpy, default, title
 from symgrad.eager.shapes import sizes
-from symgrad.trace import active_trace
+from symgrad.tracing.trace import active_trace
 
 
 class Generator:

@@ -32,7 +32,7 @@ from symgrad.eager.indexing import flat_places, gather
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, apply_floating, binary, function, in_place
 from symgrad.ops.core import Op, Traced, count, expand
 from symgrad.ops.reduction import along, vector_shape
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 
 def named(name: str, fields: str) -> Any:

@@ -33,7 +33,7 @@ from symgrad.eager.dtypes import dtype, title
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, in_place
 from symgrad.ops.core import Traced
 from symgrad.ops.reduction import along
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, CONCATENATE, STACK, SUM = (
     known(key)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.emit.printer import Comment, If, Line, Origin
-from symgrad.syntax import SIGNS
+from symgrad.source.syntax import SIGNS
 
 
 def tidy(block: Sequence[Any], keep: set[str]) -> list[Any]:

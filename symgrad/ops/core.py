@@ -43,7 +43,7 @@ Binder = Callable[..., "tuple[Sequence[Any], dict[str, Any]]"]
 class Traced:
     """What a traced value is to the operations: something that records them, with a ``value``.
 
-    ``symgrad.tracer`` has one subclass, ``symgrad.eager`` the other.
+    ``symgrad.tracing.tracer`` has one subclass, ``symgrad.eager`` the other.
     """
 
     __slots__ = ()

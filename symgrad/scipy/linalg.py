@@ -8,7 +8,6 @@ import numpy as np
 import scipy.linalg as sl
 
 from symgrad.errors import NotDifferentiable
-from symgrad.frames import where
 from symgrad.ir import Node
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import A, Op, Sample, Traced
@@ -16,6 +15,7 @@ from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import IS_COMPLEX, STOP
 from symgrad.ops.index import array_of, floating, take_at
 from symgrad.ops.linalg import MIRRORED, hermitian
+from symgrad.tracing.frames import where
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_rules import stacks
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.trace import active_trace
-from symgrad.tracer import plain
+from symgrad.tracing.trace import active_trace
+from symgrad.tracing.tracer import plain
 
 
 def plain_values(tree: Any) -> Any:

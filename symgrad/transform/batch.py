@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frames import shown
 from symgrad.ir import Aval, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY, Op, fit
 from symgrad.ops.engine import ASTYPE
-from symgrad.trace import Guard, Trace, active_trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.frames import shown
+from symgrad.tracing.trace import Guard, Trace, active_trace
+from symgrad.tracing.tracer import Tracer
 
 Rule = Callable[["Batch", Node, "list[Any]", "list[bool]"], Any]
 RULES: dict[Any, Rule] = {}

@@ -15,8 +15,8 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ir import Sequence as Sequence_
 from symgrad.ops.engine import ADD_LISTS, ITEM, STOP
-from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Alike, Batch, CannotBatch, line_up, rule
 from symgrad.transform.loop import Body, Course, Loop, loop_of, plain
 

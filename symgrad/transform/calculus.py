@@ -17,13 +17,13 @@ import numpy as np
 
 from symgrad import pytree
 from symgrad.errors import IntegerArgument, NonScalarOutput, NotDifferentiable, RecursiveDerivative
-from symgrad.frames import raised_at, recursing, where
 from symgrad.ir import Aval, Node
 from symgrad.ops import create
 from symgrad.ops.core import Traced, dtype_of, fit
 from symgrad.ops.engine import ASTYPE, TO_ARRAY, TO_FLOAT, TO_NUMPY, TO_PYTHON
-from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.frames import raised_at, recursing, where
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import batch
 from symgrad.transform.forward import forward
 from symgrad.transform.reverse import path, reverse

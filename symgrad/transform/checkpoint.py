@@ -9,8 +9,8 @@ from typing import Any
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexact
 from symgrad.ops.core import Op
 from symgrad.ops.engine import AGAIN
-from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_loops import batch_body
 from symgrad.transform.forward import forward

@@ -11,8 +11,8 @@ import numpy as np
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import fit
 from symgrad.ops.engine import ITEM
-from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform.lanes import moving, select, wild
 from symgrad.transform.reverse import floor_of, in_numpys, path, reverse, tuple_of
 

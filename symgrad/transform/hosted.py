@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.errors import NotDifferentiable
-from symgrad.frames import shown, where
 from symgrad.ir import CAPTURED, CONST, Node, ancestors
 from symgrad.ops.engine import IDENTITY
-from symgrad.trace import Trace, activated, active_trace
-from symgrad.tracer import Tracer, tracers
+from symgrad.tracing.frames import shown, where
+from symgrad.tracing.trace import Trace, activated, active_trace
+from symgrad.tracing.tracer import Tracer, tracers
 
 
 class RuleDecides(NotDifferentiable):

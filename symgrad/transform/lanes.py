@@ -30,7 +30,7 @@ from symgrad.ops.core import Choice, expand, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import EVERY, GETITEM, SETITEM, Hole, Slice, dtype_of
-from symgrad.tracer import Tracer
+from symgrad.tracing.tracer import Tracer
 
 MANY = ("row", "scan", "stack")  # lanes of what depends on many elements, in a way that has poles
 FINITE, POLES = 1, 2  # a partial derivative is finite wherever the arguments are; has no bound

@@ -18,8 +18,8 @@ from symgrad import pytree
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops.engine import IDENTITY, ITEM, STACKED, UNSTACKED
-from symgrad.trace import Tape, Trace, active_trace, tracing
-from symgrad.tracer import Tracer, plain
+from symgrad.tracing.trace import Tape, Trace, active_trace, tracing
+from symgrad.tracing.tracer import Tracer, plain
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Linearized
 

@@ -14,8 +14,8 @@ from symgrad.ops.core import as_numpy, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, fill
 from symgrad.runtime import add_at
-from symgrad.trace import Tape, Trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.trace import Tape, Trace
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, matters
 
 Lookup = Callable[[Node], Any]

@@ -14,8 +14,8 @@ import numpy as np
 
 from symgrad.ir import Aval, Node, ancestors
 from symgrad.ops import create
-from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Alike, Batch, line_up, rule_of
 from symgrad.transform.lanes import as_mask, hot_of, moving
 from symgrad.transform.reverse import note_unmasked, path

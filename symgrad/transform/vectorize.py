@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.frames import user_line
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, BOOL, ITEM, NOT, TO_NUMPY, TO_PYTHON
-from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracing.frames import user_line
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop

@@ -17,8 +17,8 @@ from symgrad import pytree
 from symgrad.ir import CONST, Node, ancestors
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.pytree import LEAF, TreeDef
-from symgrad.trace import Guard, Tape, Trace, suspended
-from symgrad.tracer import Tracer, unwritable
+from symgrad.tracing.trace import Guard, Tape, Trace, suspended
+from symgrad.tracing.tracer import Tracer, unwritable
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.batch_loops import filled
 from symgrad.transform.batch_rules import forms

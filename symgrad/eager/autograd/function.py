@@ -34,8 +34,8 @@ from symgrad.eager.engine import edge_of, own
 from symgrad.eager.modes import following, mode, no_grad
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import Op
-from symgrad.trace import followed
-from symgrad.tracer import Tracer
+from symgrad.tracing.trace import followed
+from symgrad.tracing.tracer import Tracer
 
 
 class Context:

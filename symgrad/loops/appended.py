@@ -1,0 +1,214 @@
+"""Lists that the iterations of a loop append numbers to, or arrays.
+
+Beside such a list an array goes round, with the same numbers in it. So a loop with ``if``s in it can be rolled up; when it is,
+the items of the list are what is in the array. Where only some iterations append a number, a mask that says which goes round,
+too: the list is what that selects from the array.
+
+Of items that are arrays, the array has copies. Nobody can tell, as long as nobody writes into an item, or into what may be one
+in other calls: there the loop stays as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CONST, Aval
+from symgrad.loops.patterns import WHOLE, Key
+from symgrad.ops import index
+from symgrad.ops.engine import INDEX, TO_PYTHON
+from symgrad.tracing.mixed import Mixed
+from symgrad.tracing.trace import Trace, is_held_so_often
+from symgrad.tracing.tracer import NUMBERS, Tracer, plain
+
+GROWN = ("grown",)  # what is noted of such a list, but for its items
+TAKEN = "[?]"  # the last part of the key of the mask; that of item ``-i`` is ``-i``
+MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
+
+
+class Grown:
+    """A list to which each iteration, from number ``first`` on, appends a number; ``begin`` items were there before.
+
+    ``deepest``: how far from its end iterations read it; ``some``: not all iterations append one.
+    """
+
+    def __init__(self, owner: list[Any], deepest: int, some: bool) -> None:
+        self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
+        self.first = 0
+        self.items: list[Any] = []  # that were appended
+        self.python: list[bool] = []  # whether these are Python's, rather than NumPy's
+        self.shape: tuple[int, ...] = ()  # of an item
+        self.since: list[int] = []  # which node was the next one when an item was appended
+        self.array: Tracer | None = None  # has what iteration ``i`` has appended at ``i``
+        self.taken: Tracer | None = None  # has there whether it has appended an item
+        self.rolled = False  # whether the loop is rolled up
+        self.whole = True  # whether nothing else has happened to it, as far as is known
+
+    def make(self, trace: Trace, count: int, dtype: Any) -> None:
+        """Make the array, of ``count`` items, and the mask."""
+        self.array = trace.constant_like(0.0, Aval((count, *self.shape), np.dtype(dtype), "array"))
+        if self.some:
+            self.taken = trace.constant_like(False, Aval((count,), np.dtype(bool), "array"))
+
+    def begins(self, trace: Trace, count: int, number: int) -> None:
+        """Iteration ``number`` has appended the first item, of whose kind all are."""
+        item = self.owner[-1]
+        known = type(item) is Tracer and isinstance(item.node.aval, Aval)
+        dtype = item.node.aval.dtype if known else np.result_type(item) if type(item) in NUMBERS else None
+        if type(item) is int and not self.some:
+            dtype = np.dtype(float)
+        self.first = 0 if self.some else number
+        self.shape = item.node.aval.shape if known else ()
+        self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if self.some else "fc")
+        self.whole = self.whole and not (self.shape and (self.some or count**2 * math.prod(self.shape) > MOST))
+        if self.whole and (self.array is None or self.array.dtype != dtype):
+            self.make(trace, count, dtype)
+
+    def take_in(self, trace: Trace, place: Tracer) -> None:
+        """Iteration number ``place`` has appended an item."""
+        item = self.owner[-1]
+        in_turn = len(self.owner) == self.end + 1 and (self.some or place.value == self.first + len(self.items))
+        self.whole = self.whole and in_turn and self.array is not None and self._fits(item, self.array.node.aval.dtype)
+        if self.whole and self.array is not None:
+            self.array[place] = item
+            if self.taken is not None:
+                self.taken[place] = True
+            self.items.append(item)
+            self.since.append(trace.graph.next_index)
+            self.python.append(type(item) in NUMBERS or item.node.aval.kind == "python")
+            if {True, False} <= {*self.python}:
+                trace.mixed[self.array.node] = Mixed(None, frozenset())
+
+    def _fits(self, item: Any, dtype: np.dtype[Any]) -> bool:
+        """Whether an item is a number of this dtype, or one that is known beforehand."""
+        if type(item) in NUMBERS or (type(item) is Tracer and item.node.op in (INDEX, CONST)):
+            number = plain(item)
+            return bool(dtype.type(number) == number)
+        if type(item) is not Tracer or item.base is not None or item.node.aval.dtype != dtype:
+            return False
+        if not self.shape:
+            return bool(item.node.aval.kind != "array")
+        alike = item.node.aval.shape == self.shape and item.value.flags.c_contiguous
+        return alike and not item.tape.draft and item.lent is None
+
+    @property
+    def end(self) -> int:
+        """How many items there are, as far as is known."""
+        return self.begin + len(self.items)
+
+    def is_as_noted(self, often: int, iterations: int) -> bool:
+        """Whether all ``iterations`` have appended an item, or none has, and nothing else has happened; and whether only a
+        local of the function holds the list, and others here, so ``often``."""
+        owner, own = self.owner, self.owner[self.begin :]
+        if not is_held_so_often(owner, often + 1, 1) or not self.whole or len(owner) != self.end:
+            return False
+        if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
+            return False
+        if own and not self.some and all([type(one) is int for one in own]):
+            return False
+        if self.shape and any([item.written >= since for item, since in zip(self.items, self.since, strict=True)]):
+            return False
+        return all([item is one for item, one in zip(self.items, own, strict=True)])
+
+    def seen(self, name: str, trace: Trace) -> tuple[Any, dict[Key, Tracer]]:
+        """What is noted of it between iterations, and the traced values that go round for it."""
+        if not self.whole or len(self.owner) != self.end:
+            self.whole = False
+            return (object(),), {}
+        found = self.arrays(name)
+        for i in range(1, 1 + min(self.deepest, len(self.owner))):
+            item = self.owner[-i]
+            if type(item) is Tracer or type(item) in NUMBERS:
+                found[name, -i] = trace.lookup(item.node if type(item) is Tracer else trace.constant(item)[0])
+        return GROWN, found
+
+    def arrays(self, name: str) -> dict[Key, Tracer]:
+        """The arrays that go round for it, if there is one by now."""
+        every = {WHOLE: self.array, TAKEN: self.taken}
+        return {(name, part): array for part, array in every.items() if array is not None}
+
+    def can_leap(self) -> bool:
+        """Whether nobody reads its items in the loop, and they are all Python's, or all NumPy's."""
+        return self.deepest == 0 and len({*self.python}) < 2 and not self.shape
+
+    def leap(self, ahead: int) -> None:
+        """As many more iterations have run, and have left what they appended in the array."""
+        if self.array is None:
+            return
+        every = np.arange(self.first, self.first + len(self.items) + ahead)
+        places = (every if self.taken is None else np.flatnonzero(self.taken.value)).tolist()
+        self.python = (self.python or [False])[:1] * len(places)
+        items = [index.GETITEM(self.array, spec=(place,)) for place in places]
+        self.items = self.owner[self.begin :] = _numbers(self.array, items, self.python)
+
+    def spread(self) -> None:
+        """The loop is rolled up: the items are what it has left in the array; where not all append, ``chosen`` has
+        them."""
+        self.rolled = True
+        if self.array is None:
+            return
+        if self.some:
+            del self.owner[self.begin :]
+            return
+        items = [index.GETITEM(self.array, spec=(self.first + i,)) for i in range(len(self.items))]
+        if self.shape:
+            items = [self.array.tape.alone(item) for item in items]
+        self.owner[self.begin :] = _numbers(self.array, items, self.python)
+
+    def chosen(self) -> Chosen | list[Any]:
+        """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
+        if self.array is None or self.taken is None:
+            return self.owner
+        return Chosen(self.owner, self.array, self.taken, all(self.python))
+
+
+class Chosen:
+    """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's."""
+
+    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool) -> None:
+        self.owner, self.array, self.taken, self.python = owner, array, taken, python
+        self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
+
+    def parts(self) -> tuple[Any, Any]:
+        """An array, and which elements of it are the items."""
+        if not self.owner:
+            return self.array, self.taken
+        array = np.concatenate([self.array.tape.gather(self.owner), self.array])
+        return array, np.concatenate([np.ones(len(self.owner), bool), self.taken])
+
+    def extreme(self, fun: Any) -> list[Any]:
+        """A list with what ``fun``, ``min`` or ``max``, finds, which passes NaN over where it does not come first."""
+        (array, taken), worst = self.parts(), np.inf if fun is min else -np.inf
+        if not np.any(taken):
+            return []
+        filled = np.where(taken & ~np.isnan(array), array, worst)
+        first, best = array[np.argmax(taken)], filled[(np.argmin if fun is min else np.argmax)(filled)]
+        found = np.where(np.isnan(first), first, best)[()]
+        return self.numbers([found])
+
+    def listed(self) -> list[Any]:
+        """The list itself; how many items there are is known from here on."""
+        if not self.is_whole:
+            made = self.array[self.taken]
+            items = [index.GETITEM(made, spec=(i,)) for i in range(len(made))]
+            self.owner += self.numbers(items)
+            self.is_whole = True
+        return self.owner
+
+    def numbers(self, items: list[Any]) -> list[Any]:
+        """What is made of items as such numbers as these are."""
+        return _numbers(self.array, items, [True if self.python else None] * len(items))
+
+
+def _numbers(array: Tracer, items: list[Any], python: Sequence[bool | None]) -> list[Any]:
+    """Elements of an array as the numbers that they were when they were appended, Python's or NumPy's."""
+    trace = array.tape
+    mixed = trace.mixed.get(array.node)
+    if mixed is None:
+        return [TO_PYTHON(item) for item in items] if all(python) else items
+    for item, own in zip(items, python, strict=True):
+        trace.mixed[item.node] = mixed._replace(python=own)
+    return items

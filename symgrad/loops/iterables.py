@@ -1,0 +1,232 @@
+"""What a ``for`` statement runs over: things whose items are found by index, so that the index can be traced.
+
+Arrays and ranges are; and lists of plain numbers, or pairs of them, which become tables that are read at the index. A list that
+changes while the loop runs goes on as Python has it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.equal import is_same
+from symgrad.ops.engine import TO_PYTHON
+from symgrad.tracing.tracer import Tracer
+
+FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
+_NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
+_KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
+Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
+
+
+class Over(NamedTuple):
+    """What a ``for`` statement runs over by index: how often, its item at a traced or plain index, and how that runs.
+
+    Of a list, which may change while the loop runs, ``stays`` tells whether it is as long as it was, and ``rest`` gives what
+    there is from a place on. ``tables`` are the arrays that items are read from; ``holds`` tells whether all items are what is
+    in them, still. ``section``: it is no loop (see ``symgrad.source.sections``).
+    """
+
+    length: int
+    at: Callable[[Any], Any]
+    start: int = 0
+    step: int = 1
+    stays: Callable[[], bool] = lambda: True
+    rest: Callable[[int], Iterator[Any]] = lambda place: iter(())
+    tables: tuple[Any, ...] = ()
+    holds: Callable[[], bool] = lambda: True
+    section: bool = False
+
+    def items(self) -> Iterator[Any]:
+        """The items, as Python has them."""
+        place = 0
+        while place < self.length and self.stays():
+            yield self.at(self.start + self.step * place)
+            place += 1
+        yield from self.left(place)
+
+    def left(self, place: int) -> Iterator[Any]:
+        """The items from ``place`` on of what has changed meanwhile."""
+        return iter(()) if self.stays() else self.rest(place)
+
+    def by_place(self) -> Over:
+        """The same, by an index that counts from zero."""
+        if (self.start, self.step) == (0, 1):
+            return self
+        return self._replace(at=lambda i: self.at(i * self.step + self.start), start=0, step=1)
+
+
+SECTION = Over(1, lambda i: i, section=True)
+
+
+@dataclass(slots=True)
+class Turns:
+    """Something else that a ``for`` statement runs over, with what tells how often, as far as no local does: comparable."""
+
+    items: Any
+    often: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+
+def how_often(value: Any) -> Any:
+    """How often a ``for`` statement over it runs, if it is not left; something like nothing else where that is not known."""
+    if isinstance(value, Over):
+        return value.start, value.length, value.step
+    if isinstance(value, Turns):
+        return value.often
+    return len(value) if type(value) in _SIZED else object()
+
+
+_SIZED: tuple[type, ...] = (list, tuple, range, dict, type({}.keys()), type({}.values()), type({}.items()))
+
+
+def over(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:
+    """A traced array, a range, a ``table``, or what was made of them; None for anything else."""
+    if isinstance(value, Over):
+        return value
+    if type(value) is Tracer and np.ndim(value.value) > 0:
+        return Over(len(value), lambda i: value[i])
+    if type(value) is range:
+        return Over(len(value), lambda i: i, value.start, value.step)
+    return table(value, fewest, once)
+
+
+def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:
+    """An array of plain numbers, or a list of numbers of one kind, which is read like one; of so many at least.
+
+    ``once`` gives of tables that are alike the first.
+    """
+    fewest = FEWEST if fewest is None else fewest
+    if type(value) is np.ndarray and value.ndim and len(value) >= fewest and value.dtype.kind in "biuf":
+        copy = once(value.copy())
+        return Over(len(value), _read(value, copy, copy), tables=(copy,), holds=lambda: value.tobytes() == copy.tobytes())
+    if type(value) not in (list, tuple) or len(value) < fewest:
+        return None
+    kinds = {type(item) for item in value}
+    if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
+        before = [*value]
+        return _listed(value, before, _read(value, before, value[0].tape.gather(value)))
+    column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
+    if column is None or column.dtype.kind not in "biuf":
+        return None
+    column, before = once(column), [*value]
+    return _listed(value, before, _read(value, before, column), (column,))
+
+
+def columns(
+    items: Sequence[Any], value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array
+) -> Over | None:
+    """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change, as may lists in it."""
+    if any([type(item) not in (tuple, list) or len(item) != len(items[0]) for item in items]):
+        return None
+    parts = [table(column, fewest, once) for column in zip(*items, strict=True)]
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    tables = _tables(known)
+    before, rows = [*value], [[*row] if type(row) is list else row for row in value]
+
+    def is_still(place: int) -> bool:
+        row, known = value[place], rows[place]
+        if type(row) is not list:
+            return row is before[place]
+        return row is before[place] and len(row) == len(known) and all(map(operator.is_, row, known))
+
+    def at(i: Any) -> Any:
+        place = i.value if type(i) is Tracer else i
+        return tuple([part.at(i) for part in known]) if is_still(place) else value[place]
+
+    found = _listed(value, before, at, tables)
+    return found._replace(holds=lambda: found.stays() and all(map(is_still, range(len(before)))))
+
+
+def paired(
+    fun: Any, args: Sequence[Any], options: dict[str, Any], fewest: int | None, once: Callable[[Any], Any]
+) -> Over | None:
+    """``zip``, ``enumerate`` or ``reversed`` of something that is run over by index; None where that is not possible."""
+    found = [over(arg, fewest, once) for arg in args]
+    if not any([part is not None or type(arg) is Tracer for part, arg in zip(found, args, strict=True)]):
+        return None
+    parts = []
+    for part, arg in zip(found, args[: 1 if fun is enumerate else None], strict=False):
+        part = _looked_up(arg) if part is None else part
+        if part is None:
+            return None
+        parts.append(part)
+    length = min(part.length for part in parts)
+    if fun is zip:
+        if options.get("strict") and any(part.length != length for part in parts):
+            return None
+        placed = [part.by_place() for part in parts]
+        return Over(
+            length,
+            lambda i: tuple([part.at(i) for part in placed]),
+            stays=lambda: all([part.stays() for part in parts]),
+            rest=lambda place: zip(*[part.rest(place) for part in parts], strict=False),
+            tables=_tables(parts),
+            holds=lambda: all([part.holds() for part in parts]),
+        )
+    (part,) = parts
+    if fun is reversed:
+        listed = type(args[0]) in (list, tuple)
+        return None if listed else part._replace(start=part.start + part.step * (length - 1), step=-part.step)
+    part, start = part.by_place(), options.get("start", args[1] if len(args) > 1 else 0)
+
+    def counted(i: Any) -> Any:
+        return i if type(start) is int and start == 0 else i + start, part.at(i)
+
+    return part._replace(at=counted, rest=lambda place: enumerate(part.rest(place), start + place))
+
+
+def _looked_up(value: Any) -> Over | None:
+    """Numbers beside what is traced: Python looks at the index."""
+    array = type(value) is np.ndarray and value.ndim and value.dtype.kind in "biufc"
+    if not array and (type(value) not in (list, tuple) or not {type(item) for item in value} <= _KINDS):
+        return None
+    return _listed(value, [], lambda i: value[i.look(int) if type(i) is Tracer else i])
+
+
+def _listed(value: Any, before: list[Any], at: Callable[[Any], Any], tables: tuple[Any, ...] = ()) -> Over:
+    """A list or tuple; ``before`` is what was in it when it was put into ``tables``."""
+    length = len(value)
+
+    def rest(place: int) -> Iterator[Any]:
+        return itertools.islice(value, place, None)
+
+    def holds() -> bool:
+        return len(value) == length and all(map(operator.is_, value, before))
+
+    return Over(length, at, stays=lambda: len(value) == length, rest=rest, tables=tables, holds=holds)
+
+
+def _tables(parts: Sequence[Over]) -> tuple[Any, ...]:
+    return tuple([table for part in parts for table in part.tables])
+
+
+def _read(value: Items, before: Sequence[Any] | np.ndarray[Any, Any], column: Any) -> Callable[[Any], Any]:
+    """The items of ``value``, by an index that may be traced: those of ``column``, if they are what they were ``before``."""
+
+    def at(i: Any) -> Any:
+        place = i.value if type(i) is Tracer else i
+        item = value[place]
+        if type(i) is not Tracer or not _is_still(item, before[place]):
+            return item
+        traced: Any = column if type(column) is Tracer else i.tape.lookup(i.tape.constant(column)[0])
+        kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float, bool) else ""
+        return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
+
+    return at
+
+
+def _is_still(item: Any, before: Any) -> bool:
+    """Whether an item is what it was."""
+    if item is before or type(item) is not type(before) or type(item) is Tracer:
+        return item is before
+    return item.tobytes() == before.tobytes() if type(item) is np.ndarray else is_same(item, before)

@@ -1,0 +1,1869 @@
+"""Rolling: iterations of the user's ``for`` and ``while`` loops that were traced alike become one ``Loop``.
+
+A ``Roller`` watches one loop statement while it runs. At each boundary between iterations it notes what the local variables
+hold; the nodes recorded in between are an iteration. Two neighbouring iterations give a *pattern*: their operations are the
+same, and each argument is the same value, or in the same place of the iteration, or the same local variable at its
+beginning, or the loop's index, or an array that each iteration makes anew with the same content. Iterations that follow the
+pattern become a ``Loop`` node, and the local variables are bound to its results. What does not match stays as it was recorded:
+unrolled, and right.
+
+A loop is *open* when its test hangs on the arguments: another call may run it more often. Then everything that an iteration
+leaves behind must be in the pattern, plain values included; in other loops, whose trip count is fixed by the guards of the
+trace, what is not in the pattern is merely not rolled.
+
+Plain numbers in lists, dictionaries and objects that iterations change, and decide on, go round traced: those that the source
+shows from the first call on, all others when a trace has told of them.
+
+A long loop *leaps*: when some iterations in a row were alike in all that an open loop asks for, those that are to come, but
+for the last, are run as the ``Loop`` that they would become, without the user's code. One with a test leaps to the last
+iteration before the test fails.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+import math
+import operator
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, COMPARED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
+from symgrad.loops.appended import Chosen, Grown
+from symgrad.loops.forks import Ways, fork, meeting
+from symgrad.loops.iterables import Over, how_often
+from symgrad.loops.patterns import (
+    EXIT,
+    INT,
+    LEAVES,
+    TEST,
+    TRACED,
+    UNSEEN,
+    Boundary,
+    Join,
+    Key,
+    Names,
+    Note,
+    Part,
+    Pattern,
+    iterations,
+    joined,
+    loop_number,
+    number_of,
+    same_number,
+    same_params,
+)
+from symgrad.loops.recall import Run
+from symgrad.ops.core import REGISTRY
+from symgrad.ops.elementwise import EXTREME
+from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import BOOL as BOOL_OF
+from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM
+from symgrad.tracing.mixed import Mixed
+from symgrad.tracing.trace import GONE, Guard, Trace, is_bare, is_held_so_often
+from symgrad.tracing.tracer import NUMBERS, Tracer, plain
+from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.transform.vectorize import vectorized
+
+SHORTEST = 4  # iterations that are worth a loop
+LEAP = 6  # iterations that are alike, before those to come are not traced
+FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
+TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
+SEVERAL = 8  # kinds of calls whose ways through a loop are known
+CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
+WIDEST = 64  # items of a container that are looked at
+MANY = 512  # and of all containers in containers
+EACH = 32  # or for each operation of an iteration, which takes longer
+COUNTER = ("for",)
+_HIDDEN = "__symgrad"
+SHARED = ("shared",)  # what is noted of such an array that has several names
+AGAIN = ("again",)  # of a list, dict or object that has another name, in a local that nobody reads
+DRAFT = ("draft",)  # what is noted of an array that the function fills with plain numbers, beside its content
+
+
+class Roller:
+    """Watches one loop statement. ``what`` is what a ``for`` statement runs over; ``private`` are the names of the locals
+    that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
+    a test in its body, not by exhaustion; ``targets`` are the locals that each iteration assigns before it reads them, if it
+    begins where the body does; ``lists`` are those that it only appends to, and reads so far from the end; ``decides``
+    says that it is likely to be rolled up however short it is."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        what: Over | None,
+        private: Sequence[str],
+        stored: Sequence[str],
+        tested: bool = False,
+        targets: Sequence[str] = (),
+        lists: Sequence[tuple[str, int, bool]] = (),
+        decides: bool = False,
+    ) -> None:
+        self.lists = {name: (deepest, some) for name, deepest, some in (() if tested else lists)}
+        self.grown = dict[str, Grown]()
+        self.names = Names(frozenset(private), frozenset(stored), frozenset(() if tested else targets))
+        self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
+        self.unread = self.names.private & self.names.targets
+        self.boundaries: list[Boundary] = []
+        self.start = 0  # the first node that iterations may have recorded
+        self.pattern: Pattern | None = None
+        self.first = 0  # the boundary where the stretch that follows the pattern begins
+        self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
+        self.serial = trace.next_loop()
+        self.around: Roller | None = trace.innermost_loop()  # whose iteration it runs in
+        trace.rollers.add(self)
+        self.place: tuple[Any, ...] = ()  # where the statement is, after the numbers of all runs
+        self.open = False
+        self.put: set[Node] = set()  # numbers that iterations put into locals
+        self.section = what is not None and what.section  # whether it is no loop: its one iteration is
+        self.forked = self.section  # whether iterations decide on what they compute; or otherwise, ever again, on what is known
+        self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
+        self.turns = 0  # how often that was something else than in the iteration before
+        self.whole = True  # whether all that locals held was looked at, between all iterations
+        self.kinds: dict[Key, Any] = {}
+        self.joins: set[Any] = set()  # the statements that were seen to decide on something
+        self.kept = False  # whether iterations stay in memory, rolled up or not
+        self.leaps = trace.leaps and (what is None or tested or what.length >= FAR)
+        self.windows = what is not None and not tested and (decides or what.length >= FAR)  # whether slices move with the index
+        self.many = MANY  # items of containers that are looked at between two iterations
+        self.ahead = 0  # iterations that the last leap ran
+        self.alike = 0  # iterations in a row
+        self.wait = 2 * FAR  # iterations before those to come are run as they were
+        self.leapt = False  # whether some were
+        self.flags: set[Node] = set()  # that tell whether one of these went another way
+        self.counter: Any = None  # the index, in a loop that an ``if`` may leave
+        self.tests: list[Node] = []
+        self.parts: list[Tracer] = []  # of the test that is being computed, but for its last one
+        self.anew: set[Node] = set()  # arrays that iterations made for themselves, if nothing else holds them
+        self.held: Counter[int] = Counter()  # the values that the locals hold, by identity
+        self.wanted: tuple[list[Key], list[Key]] = (
+            [],
+            [],
+        )  # the locals that go round in the loop, and those that it leaves behind
+        # those that NumPy's numbers go on in, and that hold Python's where some ways were taken; what made these one before
+        self.plain: dict[Key, frozenset[Any]] = {}
+        self.short = False  # whether longer runs told what that is
+        self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
+        self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
+        self.dead: Sequence[
+            str
+        ] = ()  # the locals that nobody reads when an iteration has begun, before they are assigned again
+        self.asked = False  # whether somebody wanted to know that its iterations decide
+        self.begun: list[Join] = []  # what there is when an iteration's first statement runs
+        self.rebound: set[Key] = set()  # the locals that ways, of other calls, too, let be other arrays
+        self.replaced: set[Key] = set()  # places of lists, dicts and objects that these let be others
+        self.parted: set[frozenset[Key]] = set()  # pairs of locals that were one array at times
+
+    # ---- values that go round ----
+
+    def index(self, value: int) -> Tracer:
+        """The loop's index as a traced number."""
+        return self.trace.record(INDEX, (), {"loop": self.serial, "value": value})  # type: ignore[no-any-return]
+
+    def number(self, name: str, value: Any) -> Tracer:
+        """A plain number that a local holds before the loop, or that an iteration puts into it, traced, so that it can go
+        round."""
+        known: tuple[Any, ...] = (self.serial, name, type(value), repr(value))
+        if self.forked:  # where it comes from must be clear
+            known = (*known, len(self.put))
+        tracer: Tracer = self.trace.record(INDEX, (), {"loop": known, "value": value})
+        if self.boundaries:
+            self.put.add(tracer.node)
+        return tracer
+
+    # ---- boundaries ----
+
+    def __iter__(self) -> Iterator[Any]:
+        """What the ``for`` statement gets, item by item."""
+        frame = sys._getframe(1)
+        assert self.what is not None
+        length, at, start, step, *_ = self.what
+        for array in self.what.tables:  # which no iteration makes
+            self.trace.constant(array)
+        if self.tested:
+            self.counter = self.number("i", start)
+            place = 0
+            while place < length and self.what.stays():
+                yield at(self.trace.lookup(self.counter.node))  # which a local goes round with on its own
+                place = (int(self.counter.value) - start) // step + 1  # a leap goes from test to test, over several items
+                if place < length:
+                    self.counter = self.counter + step
+            yield from self.what.left(place)
+            return
+        place = 0
+        self.trace.watched |= self.leaps
+        while place < length and self.what.stays():
+            index = self.index(start + step * place)
+            self._boundary(frame, index)
+            ahead = length - place - 1
+            if ahead == 0 and self._looks_at_index():
+                self._chunk()
+            if (self.leaps and self._leap(ahead)) or (self.forked and self._leap_known(place, ahead)):
+                place += self.ahead
+                index = self.index(start + step * place)
+                self.boundaries[-1] = self.boundaries[-1]._replace(at=index.node)
+            yield at(index)
+            place += 1
+        self._boundary(frame, None)
+        self._finish()
+        yield from self.what.left(place)
+
+    def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
+        """A part of the test. Those that follow are computed where it ends the loop, too, if their names stand for numbers."""
+        self.parts.append(value)
+        if value.value:
+            return True
+        known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
+        return all(type(known.get(name)) in (Tracer, *NUMBERS) or known.get(name) is abs for name in names)
+
+    def again(self, frame: FrameType, test: Any) -> bool:
+        """A loop with a test comes to it: does it go on?"""
+        parts, self.parts = self.parts, []
+        if parts and (type(test) is Tracer or not parts[-1].value):
+            test = functools.reduce(AND, [*parts, test] if type(test) is Tracer else parts)
+        elif not all(parts):
+            test = False
+        return self._tested(frame, test, {})
+
+    def leaves(self, frame: FrameType, condition: Any) -> bool:
+        """A loop comes to the ``if`` by which it is left: is it?"""
+        if self.counter is None:
+            return not self._tested(frame, NOT(condition) if type(condition) is Tracer else not condition, {})
+        length, _, start, step, *_ = self.what  # type: ignore[misc]
+        last = start + step * (length - 1)
+        more = self.counter < last if step > 0 else self.counter > last
+        if type(condition) is not Tracer:
+            self._tested(frame, more if not condition else False, {COUNTER: self.counter})
+            return bool(condition)
+        if self._tested(frame, AND(NOT(condition), more), {EXIT: condition, COUNTER: self.counter}):
+            return False
+        return bool(condition)
+
+    def left(self) -> None:
+        """A loop is left in the middle of an iteration: what that decided on is the loop's, which stays unrolled."""
+        self._note_decisions()
+        self.boundaries, self.pattern = [], None
+        self.trace.quiet, self.trace.decides = False, math.inf
+
+    def _tested(self, frame: FrameType, test: Any, more: dict[Key, Tracer]) -> bool:
+        """A boundary where the loop may end."""
+        trace = self.trace
+        if self.open and self.boundaries and type(test) is bool:  # as one that hangs on something
+            test = self.number("again", np.bool_(test))
+        if type(test) is Tracer:
+            self._note_decisions()
+            if (test.node.active or self.forked) and not self.open:  # how often it runs may hang on what was decided
+                self.open, self.pattern = True, None
+                if len(self.boundaries) > 1:
+                    self.boundaries = []
+                trace.watched = True
+            more = {**more, TEST: test}
+            trace.watched |= self.leaps
+        self._boundary(frame, None, more)
+        if type(test) is Tracer:
+            if not (self.leaps and self._leap(None)) and self.forked:
+                self._leap_known(len(self.boundaries) - 1, None)
+            self.tests.append(test.node)
+        before = len(trace.guards)
+        goes_on = bool(test)
+        if len(trace.guards) > before:
+            trace.guards[-1] = trace.guards[-1]._replace(loop=True)
+        if not goes_on:
+            self._finish()
+        return goes_on
+
+    def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
+        """An iteration begins (or, at the last boundary, the loop ends)."""
+        trace = self.trace
+        self.place = self.place or (math.inf, frame.f_code, frame.f_lineno, frame.f_lasti)  # code may have a test twice
+        self._tidy()
+        self._note_decisions()
+        if not self.boundaries:
+            self.moving = trace.moving.get(self.place)
+        self.forked |= self.moving is not None
+        turning = bool(self.saw) and len(self.boundaries) < FAR
+        thorough = self.open or self.leaps or self.forked or turning or not self.boundaries
+        self.whole &= thorough
+        if self.boundaries:
+            self.many = max(self.many, EACH * (len(trace.graph.nodes) - self.boundaries[-1].length))
+        if self.anew or self.forked or self.open:
+            self.held = Counter(map(id, frame.f_locals.values()))
+        if self.forked:
+            within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
+            self.names = self.names._replace(stored=self.names.stored.union(*within))
+        if not self.boundaries:
+            self.start = trace.graph.next_index
+        self._lift(frame)
+        if trace.selections is not None:
+            if self.boundaries:
+                trace.weed(self.boundaries[-1].writes, len(trace.writes))
+            known = map(frame.f_locals.get, self.unread)
+            trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
+        self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread))
+        self._take_in()
+        self._compare()
+        trace.decides = -1 if self.forked else len(trace.guards)
+
+    def _seen(
+        self,
+        frame: FrameType,
+        at: Node | None,
+        thorough: bool,
+        more: dict[Key, Tracer] | None,
+        unread: Collection[str] = (),
+        called: Sequence[FrameType] = (),
+    ) -> Boundary:
+        """What there is now, but for selections in locals that are ``unread`` until they are assigned again; and in functions
+        that are ``called``."""
+        trace = self.trace
+        names, code = frame.f_locals, frame.f_code
+        own = {name: names[name] for name in (*code.co_cellvars, *code.co_freevars) if name in names}
+        survey = _Survey(trace, thorough, self.many, own)
+        holds, nodes = survey.holds, {}
+        if more and COUNTER in more:  # the local that has the same value got it from there
+            holds[COUNTER] = more[COUNTER]
+        for name in [*(name for name in names if name not in unread), *(name for name in names if name in unread)]:
+            value = names[name]
+            if name in unread and not survey.known:
+                survey.known = frozenset(survey.shared.values())
+            if name in self.lists and self._growing(code, name, value):
+                survey.rest[name], more_holds = self.grown[name].seen(name, trace)
+                holds.update(more_holds)
+                survey.containers |= {id(value), *map(id, more_holds.values())}
+            elif name in unread and type(value) is Tracer and value.node.index < 0:
+                continue
+            elif type(value) is Chosen and (name in unread or name not in self.names.stored):
+                survey.containers |= {id(value.owner), id(value.array), id(value.taken)}
+            elif type(value) is Tracer and not value.tape.draft and not thorough:
+                holds[(name,)] = value
+            elif not name.startswith(_HIDDEN):
+                survey.local(name, value)
+        for depth, one in enumerate(called, 1):
+            for name, value in one.f_locals.items():
+                if not name.startswith(_HIDDEN):
+                    survey.local(_inner(depth, name), value)
+        for name, *_ in [key for keys in survey.drafts.values() if len(keys) > 1 for key in keys] if survey.rest else ():
+            survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
+        if more:
+            holds.update(more)
+        for key, tracer in holds.items():
+            if tracer.base is not None:
+                tracer.refresh()
+            if tracer.node.index < 0:
+                trace.selections.look_at(tracer)  # type: ignore[union-attr]
+            nodes[key] = tracer.node
+        counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
+        return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {}, [])
+
+    def _growing(self, code: CodeType, name: str, value: Any) -> bool:
+        """Whether a list is looked at as one that iterations append to: where they decide, and in the first one."""
+        if type(value) is not list or name in code.co_cellvars or not (self.forked or len(self.boundaries) < 2):
+            return False
+        if not self.boundaries:
+            grown = self.grown[name] = Grown(value, *self.lists[name])
+            if grown.some and self.what is not None:  # so that runs are alike that append nothing
+                grown.make(self.trace, self.what.length, float)
+        return name in self.grown and self.grown[name].owner is value
+
+    def appended(self, name: str, owner: list[Any]) -> None:
+        """An iteration has appended an item to a list."""
+        grown = self.grown.get(name)
+        if grown is None or grown.owner is not owner or not (self.forked or len(self.boundaries) == 1):
+            return
+        at = self.boundaries[-1].at
+        assert self.what is not None
+        assert at is not None
+        place: Any = self.trace.lookup(at)
+        if (self.what.start, self.what.step) != (0, 1):
+            place = (place - self.what.start) // self.what.step
+        if not grown.items:
+            grown.begins(self.trace, self.what.length, place.value)
+            for key, array in grown.arrays(name).items():
+                for bound in [one for begin in self.boundaries for one in begin.every()]:
+                    bound.holds[key], bound.nodes[key] = array, array.node
+                    bound.containers.add(id(array))
+        grown.take_in(self.trace, place)
+
+    def marks(self) -> bool:
+        """Whether it notes where ways through an iteration meet."""
+        return self.forked or len(self.boundaries) == 1
+
+    def _is_in(self, frame: FrameType) -> bool:
+        """Whether its statement is there."""
+        return frame.f_code is self.place[1] and any([value is self for value in frame.f_locals.values()])
+
+    def within(self, frame: FrameType, loop: Any, site: Any, dead: tuple[str, ...]) -> None:
+        """An iteration begins of a ``loop`` within this one, maybe in a function that is called: all ways through the iteration
+        before meet there, if they come there at all."""
+        called: list[FrameType] = []
+        around: FrameType | None = frame
+        while around is not None and not self._is_in(around):
+            if any([name.startswith(_HIDDEN) for name in around.f_code.co_freevars]):  # the user's
+                called.append(around)
+            around = around.f_back
+        if around is None:
+            return
+        turned = self.boundaries[-1].turned
+        often = how_often(loop.what if type(loop) is Roller else loop)
+        event = (frame.f_code, site, often, *[one.f_lasti for one in (*called, around)[1:]])
+        if type(loop) is Roller:
+            if len(loop.boundaries) == 1:
+                loop.begun = []
+                if loop.what is not None:  # how often others run, locals tell
+                    turned.append(event)
+            if not called:
+                unread = frozenset(dead)
+                bound = loop._seen(frame, self.boundaries[-1].at, True, None)
+                loop.begun.append(Join(bound, unread, unread))
+            return
+        turned.append(event)
+        if called:
+            dead = (*self._unasked(around), *[_inner(len(called), name) for name in dead])
+        if len(turned) <= WIDEST:
+            self.met(around, tuple(turned), dead, dead, called[::-1])
+
+    def _unasked(self, frame: FrameType) -> list[str]:
+        """The locals that nobody reads before they are assigned again: that was so where ways met last, or the iteration began,
+        and they are as they were there; or each iteration does that, and none has."""
+        joins = [*self.boundaries[-1].joins.values()]
+        dead, held = (joins[-1].dead, joins[-1].bound.holds) if joins else (self.dead, self.boundaries[-1].holds)
+        now = frame.f_locals
+        same = [name for name in dead if ((name,) in held and held[name,] is now.get(name)) or name not in now]
+        return [*same, *[name for name in self.unread if name not in now]]
+
+    def met(
+        self,
+        frame: FrameType,
+        number: Any,
+        dead: tuple[str, ...],
+        unused: tuple[str, ...],
+        called: Sequence[FrameType] = (),
+    ) -> None:
+        """All ways through the statement before meet again here, maybe in the last of some functions that are ``called``."""
+        if not self.boundaries:
+            return
+        self._tidy()
+        self._lift(frame)
+        last, trace = self.boundaries[-1], self.trace
+        before = [*last.joins.values()][-1].bound if last.joins else last
+        if number in self.joins or (len(trace.guards), len(trace.peeks)) != (before.guards, before.peeks):
+            self.joins.add(number)
+            more = None if self.counter is None else {COUNTER: self.counter}
+            bound = self._seen(frame, last.at, True, more, (), called)
+            last.joins[number] = Join(bound, frozenset(dead), frozenset(unused))
+
+    def _lift(self, frame: FrameType) -> None:
+        """Numbers in containers that iterations were seen to change are traced, wherever ways meet."""
+        for name, *path in self.moving or ():
+            if name in frame.f_locals:
+                self.trace.hooks.lift(self, name, frame.f_locals[name], path)
+
+    def _tidy(self) -> None:
+        """Forget what the statement of a loop within this one still held of its last iteration when that was rolled up."""
+        if self.trace.untidy and self.boundaries:
+            last = self.boundaries[-1]
+            self.trace.forget([*last.joins.values()][-1].bound.length if last.joins else last.length)
+            self.trace.untidy = False
+
+    def _take_in(self) -> None:
+        """Drafts that the iteration has made traced ones, and those that it has but read, are as if they had been
+        traced all the time."""
+        *before, last = self.boundaries
+        for key in last.nodes.keys() - before[-1].nodes.keys() if before else ():
+            first, *others = [bound.rest.get(key[0]) if len(key) == 1 else None for bound in before]
+            if type(first) is not tuple or first[0] is not DRAFT or any([other != first for other in others]):
+                continue
+            owner = last.holds[key].owner()
+            if sum([tracer.owner() is owner for tracer in last.holds.values()]) > 1:
+                continue
+            node = self._taken_in(last.nodes[key], first[1:])
+            if node is not None:
+                for one in [one for bound in before for one in bound.every()]:
+                    if one.rest.get(key[0]) == first:
+                        one.holds[key], one.nodes[key], one.rest[key[0]] = last.holds[key], node, TRACED
+
+    def _taken_in(self, now: Node, before: tuple[Any, ...]) -> Node | None:
+        """What a plain array of that content, of which the iteration has made ``now``, would have been; None if not known."""
+        if now.op is CAPTURED:
+            return now if content_of(self.trace.graph.arrays[now]) == before else None
+        taken = self.trace.taken_as(before)
+        return None if taken is None else taken.node
+
+    def _note_decisions(self) -> None:
+        """Of the iteration that has just ended: as long as these are not rolled up, they are those of a loop."""
+        if not self.boundaries:
+            return
+        trace, last = self.trace, self.boundaries[-1]
+        floor = len(trace.graph.nodes) and trace.graph.nodes[last.length - 1].index if last.length > 0 else -1
+        decided = [i for i in range(last.guards, len(trace.guards)) if trace.guards[i].node.index > floor]
+        for i in decided:
+            trace.guards[i] = trace.guards[i]._replace(loop=True)
+        stuck = False
+        if not self.forked and (self.open or (self.what is not None and self.what.length >= FAR)):
+            peeks = [peek for peek in trace.peeks[last.peeks :] if type(peek.value) is bool and peek.node.index > floor]
+            saw = tuple([peek.value for peek in peeks])
+            self.turns += self.saw is not None and saw != self.saw
+            self.saw = saw
+            stuck = self.open and len(self.boundaries) > 2 and self.pattern is None and bool(saw)
+        if (decided or self.turns >= TURNS or stuck) and not self.forked:  # from here on, all that locals hold is looked at
+            self.forked = True
+            if len(self.boundaries) == 1 or (self.whole and not decided):
+                self.pattern = None
+                return
+            self.passed += self.skipped + len(self.boundaries)
+            self.boundaries, self.pattern, self.skipped = [], None, 0
+
+    # ---- matching ----
+
+    def _compare(self) -> None:
+        """Does the iteration that has just ended follow the pattern, or does it make one with the iteration before?"""
+        bounds = self.boundaries
+        count = len(bounds) - 1
+        if count < 2 or self.leapt:
+            return
+        self.trace.quiet = False
+        if self.pattern is not None and self._follows(self.pattern, bounds[-2], bounds[-1]):
+            self.trace.quiet = True
+            if not (self.open or self.kept or self.forked) and (count - self.first) % CHUNK == 0:
+                self._chunk()
+            elif count > self.first + 3 and not self.forked and not (self.saw and count < FAR):
+                early = slice(-3 if bounds[self.first + 2].length < 0 else self.first + 2, -2)
+                bounds[early], self.whole = [bound.bare() for bound in bounds[early]], False
+            return
+        if self.pattern is not None:
+            self._give_up()
+        if bounds[-3].length >= 0:
+            self.pattern = self._infer(*bounds[-3:])
+            self.first = count - 2
+
+    def _give_up(self) -> None:
+        """The stretch ends here."""
+        self.pattern, self.passed, self.skipped = None, self.passed + self.skipped, 0
+
+    def _quiet(self, a: Boundary, b: Boundary, moving: set[Node]) -> bool:
+        """Whether Python looked at nothing in this iteration that is another thing in the next, and changed nothing unseen."""
+        trace = self.trace
+        test = a.nodes.get(TEST)
+        looked = [guard.node for guard in trace.guards[a.guards : b.guards]]
+        if self.open:
+            looked += [peek.node for peek in trace.peeks[a.peeks : b.peeks]]
+            if trace.unseen_writes(a.writes, b.writes, b.containers):
+                return False
+        looked = [node for node in looked if node is not test]
+        if not looked:
+            return True
+        floor = min([node.index for node in moving], default=0)
+        return not any(node in moving for node in ancestors(looked, floor))
+
+    def _operations(self, a: Boundary, b: Boundary) -> list[Node]:
+        return [n for n in self.trace.graph.nodes[a.length : b.length] if n.op not in LEAVES]
+
+    def _infer(self, a: Boundary, b: Boundary, c: Boundary) -> Pattern | None:
+        """The pattern that the iterations ``a..b`` and ``b..c`` have in common."""
+        new = self._operations(b, c)
+        carried: dict[Node, list[Key]] = {}
+        for key, node in a.nodes.items():
+            if key in b.nodes and node is not b.nodes[key]:
+                carried.setdefault(node, []).append(key)
+        moving = set(carried) | ({a.at} if a.at is not None else set()) | self._made_again(a, b, c)
+        earlier = self._moved_before(a, moving)
+        moving.update(earlier)
+        old = []
+        for node in self._operations(a, b):  # what does not move was computed once, and is there already
+            if any([arg in moving for arg in node.args]):
+                moving.add(node)
+                old.append(node)
+        there = _needed(earlier, old)
+        now: dict[Any, Any] = {**{node: b.nodes[keys[0]] for node, keys in carried.items()}, a.at: b.at}
+        old, new = there + old, self._there(there, now, moving) + new
+        if len(old) != len(new) or not self._quiet(a, b, moving):
+            return None
+        place_old = {node: i for i, node in enumerate(old)}
+        place_new = {node: i for i, node in enumerate(new)}
+
+        def part(x: Node, y: Node) -> Part | None:
+            at = place_old.get(x)
+            if at is not None:
+                return ("step", at) if place_new.get(y) == at else None
+            for key in carried.get(x, ()):
+                if b.nodes[key] is y:
+                    return ("carry", key)
+            if x is a.at and y is b.at:
+                return ("index", None)
+            if x is y:
+                return ("same", x)
+            if self._is_like(x, y):
+                return ("anew", x)
+            return ("value", x) if x.op is INDEX and y.op is INDEX and same_number(x, y) else None
+
+        steps = []
+        for x, y in zip(old, new, strict=True):
+            if x.op is not y.op or x.aval != y.aval or len(x.args) != len(y.args) or not same_params(x, y.params):
+                return None
+            parts = [part(p, q) for p, q in zip(x.args, y.args, strict=True)]
+            if None in parts:
+                return None
+            steps.append((y.op, y.params, y.aval, tuple(parts)))
+        after: dict[Key, Part] = {}
+        for key in b.nodes.keys() & c.nodes.keys():
+            x, y = b.nodes[key], c.nodes[key]
+            moved = key in a.nodes and a.nodes[key] is not x
+            if moved or x is not y:
+                found = part(x, y)
+                if found is not None and x.aval == y.aval:
+                    after[key] = found
+                elif moved or self.open:
+                    return None
+        pattern = Pattern(steps, after, new, len(there))  # type: ignore[arg-type]
+        return pattern if self._follows(pattern, b, c) else None
+
+    def _moved_before(self, a: Boundary, moving: set[Node]) -> list[Node]:
+        """What the iteration before ``a`` has computed of what goes round: where an iteration asks for that, it is there."""
+        start = self.boundaries[-4].length if len(self.boundaries) > 3 else -1
+        found: list[Node] = []
+        seen = set(moving)
+        for node in self.trace.graph.nodes[start : a.length] if start >= 0 else ():
+            if node not in seen and node.op not in LEAVES and any([arg in seen for arg in node.args]):
+                seen.add(node)
+                found.append(node)
+        return found
+
+    def _there(self, nodes: list[Node], now: dict[Any, Any], moving: set[Node]) -> list[Node]:
+        """What ``nodes`` are an iteration later, where what goes round is what ``now`` says; as far as they are there."""
+        found: list[Node] = []
+        for node in nodes:
+            again = self._find(node.op, [now.get(arg) if arg in moving else arg for arg in node.args], node.params)
+            if again is None:
+                break
+            now[node] = again
+            found.append(again)
+        return found
+
+    def _find(self, op: Any, args: Sequence[Node | None], params: Any) -> Node | None:
+        """The node that is this operation already, if there is one."""
+        there = tuple([arg for arg in args if arg is not None])
+        return self.trace.graph.find(op, there, params) if len(there) == len(args) else None
+
+    def _made_again(self, a: Boundary, b: Boundary, c: Boundary) -> set[Node]:
+        """The arrays that iteration ``a..b`` met first, and the next one has others like them for; indices of loops in it."""
+        nodes = self.trace.graph.nodes
+        new = [node for node in nodes[b.length : c.length] if node.op is CAPTURED]
+        old = nodes[a.length : b.length]
+        again = {x for x in old if x.op is CAPTURED and any(self._is_like(x, y) for y in new)}
+        return again | {x for x in old if x.op is INDEX and loop_number(x) != self.serial}
+
+    def _is_like(self, x: Node, y: Node) -> bool:
+        """Whether two arrays are not one, but have the same content."""
+        if x.op is not CAPTURED or y.op is not CAPTURED or x.aval != y.aval or x is y:
+            return False
+        a, b = (self.trace.graph.arrays[node] for node in (x, y))
+        return a.strides == b.strides and a.tobytes() == b.tobytes()
+
+    def _follows(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
+        """Whether the iteration ``b..c`` is as the pattern has it."""
+        steps, after, _, there = pattern
+        nodes = self.trace.graph.nodes
+        before = b.nodes
+        made: list[Node] = []
+        for op, params, aval, parts in steps[:there]:
+            node = self._find(op, [b.part(part, made) for part in parts], params)
+            if node is None or node.aval != aval:
+                return False
+            made.append(node)
+        again = set(made)
+        count = len(steps)
+        for node in nodes[b.length : c.length]:
+            op = node.op
+            if op in LEAVES or node in again:
+                continue
+            place = len(made)
+            while place < count and not _is_step(node, steps[place]):
+                if place not in _unread(pattern):
+                    return False
+                made.append(node)  # in the place of what is gone already, for nobody held it
+                place += 1
+            if place == count:
+                return False
+            _, _, aval, parts = steps[place]
+            if node.aval != aval:
+                return False
+            for (kind, what), arg in zip(parts, node.args, strict=True):
+                if kind == "step":
+                    if made[what] is not arg:
+                        return False
+                elif kind == "carry":
+                    if before.get(what) is not arg:
+                        return False
+                elif kind == "same":
+                    if what is not arg:
+                        return False
+                elif kind == "index":
+                    if arg is not b.at:
+                        return False
+                elif kind == "anew":
+                    if not self._is_like(what, arg):
+                        return False
+                    self.anew |= {what, arg}
+                elif not same_number(arg, what):
+                    return False
+            made.append(node)
+        if len(made) != count and not _unread(pattern).issuperset(range(len(made), count)):
+            return False
+        end = c.nodes
+        for key, (kind, what) in after.items():
+            node = end.get(key)
+            if kind == "step":
+                expected = made[what]
+            elif kind == "carry":
+                expected = before.get(what)  # type: ignore[assignment]
+            elif kind == "index":
+                expected = b.at  # type: ignore[assignment]
+            else:
+                expected = what
+            if node is None or (node is not expected and not (kind == "value" and same_number(node, expected))):
+                return False
+        if self.open and (
+            b.rest != c.rest or any(c.nodes[key] is not node and key not in after for key, node in before.items())
+        ):
+            return False
+        noisy = c.guards > b.guards or (self.open and (c.peeks > b.peeks or c.writes > b.writes))
+        return not noisy or self._quiet(
+            b, c, {*made, *(before[key] for key in after if key in before), *([b.at] if b.at else ())}
+        )
+
+    # ---- rolling ----
+
+    def _finish(self) -> None:
+        """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
+        self.trace.quiet, self.trace.decides = False, math.inf
+        self.forked |= self.open and self.whole and self.pattern is None and bool(self.saw)
+        if self.forked and (self.pattern is None or self.leapt or (self.first > 1 and not self.skipped)):
+            self._fork()
+            if self.leapt and self.boundaries:  # what was run at once is a loop of its own
+                self.trace.leaping.add(self.serial)
+        elif self.pattern is not None and not self.kept:
+            self._forget_joins()
+            if self.forked:  # nobody asks again, as it turns out
+                self.boundaries[self.first + 2 : -2] = [bound.bare() for bound in self.boundaries[self.first + 2 : -2]]
+            if not self._is_kept() and self._roll(2 if self.open else SHORTEST) == 0 and self.open:
+                self._tell()
+        elif self.open and not self.forked and len(self.boundaries) <= 2:
+            self._recall()
+        if self.forked and self.boundaries and not self.passed:
+            self._stay()
+        self.boundaries, self.pattern, self.begun = [], None, []
+
+    def _stay(self) -> None:
+        """Iterations that decide stay as they were recorded: the loop around may be rolled up with them in it."""
+        bounds = self.boundaries
+        if len(bounds) > SHORTEST or self.section:
+            self._note_numbers(bounds)
+        if self.around is not None and self.around.boundaries and self.whole and len(self.begun) == len(bounds) - 1:
+            around = self.around.boundaries[-1]
+            for i, (bound, begun) in enumerate(zip(bounds, self.begun, strict=False)):
+                for site, join in [(0, begun), *bound.joins.items()]:
+                    moved = join.bound._replace(at=around.at)
+                    around.joins[*around.turned, i, site] = Join(moved, join.dead, join.dead)
+            around.turned.append(tuple([tuple(bound.turned) for bound in bounds]))
+
+    def _note_numbers(self, bounds: Sequence[Boundary]) -> None:
+        """Later calls trace the numbers in containers that these iterations change, if they change nothing else."""
+        trace = self.trace
+        if trace.impure or trace.lanes or len(bounds) <= 1:
+            return
+        changed: set[Key] = set()
+        for b, c in itertools.pairwise(bounds):
+            for name in (b.rest.keys() & c.rest.keys()) - self.unread:
+                found = _moved(b.rest[name], c.rest[name], (name,))
+                if found is None and not self.asked:
+                    return
+                changed |= found or set()
+        if changed or self.asked:  # and those in the other items of the same lists
+            every = {(name, *[... if type(part) is int else part for part in path]) for name, *path in changed}
+            trace.moving[self.place] = every | trace.moving.get(self.place, set())
+
+    def _tell(self) -> None:
+        """Let runs of the statement that are too short to tell know what this one became."""
+        trace, (start, *_, end) = self.trace, self.boundaries
+        keys, late = self.wanted
+        looks = trace.guards[start.guards :] + trace.peeks[start.peeks :]
+        owners = [owner for owner in trace.writes[start.writes : end.writes] if owner is not GONE]
+        written = [key for key in keys if any([owner is start.holds[key] for owner in owners])]
+        names = Counter([id(tracer.owner()) for tracer in start.holds.values()])
+        if any([names[id(start.holds[key])] > 1 for key in written]):
+            return  # what is written into one of them is in both, here
+        changes = any([type(owner) is not Tracer for owner in owners])
+        if changes and len({*start.shared.values()}) < len(start.shared):
+            return
+        seen = start.containers | {id(start.holds[key]) for key in written}
+        unseen = trace.unseen_writes(start.writes, end.writes, seen)
+        if self.passed or unseen or any([look.node is not start.nodes[TEST] for look in looks]):
+            return
+        assert self.pattern is not None
+        met = ancestors([part[1] for part in self.pattern.parts() if part[0] == "same"])
+        arrays = {node: trace.graph.arrays[node] for node in met if node.op is CAPTURED}
+        kinds = {key: self._kind(end, key) for key in (*keys, *late)}
+        again = frozenset(trace.met[start.met : end.met])
+        place = (*self.place, Run)
+        trace.ways.pop(place, None)  # so that it comes last
+        put = [key for key in start.nodes if key[0] in self.names.stored or (changes and len(key) > 1)]
+        put = [key for key in put if key not in self.pattern.after and (self._read_outside(key) or key[0] not in self.unread)]
+        more = kinds, not looks, arrays, again, put, written, changes
+        trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, *more)]
+
+    def _recall(self) -> None:
+        """Put a ``Loop`` in place of no iteration, or one, if longer runs of the statement became one."""
+        trace, hooks, place = self.trace, self.trace.hooks, (*self.place, Run)
+        if trace.impure or trace.lanes or trace.trying or hooks is None or hooks.impure or hooks.effects:
+            return
+        if self.place in trace.apart:
+            return
+        idle = len(self.boundaries) == 1
+        known = self._known_run(place, idle)
+        if known is not None:
+            run, self.pattern = known
+            written, changes = (run.written, run.changes) if idle else ([], False)
+            if idle:
+                self._idles({key: run.kinds[key] for key in run.late})
+            self.first, self.wanted, self.kinds, self.short = 0, (run.keys, run.late), run.kinds, True
+            del run, known
+            if self._roll(0) is not None:
+                trace.recalled |= place not in trace.ways
+                for key in written:  # in other calls
+                    array = self.boundaries[-1].holds[key]
+                    array.touch()
+                    trace.writes.append(array)
+                trace.writes += [GONE] * changes
+        elif idle:
+            self.forked = self.short = True
+            self._fork()
+
+    def _known_run(self, place: Any, idle: bool) -> tuple[Run, Pattern] | None:
+        """A run of the statement that this one, if it is not ``idle``, did as; and its pattern here."""
+        start, end = self.boundaries[0], self.boundaries[-1]
+        for run in self.trace.ways.get(place) or self.trace.known_ways.get(place, ()):
+            pattern = run.here(self.trace, start) if run.always or not idle else None
+            if pattern is None:
+                continue
+            if idle or self._follows(pattern, start._replace(rest={**end.rest, **start.rest}), end):
+                return run, pattern
+        return None
+
+    def _idles(self, late: dict[Key, Any]) -> None:
+        """A loop runs no iteration: what each would leave behind, and nobody reads, is as if it was there."""
+        (start,) = self.boundaries
+        holds = {key: self.trace.constant_like(0.0, kind) for key, kind in late.items()} | start.holds
+        rest = {str(key[0]): TRACED for key in late} | start.rest
+        end = start._replace(holds=holds, nodes={key: tracer.node for key, tracer in holds.items()}, rest=rest)
+        self.boundaries, self.skipped = [start, end], -1
+
+    def _forget_joins(self) -> None:
+        """Nobody asks where ways meet any more."""
+        for bound in self.boundaries:
+            bound.joins.clear()
+
+    def _fork(self) -> None:
+        """Put a ``Loop`` in place of iterations that went different ways, if what they did is understood."""
+        trace, hooks = self.trace, self.trace.hooks
+        if trace.impure or trace.lanes or hooks is None or hooks.impure or hooks.effects or self.place in trace.apart:
+            return
+        if (self.what is None or self.tested) and not self.open:
+            return
+        self.boundaries = bounds = _without_twins(self.boundaries, self.private)
+        way, skipped = self._way(), self.skipped
+        if trace.trying and (
+            self.what is None or any(map(_may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))
+        ):
+            return  # an exception may be caught that the loop's code would not raise
+        if not self._lists_hold():
+            return
+        items = self._items()
+        if items is None:
+            return
+        every, others = self._known(way)
+        own, shared = [{id(known) for known in ways} for ways in (every, others)]
+        shortest = 1 if self.section else SHORTEST
+        least = 0 if self.open else shortest  # of a run of which others tell
+        firsts = sorted({0, 1, self._settled()})
+        most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
+        tries: list[tuple[int, Ways | None, Sequence[Any]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
+        for known in most(every[::-1]):
+            some = {*firsts} - {known.first} if id(known) in shared else {known.first, *firsts}
+            tries += [(first, known, known.sites) for first in sorted(some, key=known.first.__ne__)]
+        tries += [(first, None, meeting(trace, bounds[first:])) for first in firsts if len(bounds) - 1 - first >= shortest]
+        tries.sort(key=operator.itemgetter(0))  # what is left out at the beginning decides on its own
+        tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]
+        alone: tuple[Ways | None, Ways] | None = None
+        apart: set[Any] | None = set() if self.section else None
+        for first, known, sites in tries:
+            count = len(bounds) - 1 - first
+            if count < (shortest if known is None else least) or (alone is not None and known is None):
+                continue
+            if known is None and apart:
+                sites = [site for site in sites if site not in apart]
+            run = trace, bounds[first:], first, self.names, self.put, tuple(sites)
+            found = fork(*run, known, self.serial, id(known) not in own, apart)
+            held = bounds[-1].holds
+            if found is None:
+                continue
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain = found
+            if self.plain and self.place in trace.asking:
+                trace.apart.add(self.place)
+                return
+            if pattern is None:
+                alone = alone or (known, ways)
+                continue
+            if known is not None:
+                items = items[0] | known.items[0], items[1] | known.items[1]
+            if not items[0].isdisjoint(items[1]):
+                return
+            ways = ways._replace(items=items)
+            views = {key for key in pattern.after if key in held and held[key].base is not None}
+            if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
+                continue
+            self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
+            if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
+                alone = alone or (known, ways)
+                continue
+            start = bounds[first]
+            self.short = count == 0
+            if self.short:
+                self.boundaries = [start]
+                self._idles({key: kind for key, kind in self.kinds.items() if key not in start.nodes and key != UNSEEN})
+                first = 0
+            flag = self._flag(first) if UNSEEN in self.kinds else None
+            at_once = together is not None and self._replaced(together, views, first, True)
+            if at_once or self._replaced(pattern, views, first, False):
+                for grown in self.grown.values():
+                    grown.spread()
+                if items[0]:
+                    self._part([*start.holds.values(), *held.values()])
+                trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
+                if count:
+                    self._keep(way, known, ways)
+                known_by_now = {*decided, *fixed, *self.flags}
+                rest = [guard for guard in trace.guards[start.guards :] if guard.node not in known_by_now]
+                trace.guards[start.guards :] = [
+                    *(Guard(node, *seen, fixed=True) for node, seen in fixed.items()),
+                    *rest,
+                ]
+                decided.update(self.tests)
+                trace.peeks[start.peeks :] = [peek for peek in trace.peeks[start.peeks :] if peek.node not in decided]
+                if flag is not None and not flag and flag.node.active:
+                    trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
+                length = start.length
+                self._note_numbers(bounds[: first + 1])
+                self.boundaries, self.pattern, self.tests = [], None, []
+                self.unflagged = []
+                del found, pattern, together, decided, start, bounds, held, known, ways, every, others, tries, alone
+                trace.forget(length)
+                return
+            self.boundaries, self.skipped, self.unflagged = bounds, skipped, []
+        if alone is not None:
+            self._keep(way, *alone)
+
+    def _lists_hold(self) -> bool:
+        """Whether nothing has happened to the lists that grow but what is known."""
+        iterations = len(self.boundaries) - 1 + self.skipped
+        lists = [(one, sum([owner is one.owner for owner in self.trace.writes])) for one in self.grown.values()]
+        return all([one.is_as_noted(noted, iterations) for one, noted in lists])
+
+    def _items(self) -> tuple[frozenset[Any], frozenset[Any]] | None:
+        """Where, by site and key, there were arrays that had been appended to lists, and where there were some that have been
+        changed in place since; None where something holds an item that is not looked at."""
+        trace, nodes = self.trace, self.trace.graph.nodes
+        lists = [grown for grown in self.grown.values() if grown.shape]
+        if not lists:
+            return frozenset(), frozenset()
+        noted = [bound.holds for roller in trace.rollers for begin in roller.boundaries for bound in begin.every()]
+        noted += [join.bound.holds for roller in trace.rollers for join in roller.begun]
+        holders = Counter([id(x) for holds in {id(one): one for one in noted}.values() for x in holds.values()])
+        holders.update(map(id, trace.writes))
+        contained = Counter([id(x) for key, x in self.boundaries[-1].holds.items() if len(key) > 1])
+        times = Counter([id(item) for grown in lists for item in grown.items])
+        for grown in lists:
+            for item in grown.items:
+                often = 2 * times[id(item)] + holders[id(item)] + contained[id(item)]
+                if not is_held_so_often(item, often, self.held[id(item)]):
+                    return None
+        since = {id(x): at for grown in lists for x, at in zip(grown.items[::-1], grown.since[::-1], strict=True)}
+        own = {id(array) for grown in self.grown.values() for array in (grown.array, grown.taken)}
+        several = len(since) < sum([len(grown.items) for grown in lists]) or any([grown.deepest for grown in lists])
+        shared, written = {None} if several else set[Any](), set[Any]()
+        for begin in self.boundaries:
+            for site, bound in [(0, begin), *[(site, join.bound) for site, join in begin.joins.items()]]:
+                now = nodes[bound.length].index if bound.length < len(nodes) else math.inf
+                for key, x in bound.holds.items():
+                    owner = x.owner()
+                    if id(owner) in since and since[id(owner)] <= now:
+                        shared.add((site, key))
+                    if type(x.like) is np.ndarray and id(x) not in own and owner.written >= now:
+                        written.add((site, key))
+        return frozenset(shared), frozenset(written)
+
+    def _part(self, arrays: Iterable[Tracer]) -> None:
+        """The loop is rolled up: arrays like the items of lists may be items, or copies of these."""
+        kinds = {item.node.aval for grown in self.grown.values() if grown.shape for item in grown.items}
+        every = [item for grown in self.grown.values() for item in (*grown.items, *grown.owner)]
+        found = [x.owner() for x in (*arrays, *every) if type(x) is Tracer and x.owner().node.aval in kinds]
+        for array in found:
+            array.parted = self.place
+        if found:
+            self.trace.copied.add(self.place)
+
+    def _replaced(self, pattern: Pattern, views: set[Key], first: int, together: bool) -> bool:
+        """Whether a loop with this pattern, but for ``views``, is in the graph now; if that is to be ``together``, only all
+        iterations at once."""
+        self.pattern = pattern._replace(after={key: part for key, part in pattern.after.items() if key not in views})
+        return self._replace(first, together=together)
+
+    def _leap_known(self, place: int, ahead: int | None) -> bool:
+        """Run those of the next ``ahead`` iterations, the first of which is number ``place``, at once that go ways which others
+        have gone; whether there are any. None: of all but the last."""
+        trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
+        if count < self.wait or not trace.leaps or self.around is not None or self.section:
+            return False
+        if ahead is not None and ahead < FAR:
+            return False
+        self.wait = 2 * count
+        if not (self._lists_hold() and all([grown.can_leap() for grown in self.grown.values()])):
+            return False
+        if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
+            return False
+        if self.place in trace.apart or not ((self.what is None or self.what.holds()) and hooks.tables_hold()):
+            return False
+        self.boundaries = bounds = _without_twins(self.boundaries, self.private)
+        settled, last = self._settled(), bounds[-1]
+        if count - settled < FAR or any([bound.rest != last.rest for bound in bounds[settled + 1 :]]):
+            return False
+        runs = [(trace, bounds[first:], first, self.names, self.put) for first in (settled, settled + 1)]
+        tries = [(*run, sites, None, self.serial, False, None) for run in runs for sites in (meeting(trace, run[1]), ())]
+        found = next(filter(None, itertools.starmap(fork, tries)), None)
+        if found is None or found.pattern is None or (found.plain and self.place in trace.asking):
+            return False
+        pairs = iterations(bounds[found.ways.first :])
+        changed = {key for b, c in pairs for key, node in c.nodes.items() if b.nodes.get(key) is not node}
+        one = copy.copy(self)  # whose only iteration is the last one; those to come follow
+        one.pattern, one.skipped, one.passed, one.tests = found.pattern, 0, place - count, []
+        one.kinds, one.anew, one.plain = found.kinds, found.anew, found.plain
+        one.rebound, one.replaced, one.parted = found.ways.rebound, found.ways.replaced, found.ways.parted
+        flag = one._flag(count - 1) if UNSEEN in one.kinds else None
+        wanted = one._wanted(*one.boundaries[-2:])
+        bound = {*wanted[0], *wanted[1]} if wanted is not None else set()
+        sure = all([key in bound or key[0] in self.names.targets for key in changed])
+        sure = sure and all([_carries(last.holds[key]) for key in bound & last.holds.keys()])
+        if not (sure and one._replace(count - 1, ahead)):
+            return False
+        self.ahead = one.ahead
+        if flag is not None and not flag and flag.node.active:
+            trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
+            self.flags.add(flag.node)
+        for grown in self.grown.values():
+            grown.leap(self.ahead)
+        nodes = {key: tracer.node for key, tracer in last.holds.items()}
+        counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
+        self.boundaries = [*bounds, Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True)]
+        self.leapt, self.skipped, self.wait = True, self.skipped + self.ahead - 1, count + 1 + LEAP
+        return True
+
+    def _way(self) -> tuple[Any, ...] | None:
+        """How this call came to the loop: what it looked at before, and saw; None where that is much."""
+        before = self.trace.guards[: self.boundaries[0].guards]
+        return None if len(before) > MANY else (self.serial, *[guard[1:3] for guard in before if not guard.unseen])
+
+    def _known(self, way: Any) -> tuple[Sequence[Ways], Sequence[Ways]]:
+        """What is known of the loop in calls that came to it this ``way``, and of all runs of the statement."""
+        trace = self.trace
+        return trace.known_ways.get(way, ()), trace.ways.get(self.place) or trace.known_ways.get(self.place, ())
+
+    def _keep(self, way: Any, known: Ways | None, ways: Ways) -> None:
+        """Let later runs, and calls, know the ``ways`` through this loop, which took the place of those that were ``known``."""
+        places = (way, self.place)
+        for place, every in [*zip(places, self._known(way), strict=True)][way is None :]:
+            self.trace.ways.pop(place, None)  # so that it comes last
+            left = [one for one in every if one is not known and not (self.section and {*ways.sites} < {*one.sites})]
+            self.trace.ways[place] = [*left, ways][-SEVERAL:]
+
+    def _flag(self, first: int) -> Tracer:
+        """What tells, after iteration ``first``, whether one went a way that no call has gone."""
+        known = self.serial, *UNSEEN  # however many iterations there were
+        flag: Tracer = self.trace.record(INDEX, (), {"loop": known, "value": False})
+        self.boundaries = [*self.boundaries]
+        self.unflagged = [self.boundaries[first], self.boundaries[-1]]
+        for i, bound in zip((first, -1), self.unflagged, strict=True):
+            self.boundaries[i] = bound._replace(holds={**bound.holds, UNSEEN: flag}, nodes={**bound.nodes, UNSEEN: flag.node})
+        return flag
+
+    def _settled(self) -> int:
+        """The boundary from which on what goes round is of the kind that it has in the end."""
+        last = self.boundaries[-1].nodes
+        for i, bound in enumerate(self.boundaries):
+            if all([key in last and node.aval == last[key].aval for key, node in bound.nodes.items()]):
+                return i
+        return 0
+
+    def _leap(self, ahead: int | None) -> bool:
+        """Run the next ``ahead`` iterations at once, if all that they do is in the pattern; None: all but the last."""
+        bounds = self.boundaries
+        if self.pattern is None or len(bounds) - 1 == self.first + 2:  # it has two iterations by now
+            self.alike = 0
+            return False
+        self.alike += 1
+        self.leaps = self._alike(self.pattern, bounds[-2], bounds[-1])
+        if not self.leaps or self.alike < (FAR if ahead is None else LEAP):
+            return False
+        self.leaps = False
+        held = (self.what is None or self.what.holds()) and self.trace.hooks.tables_hold()
+        return held and self._roll(SHORTEST, ahead) is not None
+
+    def _alike(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
+        """Whether nothing but traced values changed in an iteration, in a way that hangs on nothing else."""
+        trace, hooks = self.trace, self.trace.hooks
+        if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
+            return False
+        looked = [guard.node for guard in trace.guards[b.guards : c.guards]]
+        looked += [peek.node for peek in trace.peeks[b.peeks : c.peeks]]
+        if any(node is not b.nodes.get(TEST) for node in looked) or b.rest != c.rest:
+            return False
+        if trace.unseen_writes(b.writes, c.writes, c.containers):
+            return False
+        changed = [key for key, node in c.nodes.items() if b.nodes.get(key) is not node]
+        if not all(key in pattern.after and _carries(c.holds[key]) for key in changed):
+            return False
+        return all(_is_steady(*step) for step in pattern.steps)
+
+    def _chunk(self) -> None:
+        """Roll up what there is so far of a long loop, and go on from there."""
+        self.kept = self._is_kept()
+        first = None if self.kept else self._roll(SHORTEST)
+        if first is not None:
+            self.first = first
+        elif not self.kept:
+            self._give_up()
+
+    def _looks_at_index(self) -> bool:
+        """Whether the last iteration may do something else: Python has looked at the index, or what was made of it."""
+        if self.pattern is None or self.forked or self.kept or len(self.boundaries) - 1 < self.first + FAR:
+            return False
+        before, last = self.boundaries[-2:]
+        return any([not peek.node.active for peek in self.trace.peeks[before.peeks : last.peeks]])
+
+    def _is_kept(self) -> bool:
+        """Whether something that is no local, such as a list that grows, holds what an early iteration computed.
+
+        Then the iterations are there anyway; a loop would compute all of them once more.
+        """
+        assert self.pattern is not None
+        trace, early = self.trace, self.pattern.originals
+        if self.open or len(self.boundaries) - 1 < self.first + SHORTEST or (early and isinstance(early[0], Note)):
+            return self.kept  # such iterations must be rolled up, are few, or are gone already
+        trace.weed(self.boundaries[0].writes, len(trace.writes))
+        later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
+        uses = Counter([arg for node in later for arg in node.args])
+        within = itertools.takewhile(lambda item: item[0][0] > self.serial, reversed(trace.ways.items()))  # loops in this one
+        uses.update([node for _, every in within for ways in every for node in ways.held()])
+        tracers = {id(tracer): tracer for bound in self.boundaries for tracer in bound.holds.values()}
+        for tracer in tracers.values():  # written into, and dropped by an iteration
+            uses[tracer.node] += is_held_so_often(tracer, self._noted(tracer) + 1, 0)
+        del tracers
+        for node in itertools.islice(early, self.pattern.there, None):
+            # its holders: this name, getrefcount's own, the graph's list and table, the pattern, ``later``, and those below
+            noted = [node in notes for notes in (uses, trace.values, trace.likes, trace.mixed)]
+            holders = 6 + uses[node] + sum(noted)
+            if node.active and sys.getrefcount(node) > holders:
+                return True
+        return False
+
+    def _roll(self, least: int, ahead: int | None = 0) -> int | None:
+        """Replace the stretch by a loop, from its first iteration or its second on; the boundary where that begins.
+
+        ``ahead``: iterations that the loop runs beyond the stretch; None for all but the last one.
+        """
+        self.ahead = 0
+        for first in (self.first, self.first + 1):  # the first iteration may begin with numbers of another kind
+            start = self.boundaries[first]
+            if len(self.boundaries) - 1 - first + self.skipped >= least and start.length >= 0 and self._replace(first, ahead):
+                assert self.pattern is not None
+                notes = [Note(node) for node in self.pattern.originals]
+                self.pattern = self.pattern._replace(originals=notes)
+                last, self.tests, self.anew = self.boundaries[-1], [], set()
+                nodes = {key: tracer.node for key, tracer in last.holds.items()}
+                self.skipped, self.whole = self.skipped + len(self.boundaries) - 2 - first + self.ahead, False
+                self.boundaries[first + 1 :] = [last._replace(nodes=nodes)]
+                del last
+                self.trace.forget(start.length)  # which needs that nothing here holds what is gone
+                counts = len(self.trace.graph.nodes), len(self.trace.guards)
+                self.boundaries[-1] = self.boundaries[-1]._replace(length=counts[0], guards=counts[1])
+                return first
+        return None
+
+    def _wanted(self, start: Boundary, end: Boundary) -> tuple[list[Key], list[Key]] | None:
+        """The locals that go round; and those that each iteration makes anew, and that are there when the loop is over."""
+        assert self.pattern is not None
+        steps, after = self.pattern.steps, self.pattern.after
+        read = {key for key in after if self._read_outside(key) or start.holds.get(key) is end.holds[key]}
+        used = {what[1] for step in steps for what in step[3] if what[0] == "carry"}
+        if self.open:
+            used |= {key for key in (TEST, EXIT) if key in after}
+        waiting = [*used, *read]
+        while waiting:  # what is carried on may come from what was carried in
+            what = after.get(waiting.pop())
+            if what is None:
+                return None
+            if what[0] == "carry" and what[1] not in used:
+                used.add(what[1])
+                waiting.append(what[1])
+        if any(key not in start.nodes for key in used):
+            return None
+        keys = used | {key for key in read if key in start.nodes}
+        # nobody reads what else there is; but what it was made of would stay in the graph, and a loop around is to be rolled up
+        names = [*after, *(key for key in keys | read if key in after)]
+        once = {id(end.holds[key]): key for key in names}  # of names of one thing, one that is wanted anyway
+        unread = {key for key in once.values() if after[key][0] == "step" and end.holds[key].base is None}
+        if self.open:
+            unread = {key for key in unread if key in start.nodes or end.rest[str(key[0])] == TRACED}
+        aliases = self._aliases(start, end)
+        late = (read - keys) | {key for key in unread - keys - aliases if isinstance(self._kind(end, key), Aval)}
+        return sorted((key for key in keys if key in after), key=repr), sorted(late, key=repr)
+
+    def _idle(self, keys: list[Key], end: Boundary) -> list[Key]:
+        """The locals that go round, and that nothing is made of but what nobody reads."""
+        assert self.pattern is not None
+        steps, after = self.pattern.steps, self.pattern.after
+        busy = {key for key in keys if self._read_outside(key) or key in (TEST, EXIT)}
+        waiting = [part for key, part in after.items() if key in busy or self._read_outside(key)]
+        seen: set[Any] = set()
+        while waiting:
+            kind, what = waiting.pop()
+            if kind == "step" and what not in seen:
+                seen.add(what)
+                waiting += steps[what][3]
+            elif kind == "carry" and what not in busy:
+                busy.add(what)
+                waiting += [after[what]] if what in after else []
+        return [key for key in keys if key not in busy and isinstance(self._kind(end, key), Aval)]
+
+    def _read_outside(self, key: Key) -> bool:
+        return key[0] not in self.private or len(key) > 1
+
+    def _replace(self, first: int, ahead: int | None = 0, together: bool = False) -> bool:
+        """Put the loop from iteration ``first`` on into the graph, if it can be."""
+        start, end = self.boundaries[first], self.boundaries[-1]
+        wanted = self.wanted if self.short and not self.forked else self._wanted(start, end)
+        if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
+            return False
+        self.wanted = keys, late = wanted
+        if self.open and not self._closed(start, end, late):
+            return False
+        trace = self.trace
+        aliases = self._aliases(start, end, {*keys, *late} if self.forked else None)
+        if (self.open or self.forked or ahead != 0) and not aliases.isdisjoint([*keys, *late]):
+            return False
+        if not (self.open or self.forked):  # what hangs on no argument is a number that is known already
+            late = [key for key in late if end.nodes[key].active]
+        names = self._names_of(start, end) if self.open or self.forked else []
+        starts = {key: self._first(start.nodes[key], self._kind(end, key)) for key in keys}
+        if (
+            not self.forked
+        ):  # what nobody reads may begin anyhow: with what this call has left there, code would know others no more
+            starts |= {key: trace.constant_like(0.0, self._kind(end, key)).node for key in self._idle(keys, end)}
+        every = [*keys, *late]
+        if None in starts.values() or not all(isinstance(self._kind(end, key), Aval) for key in every):
+            return False
+        body, invariants = self._body(keys, late, start, end)
+        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, self._kind(end, key)).node for key in late]
+        later = trace.lazy and ahead is not None and (ahead > 0 or any([tracer.later for tracer in end.holds.values()]))
+        later = later and not self.forked and all([end.holds[key].node.active for key in every])
+        values = tuple([end.holds[key].like if later else end.holds[key].value for key in every])
+        course = self._course(first, every)
+        if ahead != 0 and not later:
+            given = [*values, *(trace.lookup(node).value for node in invariants)]
+            seen = every.index(UNSEEN) if UNSEEN in every else None
+            further = self._run_out(body, every, given) if ahead is None else self._run_on(body, course, ahead, given, seen)
+            if further is None:
+                return False
+            ahead, values = further
+        assert ahead is not None
+        self.ahead = ahead
+        course = self._course(first, every, ahead)
+        if self.open:  # what a leap has put there stands for this run alone, until the loop has ended as it should
+            (trace.leaping.add if ahead else trace.leaping.discard)(self.serial)
+        if self.forked:
+            often = course if course.test is None else Course(len(self.boundaries) - 1 - first + self.skipped)
+            given = [node for node in (*firsts, *invariants) if node is not None]
+            again = self._reproduced(Loop(body, often), given, values, every)
+            if again is None:
+                return False
+            values = again
+        given = [*firsts, *invariants]
+        if self.section:
+            made: dict[Key, Tracer] | None = self._inlined(body, given, every)
+        else:
+            made = None if ahead else self._vectorize(body, course, given, every, end, None if later else values)
+        if made is not None:
+            for key, result in made.items():
+                if key not in aliases:
+                    self._rebind(end.holds[key], key, result)
+            for tracer in names:
+                tracer.parted = self.place
+            return True
+        if together:
+            return False
+        if self.open and not (self.forked or self.place in trace.apart):  # it may run no iteration
+            begun = {key for key in keys if start.nodes[key].aval.kind == "python" != self._kind(end, key).kind}
+            self.plain = dict.fromkeys(begun, frozenset())
+        op, args = loop_of(body, course), (*firsts, *invariants)
+        node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
+        (trace.likes if later else trace.values)[node] = values
+        if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
+            tests = set(self.tests)
+            apart = self._unborn(start, end, late) or self._parted(start, end, keys) or self.place in trace.apart
+            if apart or any([end.shared.get(key) != ident for key, ident in start.shared.items()]):
+                tests.discard(start.nodes[TEST])
+            trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
+        for i, key in enumerate(every):
+            if key not in aliases:
+                self._bind(end, key, node, i, moved=ahead > 0 or self.short or self._kind(end, key) != end.nodes[key].aval)
+        for tracer in names:
+            tracer.parted = self.place
+        return True
+
+    def _names_of(self, start: Boundary, end: Boundary) -> list[Tracer]:
+        """The arrays that locals held, and hold now, which are two here, or one, but may be one, or two, in other calls.
+
+        What is written into one of them later is in the other one, or not.
+        """
+        arrays = {key: x for key, x in start.holds.items() if key in end.holds and type(x.like) is np.ndarray}
+        found = [bound.holds[key] for pair in self.parted for key in pair & arrays.keys() for bound in (start, end)]
+        for key, before in arrays.items():
+            after = end.holds[key]
+            if (len(key) == 1 and key[0] in self.unread) or not (before is not after or key in self.rebound):
+                continue
+            own = int(before is after)
+            if self.held[id(before)] > own or not is_held_so_often(before, self._noted(before) + 1 + own, own):
+                found += [before, after]
+        return [array.owner() for array in found]
+
+    def _inlined(self, body: Body, given: Sequence[Any], every: list[Key]) -> dict[Key, Tracer]:
+        """The results of the one iteration of a section, recorded outside of a loop."""
+        trace = self.trace
+        there = dict(zip([*body.carry, *body.invariants], given, strict=True))
+        there[body.index] = trace.constant(0)[0]
+        with np.errstate(**dict.fromkeys(trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
+            for node in body.nodes():
+                if node.op is CONST:
+                    there[node] = trace.constant(dict(node.params)["value"])[0]
+                    continue
+                args = tuple([there[arg] for arg in node.args])
+                one = there[node] = trace.add(node.op, args, node.params, node.aval)
+                if one not in trace.values:
+                    trace.values[one] = node.op.fun(*[trace.lookup(arg).value for arg in args], **dict(node.params))
+                    one.name, one.line, one.phase = one.name or node.name, one.line or node.line, one.phase or node.phase
+        return {key: trace.lookup(there[node]) for key, node in zip(every, body.after, strict=True)}
+
+    def _vectorize(
+        self,
+        body: Body,
+        course: Course,
+        given: Sequence[Any],
+        every: list[Key],
+        end: Boundary,
+        values: Sequence[Any] | None,
+    ) -> dict[Key, Tracer] | None:
+        """The results of a loop of which all iterations are done at once; None where it has to run, or has given others."""
+        trace = self.trace
+        if self.open or trace.lanes or not trace.vectorizes:
+            return None
+        found = vectorized(trace, body, course, [trace.lookup(node) for node in given])
+        if found is None or any([x.node.aval != item.aval for x, item in zip(found, body.carry, strict=True)]):
+            return None
+        if values is not None and not all([_is_close(x.value, value) for x, value in zip(found, values, strict=True)]):
+            return None
+        return dict(zip(every, found, strict=True))
+
+    def _body(self, keys: list[Key], late: list[Key], start: Boundary, end: Boundary) -> tuple[Body, list[Node]]:
+        """One iteration as the pattern has it, as a graph of its own; and the nodes outside that it reads."""
+        assert self.pattern is not None
+        steps, after, originals, _ = self.pattern
+        graph = Graph()
+        carry = {key: graph.input(("carry", i), self._kind(end, key)) for i, key in enumerate(keys)}
+        for key, node in carry.items():
+            node.name = {TEST: "again", UNSEEN: "unseen", COUNTER: "i", EXIT: "done"}.get(key) or joined(key)
+        index = graph.input("index", INT)
+        index.name = "i"
+        invariants: dict[Node, Node] = {}
+
+        def outer(node: Node) -> Node:
+            if node.op is CONST:
+                return graph.const(dict(node.params)["value"])
+            if node not in invariants:
+                invariants[node] = graph.input(("invariant", len(invariants)), node.aval)
+                invariants[node].name = node.name
+            return invariants[node]
+
+        made: list[Node] = []
+
+        def of(what: Part) -> Node:
+            kind = what[0]
+            if kind == "step":
+                return made[what[1]]
+            if kind == "carry":
+                return carry[what[1]] if what[1] in carry else outer(start.nodes[what[1]])
+            if kind == "value":
+                return graph.const(dict(what[1].params)["value"])
+            return index if kind == "index" else outer(what[1])
+
+        for (op, params, aval, parts), original in zip(steps, originals, strict=True):
+            if op is NAMED:
+                made.append(of(parts[0]))
+                continue
+            node = graph.add(op, tuple([of(what) for what in parts]), params, aval)
+            node.name, node.line, node.phase = original.name, original.line, original.phase
+            made.append(node)
+        every = [*keys, *late]
+        finals = [of(after[key]) for key in every]
+        for key in late:  # made anew and left behind: carried too, from a stand-in that no iteration reads
+            carry[key] = graph.input(("carry", len(carry)), self._kind(end, key))
+            carry[key].name = joined(key)
+        body = Body(graph, [carry[key] for key in every], index, [], list(invariants.values()), finals, [])
+        return body, list(invariants)
+
+    def _bind(self, end: Boundary, key: Key, loop: Node, place: int, moved: bool) -> None:
+        """Make a local the result of the loop at ``place``; ``moved``: the loop has run beyond what the local holds."""
+        trace, tracer = self.trace, end.holds[key]
+        later = loop in trace.likes
+        known = trace.likes if later else trace.values
+        value = known[loop][place]
+        mixed = self._mixed(key, tracer)
+        if moved or later:
+            tracer.like, tracer.later = value, later
+            tracer.version += 1
+        if self.open or self.forked or tracer.node.active or self._is_inner():
+            tracer.node = trace.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
+            tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
+            known[tracer.node] = value
+            self._mix(tracer.node, mixed)
+        elif not isinstance(tracer.value, np.ndarray):
+            tracer.node = self.number(joined(key), tracer.value).node
+
+    def _rebind(self, tracer: Tracer, key: Key, result: Tracer) -> None:
+        """Make a local what all iterations together have given."""
+        if tracer.node.active or self.forked or self._is_inner():
+            self._mix(result.node, self._mixed(key, tracer))
+            tracer.like, tracer.later, tracer.node = result.like, result.later, result.node
+            tracer.version += 1
+            result.node.name = result.node.name or joined(key)
+        elif not isinstance(tracer.value, np.ndarray):
+            tracer.node = self.number(joined(key), tracer.value).node
+
+    def _mixed(self, key: Key, tracer: Tracer) -> Mixed | None:
+        """What is known of a number that a local held when the iterations had run, if it may be Python's or NumPy's."""
+        known = self.trace.mixed.get(tracer.node)
+        if known is None and key not in self.plain:
+            return None
+        python = type(tracer.like) in (int, float, bool, complex) if known is None else known.python
+        causes = known.causes if known else frozenset()
+        if key in self.plain:
+            causes |= {self.place} | self.plain[key]
+        return Mixed(None if self.skipped else python, causes)
+
+    def _mix(self, node: Node, mixed: Mixed | None) -> None:
+        if mixed is not None:
+            self.trace.mixed[node] = mixed
+
+    def _is_inner(self) -> bool:
+        """Whether it runs in a loop's iteration, whose decisions may hang on the arguments: so may a number that is made of
+        plain ones."""
+        return self.around is not None
+
+    def _run_on(
+        self, body: Body, course: Course, ahead: int, given: list[Any], unseen: int | None
+    ) -> tuple[int, tuple[Any, ...]] | None:
+        """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to.
+
+        If one of them is ``unseen``, whether an iteration went another way, after as many as have not.
+        """
+        assert course.count is not None
+        n, done, size = len(body.carry), 0, ahead if unseen is None else FAR
+        values, known, grows = tuple(given[:n]), given[n:], True
+        while size and done < ahead:
+            size = min(size, ahead - done)
+            more = replace(course, count=size, start=course.start + course.step * (course.count + done))
+            found = self._run(Loop(body, more), [*values, *known])
+            if unseen is None:
+                return None if found is None else (ahead, found[0])
+            if found is None or found[0][unseen]:
+                grows = False
+            else:
+                done, values = done + size, found[0]
+            size = 2 * size if grows else size // 2
+        return (done, values) if done else None
+
+    def _run_out(self, body: Body, every: list[Key], given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
+        """How many more iterations there are but for the last one, before the test fails or one goes another way, and what is
+        carried after those."""
+        if TEST not in every:
+            return None
+        n = len(every)
+        before = [body.graph.input(("before", i), node.aval) for i, node in enumerate(body.carry)]
+        twice = replace(body, carry=[*body.carry, *before], after=[*body.after, *body.carry])
+        found = self._run(Loop(twice, Course(test=every.index(TEST))), [*given[:n], *given])
+        if found is None or found[1] < 2:
+            return None
+        values, often = found
+        return often - 1, values[n:]
+
+    def _run(self, loop: Loop, given: list[Any], every: Sequence[Key] = ()) -> tuple[tuple[Any, ...], int] | None:
+        """What a loop carries in the end, and how often it ran; of tests, among ``every``, it may be Python's or NumPy's."""
+        try:
+            with np.errstate(**dict.fromkeys(self.trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
+                values, often = loop.counted(*given)
+        except Exception:
+            return None
+        tests = {i for i, key in enumerate(every) if key in (TEST, EXIT)}
+        kinds = enumerate(zip(values, loop.body.carry, strict=True))
+        same = all([i in tests or aval_of(value) == node.aval for i, (value, node) in kinds])
+        return (values, often) if same else None
+
+    def _reproduced(
+        self, loop: Loop, given: list[Node], values: tuple[Any, ...], every: Sequence[Key]
+    ) -> tuple[Any, ...] | None:
+        """What the iterations give, run once more; None where that is not what they gave."""
+        found = self._run(loop, [self.trace.lookup(node).value for node in given], every)
+        same = found is not None and all(map(_is_same, found[0], values))
+        return found[0] if found is not None and same else None
+
+    def _aliases(self, start: Boundary, end: Boundary, among: set[Key] | None = None) -> set[Key]:
+        """The locals whose Tracer has another name (``among`` those), to which the loop did nothing: it cannot be bound to a
+        result."""
+        assert self.pattern is not None
+        nodes = self.trace.graph.nodes
+        before = nodes[start.length - 1].index if start.length else -1
+        found = {key for key, node in end.nodes.items() if node.index <= before}
+        if self.short:
+            found -= {TEST, EXIT, COUNTER}
+        if self.forked or self.short:  # other calls may do something to it
+            found -= {key for key in found if key in self.pattern.after and self._is_alone(key, end.holds[key])}
+        parts: dict[int, Part | None] = {}
+        for key, tracer in end.holds.items():
+            part = self.pattern.after.get(key)
+            if among is not None and key not in among:
+                continue
+            if parts.setdefault(id(tracer), part) != part:
+                found |= {other for other, one in end.holds.items() if one is tracer}
+        return found
+
+    def _is_alone(self, key: Key, tracer: Tracer) -> bool:
+        """Whether one local, or a container in it, holds a value, or it has numbers that are appended, and nothing else does
+        but what is noted of the boundaries of this loop and others."""
+        if any([tracer is array for grown in self.grown.values() for array in (grown.array, grown.taken)]):
+            return True
+        own = len(key) == 1
+        others = self.replaced.union(*self.parted)  # lists, dicts and objects in whose place others may be
+        if self.forked and any([key[:n] in others for n in range(1, len(key))]):
+            return False
+        return self.held[id(tracer)] == own and is_held_so_often(tracer, self._noted(tracer) + (not own), int(own))
+
+    def _noted(self, tracer: Tracer) -> int:
+        """How often a value is noted, of the boundaries of this loop and others, and of writes."""
+        bounds = [one for roller in self.trace.rollers for bound in roller.boundaries for one in bound.every()]
+        bounds += self.unflagged + [join.bound for roller in self.trace.rollers for join in roller.begun]
+        noted = sum([other is tracer for bound in bounds for other in bound.holds.values()])
+        return noted + sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
+
+    def _unborn(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
+        """Whether locals that are read later are not there where the loop does not run at all."""
+        names = {str(key[0]) for key in late} | {name for name in end.rest if name not in start.rest}
+        return not names <= self.private
+
+    def _parted(self, start: Boundary, end: Boundary, keys: list[Key]) -> bool:
+        """Whether locals that are one after an iteration are not where the loop does not run at all."""
+        begun: dict[int, Node] = {}
+        return any([begun.setdefault(id(end.holds[key]), start.nodes[key]) is not start.nodes[key] for key in keys])
+
+    def _closed(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
+        """Whether all that an open loop leaves behind is in the pattern."""
+        assert self.pattern is not None
+        if TEST not in self.pattern.after:
+            return False
+        if any(start.rest[name] != end.rest.get(name) for name in start.rest if name not in self.private or name in end.rest):
+            return False
+        changed = [key for key in end.nodes if end.nodes[key] is not start.nodes.get(key)]
+        if any(end.holds[key].base is not None for key in changed):
+            return False
+        if any(key not in self.pattern.after for key in changed if self._read_outside(key)):
+            return False
+        return all(key in start.nodes or end.rest[str(key[0])] == TRACED for key in late)
+
+    def _first(self, node: Node, aval: Any) -> Node | None:
+        """What a carried value starts with, of the kind that it goes round with; None where that is another value."""
+        if node.aval == aval:
+            return node
+        number = number_of(node, aval)
+        if number is not None:
+            return self.trace.constant(number)[0]
+        if self.forked and isinstance(node.aval, Aval) and node.aval == aval._replace(kind="python"):
+            return self.trace.run(TO_NUMPY, (self.trace.lookup(node),), {})
+        return None
+
+    def _kind(self, end: Boundary, key: Key) -> Any:
+        """What is known of a local when the loop is over; where iterations went different ways, of what goes round."""
+        return self.kinds[key] if key in self.kinds else end.nodes[key].aval
+
+    def _course(self, first: int, keys: list[Key], ahead: int = 0) -> Course:
+        if self.open and not ahead:
+            return Course(test=keys.index(TEST))
+        count = len(self.boundaries) - 1 - first + self.skipped + ahead
+        if self.what is None or self.tested:
+            return Course(count)
+        return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
+
+
+def _needed(nodes: list[Node], users: list[Node]) -> list[Node]:
+    """Those of ``nodes``, which are in order, of which ``users`` are made."""
+    wanted = {arg for user in users for arg in user.args}
+    found = []
+    for node in reversed(nodes):
+        if node in wanted:
+            wanted.update(node.args)
+            found.append(node)
+    return found[::-1]
+
+
+def _is_step(node: Node, step: tuple[Any, ...]) -> bool:
+    return node.op is step[0] and same_params(node, step[1])
+
+
+def _unread(pattern: Pattern) -> set[int]:
+    """The steps that nothing is made of but what nobody reads."""
+    unread = set(range(len(pattern.steps)))
+    waiting = [*pattern.after.values()]
+    while waiting:
+        kind, what = waiting.pop()
+        if kind == "step" and what in unread:
+            unread.remove(what)
+            waiting += pattern.steps[what][3]
+    return unread
+
+
+def _may_raise(node: Node) -> bool:
+    """Whether an operation in an iteration may raise an exception, of other values; what hangs on none has not."""
+    if not node.active or node.op in _HARMLESS:
+        return False
+    if node.op in (GETITEM, SETITEM, INDEX_ADD):
+        return any([arg.active for arg in node.args[len(node.op.rules) :]])
+    known = isinstance(node.op.key, np.ufunc) and node.aval.dtype.kind in "bf"
+    return not known or (node.aval.kind == "python" and node.op.key not in _TOTAL)
+
+
+_HARMLESS = (ITEM, NAMED, TO_NUMPY, TO_PYTHON, EXTREME, AND, NOT, IDENTITY, BOOL_OF)
+_TOTAL = frozenset([np.add, np.subtract, np.multiply, np.negative, np.absolute, np.less, np.less_equal, np.greater])
+_TOTAL |= {np.greater_equal, np.equal, np.not_equal}
+
+
+def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool:
+    """Whether an operation on other values gives the same kind, and meets nothing that an iteration made for itself."""
+    if op.sized or any(kind == "anew" for kind, _ in parts):
+        return False
+    if op is not REGISTRY[np.power] or aval.kind != "python":  # of Python numbers, which may become complex
+        return True
+    kind, exponent = parts[1]
+    return kind == "same" and exponent.op is CONST and exponent.aval.dtype.kind == "i"
+
+
+def _carries(tracer: Tracer) -> bool:
+    """Whether a local can be bound to what another iteration leaves in it."""
+    return tracer.base is None and (tracer.node.active or not isinstance(tracer.value, np.ndarray))
+
+
+# -- what the locals hold ------------------------------------------------------------------------------------------
+
+
+class _Survey:
+    """Looks through local variables, at so ``many`` items of lists in them: tables grow with their loops.
+
+    ``thorough``: all that is not traced is noted too, so that it can be compared. ``own`` are locals that functions share.
+    """
+
+    def __init__(self, trace: Trace, thorough: bool, many: int, own: Mapping[str, Any]) -> None:
+        self.trace, self.thorough, self.many, self.own = trace, thorough, many, own
+        self.holds: dict[Key, Tracer] = {}
+        self.rest: dict[str, Any] = {}
+        self.containers: set[int] = set()
+        self.functions: set[int] = set()
+        self.shared: dict[Key, int] = {}  # which list, dict or object is where
+        self.known: frozenset[int] = frozenset()  # such as need no other names
+        self.drafts: dict[int, list[Key]] = {}  # where each array is that the function fills with plain numbers
+
+    def local(self, name: str, value: Any) -> None:
+        """One local variable."""
+        if not self.thorough and (value is None or type(value) in (int, float, bool, str, complex, FunctionType, ModuleType)):
+            return
+        found = self._look(value, (name,), 0)
+        if self.thorough:
+            self.rest[name] = found
+
+    def _look(self, value: Any, key: Key, depth: int) -> Any:
+        """A comparable description of a value; traced values in it go into ``holds``."""
+        kind = type(value)
+        if kind is Tracer:
+            self.containers.add(id(value))
+            if value.tape.draft:
+                self.drafts.setdefault(id(value.owner()), []).append(key)
+                found = self._array(value.value, key, depth)
+                return found if found is None or found[0] == "is" else (DRAFT, *found)
+            self.holds[key] = value
+            return TRACED
+        if id(value) in self.known:
+            return AGAIN
+        if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range):
+            return (kind, value)
+        if kind is slice:
+            ends = value.start, value.stop, value.step
+            return (kind, tuple([self._look(end, (*key, i), depth + 1) for i, end in enumerate(ends)]))
+        if kind in (float, complex) or isinstance(value, np.generic):
+            return (kind, repr(value))
+        if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
+            held = [self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))]
+            if isinstance(value, FunctionType) and not vars(value):  # there may be another one in each call
+                return ("code", value.__code__, id(value.__globals__), *held)
+            return ("is", id(value), value, *held)
+        if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:
+            return (object(),)  # what a class of the function's own holds may change
+        if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
+            return ("is", id(value), value)
+        fields = getattr(value, "__dict__", None)
+        if depth < 4 and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
+            self.many -= len(value)
+            self._note(key, value)
+            return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
+        if depth < 4 and kind is dict and len(value) <= WIDEST:
+            self._note(key, value)
+            names = plain(tuple(value))  # a traced number that is a key has been looked at
+            found = [self._look(item, (*key, name), depth + 1) for name, item in zip(names, value.values(), strict=True)]
+            return (kind, names, tuple(found))
+        if kind is np.ndarray:
+            return self._array(value, key, depth)
+        if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
+            return ("is", id(value), value)  # from outside: changes are effects
+        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and is_bare(kind)
+        if small:
+            assert fields is not None
+            if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
+                self._note(key, value)
+                found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
+                return (kind, tuple(fields), tuple(found))
+        return (object(),)  # like nothing else
+
+    def _note(self, key: Key, value: Any) -> None:
+        """A list, dict or object, which may be changed, and have other names."""
+        self.containers.add(id(value))
+        self.shared[key] = id(value)
+
+    def _held(self, fun: Any) -> Sequence[Any]:
+        """What a function holds, which may change from one call to the next; each function is asked once."""
+        if id(fun) in self.functions:
+            return ()
+        self.functions.add(id(fun))
+        if isinstance(fun, functools.partial):
+            return (fun.func, fun.args, fun.keywords)
+        if not isinstance(fun, FunctionType):
+            return (fun.__self__, getattr(fun, "__func__", None))
+        cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)  # but for empty ones, and that for the hooks
+        known = [(name, cell.cell_contents) for name, cell in cells if cell != CellType() and not name.startswith(_HIDDEN)]
+        held = [name if name in self.own and self.own[name] is item else item for name, item in known]  # the local itself
+        return [*held, fun.__defaults__, fun.__kwdefaults__]
+
+    def _array(self, value: Any, key: Key, depth: int) -> Any:
+        if value.dtype == object:
+            if value.size > WIDEST:
+                return (object(),)
+            self._note(key, value)
+            return (value.shape, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value.flat)]))
+        if not self.thorough:
+            return None
+        if value.size > COMPARED:
+            return ("is", id(value), value)
+        self.containers.add(id(value))
+        return content_of(value)
+
+
+def _inner(depth: int, name: str) -> str:
+    """What a local of a function that is called in a loop is called there."""
+    return f"{depth}:{name}"
+
+
+def _moved(a: Any, b: Any, key: Key) -> set[Key] | None:
+    """Where two descriptions have other numbers, or arrays, in containers; None where something else is not the same."""
+    if a == b:
+        return set()
+    if _is_of_value(a) and _is_of_value(b):
+        return {key} if len(key) > 1 else None
+    known = len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1] and type(a[-1]) is type(b[-1]) is tuple
+    if not known or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
+        return None
+    names = a[1] if len(a) == 3 else range(len(a[-1]))
+    found = [_moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
+    return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
+
+
+def _is_of_value(what: Any) -> bool:
+    """Whether it describes a number or an array, traced or not."""
+    return what is TRACED or what[0] is DRAFT or what[0] in NUMBERS or (len(what) == 3 and isinstance(what[1], np.dtype))
+
+
+def _without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boundary]:
+    """The same, with one name for each list, dict or object that has two everywhere, or wherever ways meet at a place; those
+    come first that are not ``private``."""
+    twins = _twins([one for bound in bounds for one in bound.every()], private)
+    once = [bound.once(twins) for bound in bounds] if twins else bounds
+    begun = [bound.joins for bound, _ in iterations(once)]
+    for site in [site for site in begun[0] if all([site in joins for joins in begun])] if begun else ():
+        here = [joins[site] for joins in begun]
+        twins = _twins([join.bound for join in here], {*private, *here[0].dead})
+        for joins, join in zip(begun, here, strict=True) if twins else ():
+            joins[site] = join._replace(bound=join.bound.once(twins))
+    return once
+
+
+def _twins(bounds: Sequence[Boundary], last: Collection[str]) -> dict[Key, Key]:
+    """Names of lists, dicts and objects that have another one in all of these, with that; the ``last`` names last."""
+    groups: dict[int, list[Key]] = {}
+    for key, ident in bounds[0].shared.items():
+        groups.setdefault(ident, []).append(key)
+    twins: dict[Key, Key] = {}
+    for group in [group for group in groups.values() if len(group) > 1]:
+        first, *others = sorted(group, key=lambda key: (":" in key[0], key[0] in last, repr(key)))
+        alike = [one.shared for one in bounds]
+        twins |= {key: first for key in others if all([key in one and one[key] == one.get(first) for one in alike])}
+    return twins
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two numbers or arrays are equal, with NaN equal to NaN."""
+    return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
+
+
+def _is_close(a: Any, b: Any) -> bool:
+    """Whether two numbers or arrays differ by rounding."""
+    return np.allclose(a, b, rtol=1e-6, atol=1e-6 * (1.0 + float(np.max(np.abs(b), initial=0.0))), equal_nan=True)
+
+
+def _is_sequence(kind: type) -> bool:
+    """Whether it is a list or a tuple, or one with names, and has no slots."""
+    return any([issubclass(kind, one) and kind.__basicsize__ == one.__basicsize__ for one in (list, tuple)])

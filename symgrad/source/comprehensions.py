@@ -1,0 +1,329 @@
+"""List comprehensions that decide become loops that append, so that these can be rolled up, whatever their items decide.
+
+``y = np.sum([f(v) for v in x])`` runs as ``listed = []``, ``for v_ in x: listed.append(f(v_))``, ``y = np.sum(listed)``; so
+does ``sum(f(v) for v in x)``. ``sum(f(v) for v in x if c)`` runs as ``total = 0`` and a loop with ``total = total + f(v_)``
+below an ``if``. What comes first in the statement is computed first.
+
+Where a builtin takes all that ``map`` and ``filter`` give, they are such comprehensions; ``functools.reduce`` is a loop, too,
+and ``y += [v]`` is ``y.append(v)`` if ``y`` is a list for sure.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    MODULES,
+    FunctionNode,
+    assigned,
+    copied,
+    declared,
+    fresh,
+    located,
+    names_read,
+    names_stored,
+    placed,
+    walk,
+)
+
+_TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
+_SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
+
+
+def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
+    """The function, changed in place: its comprehensions are loops. ``own``: the module's names, no more those of builtins."""
+    for node in [*walk(function)]:
+        if isinstance(node, ast.FunctionDef):
+            parts = [*walk(node)]
+            names = {item.id for item in parts if isinstance(item, ast.Name)}
+            if names.isdisjoint(LOCAL_READERS):
+                local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]} - declared(node)
+                builtins = (_TAKES_ALL | {"map", "filter", "zip"}) - {*own, *local}
+                folds = {name for name, value in own.items() if value is functools.reduce} - local
+                folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
+                _append_items(node, declared(node))
+                _Unroller(names | local, local, builtins, folds).generic_visit(node)
+    return function
+
+
+def _append_items(function: ast.FunctionDef, others: Collection[str]) -> None:
+    """``y += [v]`` becomes ``y.append(v)``, where all that the function assigns to ``y`` are new lists."""
+    stored = Counter(names_stored(function))
+    made = Counter[str]()
+    added = []
+    for part in walk(function):
+        if isinstance(part, ast.Assign) and isinstance(part.value, (ast.List, ast.ListComp)):
+            made.update([target.id for target in part.targets if isinstance(target, ast.Name)])
+        elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and _is_one_item(part):
+            made[part.target.id] += 1
+            added.append(part)
+    for part in added:
+        name = part.target.id  # type: ignore[union-attr]
+        if made[name] == stored[name] and name not in others:
+            append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
+            call = located(placed(ast.Expr(ast.Call(append, part.value.elts, [])), part))  # type: ignore[attr-defined]
+            _replace(function, part, call)
+
+
+def _is_one_item(node: ast.AugAssign) -> bool:
+    items = node.value.elts if isinstance(node.value, ast.List) and isinstance(node.op, ast.Add) else []
+    return len(items) == 1 and not isinstance(items[0], ast.Starred)
+
+
+def _replace(tree: ast.AST, old: ast.stmt, new: ast.stmt) -> None:
+    for part in walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            statements = getattr(part, field, None)
+            if isinstance(statements, list) and any([item is old for item in statements]):
+                statements[:] = [new if item is old else item for item in statements]
+
+
+class _Unroller(ast.NodeTransformer):
+    """Writes the comprehensions of one function as loops; those of functions in it have their own turn.
+
+    ``names`` are taken; those that are ``local`` only it assigns; the ``builtins`` are what they are, and ``folds`` stand for
+    ``functools.reduce``.
+    """
+
+    def __init__(self, names: set[str], local: Collection[str], builtins: Collection[str], folds: Collection[str]) -> None:
+        self.names, self.local, self.builtins, self.folds = names, local, builtins, folds
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        return node
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_FunctionDef
+
+    def generic_visit(self, node: Any) -> Any:
+        for field in ("body", "orelse", "finalbody"):
+            statements = getattr(node, field, None)
+            if isinstance(statements, list):
+                setattr(node, field, [new for statement in statements for new in self._written(statement)])
+        for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            self.generic_visit(handler)
+        return node
+
+    def _written(self, statement: Any) -> list[ast.stmt]:
+        """A statement, after the loops that make the lists in it."""
+        before = list[ast.stmt]()
+        if not isinstance(statement, _SIMPLE):
+            self.visit(statement)
+        elif isinstance(getattr(statement, "target", None), (ast.Name, type(None))):
+            while (found := self._found(statement)) is not None:
+                before += found
+        made = [name for item in before if isinstance(item, ast.Assign) for name in names_stored(item.targets[0])]
+        if isinstance(statement, ast.Return):
+            made = []
+        return [*before, statement, *[assigned(name, ast.Constant(None), statement) for name in made]]
+
+    def _found(self, node: Any) -> list[ast.stmt] | None:
+        """The first comprehension in a node that can be a loop has a name from here on: what makes the list, after what comes
+        first in the node; None where there is none."""
+        first: list[tuple[Any, Any]] = []
+        for place, part in _computed(node):
+            if isinstance(part, ast.Starred):
+                return None
+            found = None
+            self._spell_out(part)
+            if isinstance(part, ast.ListComp) and _decides(part):
+                found = self._loop(node, place, part)
+            elif self._adds_some(part):
+                found = self._total(node, place, part.args[0])
+            elif self._takes_all(part) and _decides(part.args[0]):
+                whole = part.func.id == "list"  # of a list that nobody else has
+                found = self._loop(node if whole else part, place if whole else ("args", 0), part.args[0])
+            elif self._folds(part):
+                found = self._fold(node, place, part)
+            elif isinstance(part, _IN_ORDER):
+                found = self._found(part)
+            if found is not None:
+                return [*self._named(node, first), *found]
+            known = isinstance(part, ast.Constant) or (isinstance(part, ast.Name) and part.id in self.local)
+            if not known and not _is_callee(part, place):
+                first.append((place, part))
+        return None
+
+    def _named(self, node: Any, parts: list[tuple[Any, Any]]) -> Iterator[ast.stmt]:
+        """Statements that give these parts of a node names, so that they are computed before what follows."""
+        for place, part in parts:
+            parent, where, value = (part, ("value", None), part.value) if isinstance(part, ast.keyword) else (node, place, part)
+            name = fresh("first", self.names)
+            _put(parent, where, placed(ast.Name(name, ast.Load()), value))
+            yield assigned(name, value, value)
+
+    def _spell_out(self, call: Any) -> None:
+        """``sum(map(f, x))`` becomes ``sum(f(v) for v in x)``, and ``list(filter(f, x))`` a comprehension with an ``if``."""
+        if not self._is_builtin(call, _TAKES_ALL) or len(call.args) != 1:
+            return
+        inner: Any = call.args[0]
+        if not self._is_builtin(inner, ("map", "filter")) or inner.keywords or len(inner.args) < 2:
+            return
+        fun, *over = inner.args
+        kept = inner.func.id == "filter"
+        names = [fresh("item", self.names) for _ in over]
+        given = [placed(ast.Name(name, ast.Load()), inner) for name in names]
+        made = given[0] if kept and _is_none(fun) else _called(fun, given)
+        if (
+            any([isinstance(item, ast.Starred) for item in over])
+            or made is None
+            or (len(over) > 1 and "zip" not in self.builtins)
+        ):
+            return
+        targets = [placed(ast.Name(name, ast.Store()), inner) for name in names]
+        target = targets[0] if len(over) == 1 else placed(ast.Tuple(targets, ast.Store()), inner)
+        each = over[0] if len(over) == 1 else placed(ast.Call(ast.Name("zip", ast.Load()), over, []), inner)
+        clause = ast.comprehension(target, each, [made] if kept else [], 0)
+        call.args[0] = located(placed(ast.GeneratorExp(copied(given[0]) if kept else made, [clause]), inner))
+
+    def _is_builtin(self, call: Any, names: Collection[str]) -> bool:
+        named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        return named and call.func.id in names and call.func.id in self.builtins
+
+    def _folds(self, call: Any) -> bool:
+        """Whether it is ``functools.reduce(f, x, start)``."""
+        if not isinstance(call, ast.Call) or len(call.args) != 3 or call.keywords or ast.unparse(call.func) not in self.folds:
+            return False
+        plain = not any([isinstance(arg, ast.Starred) for arg in call.args])
+        return plain and _called(call.args[0], [ast.Name("a", ast.Load()), ast.Name("b", ast.Load())]) is not None
+
+    def _fold(self, parent: Any, place: Any, call: Any) -> list[ast.stmt]:
+        """What computes, in a loop, what ``functools.reduce`` gives."""
+        fun, over, start = call.args
+        every, name, item = [fresh(word, self.names) for word in ("over", "total", "item")]
+        _put(parent, place, placed(ast.Name(name, ast.Load()), call))
+        made = _called(fun, [placed(ast.Name(one, ast.Load()), call) for one in (name, item)])
+        assert made is not None
+        body = self._written(assigned(name, made, call))
+        loop = placed(ast.For(ast.Name(item, ast.Store()), ast.Name(every, ast.Load()), body, []), call)
+        return [assigned(every, over, call), assigned(name, start, call), located(loop)]
+
+    def _takes_all(self, call: Any) -> bool:
+        """Whether it is ``sum(... for ...)`` or its like."""
+        known = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in self.builtins
+        return known and len(call.args) == 1 and isinstance(call.args[0], ast.GeneratorExp)
+
+    def _adds_some(self, call: Any) -> bool:
+        """Whether it is ``sum(... for ... if ...)``, or that of a list."""
+        known = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "sum" and "sum" in self.builtins
+        one = call.args[0] if known and len(call.args) == 1 and not call.keywords else None
+        return isinstance(one, (ast.GeneratorExp, ast.ListComp)) and any([c.ifs for c in one.generators]) and _is_loop(one)
+
+    def _loop(self, parent: Any, place: Any, comprehension: Any) -> list[ast.stmt]:
+        """What makes the list that stands at a place from here on."""
+        name = fresh("listed", self.names)
+        _put(parent, place, placed(ast.Name(name, ast.Load()), comprehension))
+        append = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()), [comprehension.elt], [])
+        loop = self._loops(comprehension, placed(ast.Expr(append), comprehension))
+        return [assigned(name, ast.List([], ast.Load()), comprehension), loop]
+
+    def _total(self, parent: Any, place: Any, comprehension: Any) -> list[ast.stmt]:
+        """What makes the sum, of some items, that stands at a place from here on."""
+        name = fresh("total", self.names)
+        _put(parent, place, placed(ast.Name(name, ast.Load()), comprehension))
+        added = assigned(name, ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), comprehension.elt), comprehension)
+        return [assigned(name, ast.Constant(0), comprehension), self._loops(comprehension, added)]
+
+    def _loops(self, comprehension: Any, statement: Any) -> ast.stmt:
+        """The loops that do what a statement says for each item of a comprehension, whose names are others."""
+        first, *_ = clauses = [copied(clause) for clause in comprehension.generators]
+        over, first.iter = first.iter, ast.Constant(None)  # which knows none of these names
+        new = {old: fresh(old, self.names) for clause in clauses for old in names_stored(clause.target)}
+        statement = copied(statement)
+        for part in [part for item in (*clauses, statement) for part in walk(item)]:
+            if isinstance(part, ast.Name):
+                part.id = new.get(part.id, part.id)
+        first.iter = over
+        for clause in reversed(clauses):
+            for test in reversed(clause.ifs):
+                statement = placed(ast.If(test, [statement], []), comprehension)
+            body = self._written(located(statement))
+            statement = placed(ast.For(clause.target, clause.iter, body, []), comprehension)
+        return located(statement)  # type: ignore[no-any-return]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _called(fun: ast.expr, given: list[Any]) -> Any:
+    """What a function gives for these names: the expression of a lambda, or a call by a name; None for what is neither."""
+    if isinstance(fun, ast.Name):
+        return placed(ast.Call(copied(fun), given, []), fun)
+    if not isinstance(fun, ast.Lambda) or len(fun.args.args) != len(given):
+        return None
+    args = fun.args
+    if args.posonlyargs or args.vararg or args.kwonlyargs or args.kwarg or args.defaults:
+        return None
+    parts, names = [*walk(fun.body)], dict(zip([arg.arg for arg in args.args], given, strict=True))
+    if any([isinstance(part, (ast.Lambda, ast.NamedExpr, ast.comprehension, ast.Yield, ast.Await)) for part in parts]):
+        return None
+    body = copied(fun.body)
+    for part in [part for part in walk(body) if isinstance(part, ast.Name) and part.id in names]:
+        part.id = names[part.id].id
+    return body
+
+
+def _computed(node: Any) -> Iterator[tuple[Any, Any]]:
+    """The parts of a statement or an expression in the order in which Python computes them, with their places."""
+    for field in ("value",) if isinstance(node, ast.stmt) else node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            yield from [((field, i), item) for i, item in enumerate(value)]
+        elif isinstance(value, (ast.expr, ast.keyword)):
+            yield (field, None), value
+
+
+def _put(parent: Any, place: Any, node: ast.expr) -> None:
+    field, i = place
+    if i is None:
+        setattr(parent, field, node)
+    else:
+        getattr(parent, field)[i] = node
+
+
+def _is_callee(part: Any, place: Any) -> bool:
+    """Whether it is the name of what is called, with those of what that is found in."""
+    while isinstance(part, ast.Attribute):
+        part = part.value
+    return place[0] == "func" and isinstance(part, ast.Name)
+
+
+def _decides(node: Any) -> bool:
+    """Whether the items of a comprehension, of which it runs over each once, may decide on something, and it can be a loop."""
+    clause, *others = node.generators
+    decides = clause.ifs or any([isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in walk(node.elt)])
+    return bool(decides) and not others and _is_loop(node)
+
+
+def _is_loop(node: Any) -> bool:
+    """Whether a comprehension can be written as loops."""
+    targets = [clause.target for clause in node.generators]
+    own, parts = {name for target in targets for name in names_stored(target)}, [*walk(node)]
+    if any([clause.is_async for clause in node.generators]) or not all(
+        [_is_plain(p) for target in targets for p in walk(target)]
+    ):
+        return False
+    if any([isinstance(part, _SCOPES) for part in parts[1:]]) or names_read(node.generators[0].iter).keys() & own:
+        return False
+    inner = [part for part in parts if isinstance(part, ast.comprehension) and part not in node.generators]
+    return own.isdisjoint([name for part in inner for name in names_stored(part.target)])
+
+
+def _is_plain(part: ast.AST) -> bool:
+    return isinstance(part, (ast.Name, ast.Tuple, ast.expr_context))
+
+
+def _is_own_call(node: ast.AST) -> bool:
+    """Whether it is a call that may decide on something: none of NumPy's."""
+    if not isinstance(node, ast.Call):
+        return False
+    fun = node.func
+    while isinstance(fun, ast.Attribute):
+        fun = fun.value
+    return not isinstance(fun, ast.Name) or fun is node.func or fun.id not in MODULES

@@ -1,0 +1,1270 @@
+"""The user's function, rewritten so that a trace sees what it reads from outside its arguments.
+
+``instrumented(fun, hooks)`` is a function with the same code, globals, closure cells and lines, in which each read of a
+global, a closure variable, an attribute or an item, each call, iteration, truth test and outside write goes through
+``hooks``. It runs in place of the user's function while that is traced; nothing of the user's is changed.
+
+The rewriting works on the source, found again by file and line, and is only trusted where compiling that source gives the
+very bytecode that the function has.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from symgrad.source.comprehensions import unrolled
+from symgrad.source.decisions import decided
+from symgrad.source.exits import at_the_end, way_out
+from symgrad.source.lists import appended, marked
+from symgrad.source.liveness import live_between, read_later, used_between
+from symgrad.source.nests import joined
+from symgrad.source.sections import in_sections
+from symgrad.source.syntax import (
+    FRAME_READERS,
+    MODULES,
+    FunctionNode,
+    assigned,
+    bound_by,
+    bound_in,
+    copied,
+    in_class,
+    located,
+    names_read,
+    names_read_in,
+    names_stored,
+    paired,
+    parts_of,
+    placed,
+    walk,
+    with_private_names,
+)
+from symgrad.source.texts import numbered
+
+HOOKS = "__symgrad__"
+_FACTORY = "__symgrad_factory__"
+
+# by identity, and by rewriter: code objects of different files can be equal
+_codes: dict[tuple[int, type], tuple[weakref.ref[CodeType], CodeType | None]] = {}
+_trees: dict[str, tuple[int, list[ast.stmt], list[FunctionNode]]] = {}  # of a file: its hash, imports and functions
+
+
+def instrumented(fun: FunctionType, hooks: Any, calls_only: bool = False, sections: bool = False) -> Callable[..., Any] | None:
+    """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
+
+    ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, and ``np.r_[...]`` and ``np.c_[...]``;
+    ``sections``: see ``symgrad.source.sections``.
+    """
+    code, kind = fun.__code__, _Calls if calls_only else _InSections if sections else _Rewriter
+    key = id(code), kind
+    known = _codes.get(key)
+    if known is None or known[0]() is not code:
+        known = _codes[key] = (weakref.ref(code, functools.partial(_forget, _codes, key)), _rewrite(fun, kind))
+    new = known[1]
+    if new is None:
+        return None
+    cells = dict(zip(code.co_freevars, fun.__closure__ or (), strict=True))
+    cells[HOOKS] = CellType(hooks)
+    closure = tuple(cells[name] for name in new.co_freevars)
+    made = FunctionType(new, fun.__globals__, fun.__name__, fun.__defaults__, closure)
+    made.__kwdefaults__ = fun.__kwdefaults__
+    made.__qualname__ = fun.__qualname__
+    return made
+
+
+def _forget(codes: dict[Any, Any], key: Any, _: Any) -> None:
+    codes.pop(key, None)
+
+
+def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | None:
+    code = fun.__code__
+    found = definition(fun)
+    if found is None:
+        return None
+    node, imports = found
+    owner = _class_of(fun)
+    free = [name for name in code.co_freevars if not (owner and name == "__class__")]
+    try:
+        plain = _compile(node, free, code, imports, owner)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    if plain is None or not _same_code(plain, code):
+        return None
+    rewriter = kind(frozenset(free), owner)
+    tree = copied(node) if owner is None else with_private_names(copied(node), owner)
+    if kind is not _Calls:
+        tree = joined(at_the_end(unrolled(numbered(tree), fun.__globals__)))
+        tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
+    return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
+
+
+def _class_of(fun: FunctionType) -> str | None:
+    parts = fun.__qualname__.split(".")
+    return parts[-2] if len(parts) > 1 and parts[-2][0] != "<" else None
+
+
+# -- finding the source --------------------------------------------------------------------------------------------
+
+
+def definition(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
+    """The node of a function in its file, and the file's imports; None where the source cannot be had."""
+    code = fun.__code__
+    lines = linecache.getlines(code.co_filename, fun.__globals__)
+    if not lines:
+        return None
+    text = "".join(lines)
+    known = _trees.get(code.co_filename)
+    if known is None or known[0] != hash(text):
+        try:
+            tree = parsed(text)
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+        known = (hash(text), _imports(tree), [node for node in walk(tree) if isinstance(node, FunctionNode)])
+        _trees[code.co_filename] = known
+    found = [node for node in known[2] if _matches(node, code)]
+    if not found or (len(found) > 1 and code.co_name != "<lambda>"):
+        return None
+    return min(found, key=_size), known[1]  # the innermost lambda
+
+
+def parsed(text: str, mode: str = "exec") -> Any:
+    """``ast.parse``, in one thread at a time: in some releases of Python 3.11 all threads count how deep they are together."""
+    with _parsing:
+        return ast.parse(text, mode=mode)
+
+
+_parsing = threading.RLock()
+
+
+def _size(node: FunctionNode) -> tuple[int, int]:
+    first, last = _span(node)
+    return last[0] - first[0], last[1] - first[1]
+
+
+def _span(node: ast.expr | ast.stmt) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Line and column of the start and of the end."""
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _imports(module: ast.Module) -> list[ast.stmt]:
+    """The module's own imports: CPython compiles ``np.sin(x)`` in another way where ``np`` is an imported name."""
+    found: list[ast.stmt] = []
+    stack: list[ast.AST] = list(module.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if getattr(node, "module", None) != "__future__":
+                found.append(node)
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            stack.extend(parts_of(node))
+    return found
+
+
+def _matches(node: FunctionNode, code: CodeType) -> bool:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        return node.name == code.co_name and first == code.co_firstlineno
+    if code.co_name != "<lambda>" or not node.lineno <= code.co_firstlineno <= node.body.lineno:
+        return False
+    start, end = _span(node.body)
+    places = [((a, c), (b, d)) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
+    return all(start <= first and last <= end for first, last in places)
+
+
+def _compile(
+    node: FunctionNode, free: Sequence[str], original: CodeType, imports: Sequence[ast.stmt], owner: str | None
+) -> CodeType | None:
+    """The code of a function node, nested in a factory that makes ``free`` its closure variables."""
+    bare = _bare(node)
+    body: list[ast.stmt] = [placed(ast.Expr(bare), node) if isinstance(node, ast.Lambda) else bare]
+    if owner is not None:  # private names are mangled in a class, and super() looks for one
+        body = [_class(owner, body)]
+    name = owner or getattr(node, "name", None)
+    if name is not None and name not in free:  # a global of the user's, and not a local of the factory
+        body.insert(0, ast.Global([name], lineno=1, col_offset=0))
+    module = ast.Module([*imports, _function(_FACTORY, free, body)], [])
+    code: CodeType = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE)
+    path = [_FACTORY, *([owner] if owner else []), "<lambda>" if isinstance(node, ast.Lambda) else node.name]
+    for name in path:
+        inner = [item for item in code.co_consts if isinstance(item, CodeType) and item.co_name == name]
+        if not inner:
+            return None
+        code = inner[0]
+    return code
+
+
+def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.stmt:
+    arguments = ast.arguments([], [ast.arg(item, lineno=1, col_offset=0) for item in parameters], None, [], [], None, [])
+    node = ast.FunctionDef(name, arguments, body, [], lineno=1, col_offset=0)
+    if "type_params" in ast.FunctionDef._fields:
+        node.type_params = []  # type: ignore[attr-defined, unused-ignore]
+    return node
+
+
+def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
+    node = ast.ClassDef(name, [], [], body, [], lineno=1, col_offset=0)
+    if "type_params" in ast.ClassDef._fields:
+        node.type_params = []  # type: ignore[attr-defined, unused-ignore]
+    return node
+
+
+_FUTURE = 0x1000000  # from __future__ import annotations
+
+
+def _bare(node: Any) -> Any:
+    """A function node without decorators and defaults: those are the user's objects, and exist already."""
+    args = node.args
+    empty = ast.arguments(
+        args.posonlyargs, args.args, args.vararg, args.kwonlyargs, [None for _ in args.kwonlyargs], args.kwarg, []
+    )
+    fields = dict(ast.iter_fields(node))
+    fields["args"] = empty
+    if not isinstance(node, ast.Lambda):
+        fields["decorator_list"] = []
+        if "type_params" in fields:
+            fields["type_params"] = []
+    return ast.copy_location(type(node)(**fields), node)
+
+
+def _same_code(a: CodeType, b: CodeType) -> bool:
+    """Whether two code objects do the same, nested ones included."""
+    if a.co_code != b.co_code or a.co_names != b.co_names or a.co_varnames != b.co_varnames:
+        return False
+    if set(a.co_freevars) != set(b.co_freevars) or len(a.co_consts) != len(b.co_consts):
+        return False
+    for x, y in zip(a.co_consts, b.co_consts, strict=True):
+        if isinstance(x, CodeType) and isinstance(y, CodeType):
+            if not _same_code(x, y):
+                return False
+        elif type(x) is not type(y) or repr(x) != repr(y):
+            return False
+    return True
+
+
+# -- rewriting -----------------------------------------------------------------------------------------------------
+
+
+def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
+    target = placed(ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load()), at)
+    target.end_lineno, target.end_col_offset = target.lineno, target.col_offset  # tracebacks look
+    return placed(ast.Call(target, list(args), []), at)  # type: ignore[no-any-return]
+
+
+def _attribute(node: ast.Attribute, owner: str | None) -> ast.Call:
+    """The attribute of an object, in the class ``owner``, by way of the hooks."""
+    return _hook("attribute", node, node.value, ast.Constant(in_class(node.attr, owner)))
+
+
+_LISTING = ("locals", "vars", "dir")  # without arguments, what there is in a frame: the hooks, too
+
+
+class _Calls(ast.NodeTransformer):
+    """Puts the hooks for calls in, and those for ``@``, ``np.r_`` and ``np.c_``.
+
+    ``free``: the function's closure variables; ``owner``: the class whose body it stands in.
+    """
+
+    def __init__(self, free: frozenset[str], owner: str | None) -> None:
+        self.free, self.owner = free, owner
+
+    def function(self, node: FunctionNode) -> FunctionNode:
+        """The rewritten function."""
+        return located(self.generic_visit(node))  # type: ignore[no-any-return]
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        self.generic_visit(node)
+        plain = isinstance(node.value, ast.Name) and node.value.id in MODULES
+        return node if plain or not isinstance(node.ctx, ast.Load) else _attribute(node, self.owner)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):  # a method, nearly always
+            self.generic_visit(node.func)
+            node.args, node.keywords = [*map(self.visit, node.args)], [*map(self.visit, node.keywords)]
+        else:
+            self.generic_visit(node)
+        name = _called_name(node)
+        if name not in FRAME_READERS:
+            return _followed(node)
+        return _hook("frame_reader", node, ast.Constant(name), node) if name in _LISTING and not node.args else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        self.generic_visit(node)
+        name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", None)
+        if name not in ("r_", "c_") or not isinstance(node.ctx, ast.Load):
+            return node
+        return _hook("item", node, node.value, _as_value(node.slice))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        return _product(node) if isinstance(node.op, ast.MatMult) else node
+
+
+def _hashed(node: ast.expr) -> ast.expr:
+    """What becomes a key, or a member of a set."""
+    return node if isinstance(node, ast.Constant) else _hook("hashed", node, node)
+
+
+def _product(node: Any) -> Any:
+    """A matrix product by way of the hooks: SciPy's sparse arrays do not ask the other factor."""
+    return placed(_hook("matmul", node, node.left, node.right), node)
+
+
+def _called_name(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _followed(node: ast.Call) -> Any:
+    """A call by way of the hooks."""
+    if all(k.arg for k in node.keywords) and not any(isinstance(item, ast.Starred) for item in node.args):
+        call = _hook("call", node, node.func, *node.args)
+    else:  # Python's words about wrong ones name the function that is called
+        call = ast.Call(_hook("caller", node.func, node.func), node.args, [])
+    call.keywords = node.keywords
+    return placed(call, node)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Puts the hooks in. ``free``: the function's closure variables; ``owner``: the class whose body it stands in."""
+
+    def __init__(self, free: frozenset[str], owner: str | None) -> None:
+        self.free, self.owner = free, owner
+        self.scopes: list[tuple[set[str], set[str]]] = []  # of each function: its own names, and those declared global
+        self.bodies: list[int] = []  # which scopes are of classes, whose names only the class's own body sees
+        self.reads: list[Counter[str]] = []  # how often each function reads each name
+        self.later: list[frozenset[str]] = []  # what functions in each function read
+        self._loops = 0  # that it is in
+        self.places: list[str] = []  # the names of where those are
+        self.around: list[list[str]] = [[]]  # the names of the loops that a statement of each function may leave
+
+    def function(self, node: FunctionNode) -> FunctionNode:
+        """The rewritten function: its body, not its decorators and defaults."""
+        if not self.scopes:  # its annotations are there already
+            for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
+                if arg is not None:
+                    arg.annotation = None
+            if not isinstance(node, ast.Lambda):
+                node.returns = None
+        self.scopes.append(bound_in(node))
+        self.reads.append(names_read_in(node))
+        self.later.append(read_later(node))
+        self.around.append([])
+        node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
+        self.scopes.pop()
+        self.reads.pop()
+        self.later.pop()
+        self.around.pop()
+        return node if self.scopes else located(node)
+
+    def _body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        result: list[ast.stmt] = []
+        for statement in statements:
+            new = self.visit(statement)
+            result.extend(new if isinstance(new, list) else [new])
+        return result
+
+    def _local(self, name: str) -> bool:
+        for number, (bound, outside) in reversed(list(enumerate(self.scopes))):
+            if number in self.bodies and number < len(self.scopes) - 1:
+                continue
+            if name in bound:
+                return True
+            if name in outside:
+                return False
+        return False
+
+    # ---- scopes ----
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        node.decorator_list = [_hook("decorator", item, self.visit(item)) for item in node.decorator_list]
+        node.args.defaults = [self.visit(item) for item in node.args.defaults]
+        node.args.kw_defaults = [item and self.visit(item) for item in node.args.kw_defaults]
+        return self.function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        return self.visit_FunctionDef(node)  # type: ignore[arg-type]
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        node.args.defaults = [self.visit(item) for item in node.args.defaults]
+        node.args.kw_defaults = [item and self.visit(item) for item in node.args.kw_defaults]
+        return self.function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        """A class of the function's own: what its body and its methods do is followed."""
+        decorators = [self.visit(item) for item in reversed(node.decorator_list)]
+        node.decorator_list = []
+        node.bases = [self.visit(item) for item in node.bases]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        outer, self.owner = self.owner, node.name
+        self.bodies.append(len(self.scopes))
+        self.scopes.append(bound_by(node.body))
+        self.reads.append(Counter())
+        body: list[ast.stmt] = []
+        for item in node.body:
+            note = getattr(item, "annotation", None)
+            made = self._body([item])
+            if isinstance(item, ast.AnnAssign) and note is not None:
+                item.annotation = note  # dataclasses ask for it
+            body += made
+        node.body = body
+        self.scopes.pop()
+        self.reads.pop()
+        self.bodies.pop()
+        self.owner = outer
+        statements: list[ast.stmt] = [*self._effects(ast.copy_location(ast.Name(node.name, ast.Store()), node)), node]
+        for decorator in (None, *decorators):
+            parts: list[Any] = [ast.Name(node.name, ast.Load()), *([] if decorator is None else [decorator])]
+            statements.append(assigned(node.name, _hook("class_made", node, *parts), node))
+        return statements
+
+    def _comprehension(self, node: Any) -> Any:
+        first, *rest = node.generators
+        first.iter = self._iterated(first.iter, first.target)  # evaluated outside the new scope
+        self.scopes.append(({name for g in node.generators for name in names_stored(g.target)}, set()))
+        first.target = self.visit(first.target)
+        first.ifs = [self._truth(item) for item in first.ifs]
+        for generator in rest:
+            generator.iter = self._iterated(generator.iter, generator.target)
+            generator.ifs = [self._truth(item) for item in generator.ifs]
+        for field in ("elt", "key", "value"):
+            if hasattr(node, field):
+                setattr(node, field, self.visit(getattr(node, field)))
+        if isinstance(node, (ast.SetComp, ast.DictComp)):
+            field = "key" if isinstance(node, ast.DictComp) else "elt"
+            setattr(node, field, _hashed(getattr(node, field)))
+        self.scopes.pop()
+        return node
+
+    def _iterated(self, node: ast.expr, target: ast.expr) -> Any:
+        """What is iterated over, its items being put into ``target``."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return _hook("unpacked", node, self.visit(node), ast.Constant(_nested(target)))
+        return _hook("iterate", node, self.visit(node))
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    # ---- reads ----
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        return node
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        use = getattr(node, "use", None)
+        if use is not None:
+            return _hook("handed", node, node, self.visit(use))
+        if not isinstance(node.ctx, ast.Load) or self._local(node.id):
+            return node
+        kind = "cell" if node.id in self.free else "glob"
+        return _hook(kind, node, ast.Constant(node.id), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if not isinstance(node.ctx, ast.Load) and self._outer_chain(node.value):
+            return node  # the very object is changed, not what a trace makes of it
+        if not isinstance(node.ctx, ast.Load):
+            node.value = self._assigned_in(node.value)
+            return node
+        node.value = self.visit(node.value)
+        return _attribute(node, self.owner)
+
+    def _assigned_in(self, owner: ast.expr) -> ast.expr:
+        """What has the item or the attribute that is assigned; of one that names alone lead to, a statement reports it."""
+        found: ast.expr = self.visit(owner)
+        return found if _is_plain_chain(owner) else _hook("wrote_through", owner, found)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if isinstance(node.ctx, ast.Load):
+            node.value, node.slice = self.visit(node.value), self.visit(node.slice)
+            return _hook("item", node, node.value, _as_value(node.slice))
+        owner: Any = self.visit(copied(node.value)) if _is_plain_chain(node.value) else None
+        if self._outer_chain(node.value):
+            node.value = _hook("place", node.value, node.value)
+        else:
+            node.value = self._assigned_in(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        known = owner is None or any([isinstance(part, ast.Slice) for part in parts]) or isinstance(node.slice, ast.Constant)
+        node.slice = self._index(node.slice) if known else _hook("key", node.slice, self.visit(node.slice), owner)
+        return node
+
+    def _index(self, node: ast.expr) -> ast.expr:
+        """The index of what is assigned."""
+        if isinstance(node, ast.Slice):
+            return self.visit(node)  # type: ignore[no-any-return]
+        if isinstance(node, ast.Tuple):
+            node.elts = [self._index(item) for item in node.elts]
+            return node
+        return self._whole(node)
+
+    def _outer_chain(self, node: ast.expr) -> bool:
+        """Whether an expression is a chain of attributes and items of something outside."""
+        if not _is_plain_chain(node):
+            return False
+        while isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        return isinstance(node, ast.Name) and not self._local(node.id)
+
+    # ---- operators: what is combined, compared or shown is read as a whole ----
+
+    def _whole(self, node: ast.expr, hook: str = "whole") -> ast.expr:
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+            return node
+        return _hook(hook, node, self.visit(node))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        if isinstance(node.op, ast.MatMult):
+            return _product(self.generic_visit(node))
+        right = "shown" if isinstance(node.op, ast.Mod) else "operand"
+        node.left, node.right = self._whole(node.left, "operand"), self._whole(node.right, right)
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if hasattr(node, "ends"):
+            return _hook("negated", node, self.visit(_asked(node.operand)))
+        if isinstance(node.op, ast.Not):
+            node.operand = self._truth(node.operand)
+        else:
+            node.operand = self._whole(node.operand, "operand")
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            found = _hook("within", node, self.visit(node.left), self.visit(node.comparators[0]))
+            return placed(found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found), node)
+        sides = [node.left, *node.comparators]
+        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            single = any(isinstance(side, ast.Constant) for side in sides)
+            sides = [_hook("identity", side, self.visit(side), ast.Constant(single)) for side in sides]
+        else:
+            sides = [self._whole(side, "compared") for side in sides]
+        node.left, *node.comparators = sides
+        return node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        node.value = self._whole(node.value, "shown")
+        node.format_spec = node.format_spec and self.visit(node.format_spec)
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        if isinstance(node.ctx, ast.Load):
+            node.value = _hook("iterate", node.value, self.visit(node.value))
+        else:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> Any:
+        node.values = [
+            self.visit(value) if key is not None else _hook("mapping", value, self.visit(value))
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
+        node.keys = [key and _hashed(self.visit(key)) for key in node.keys]
+        return node
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        self.generic_visit(node)
+        node.elts = [item if isinstance(item, ast.Starred) else _hashed(item) for item in node.elts]
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        node.value = self.visit(node.value)
+        if not self._local(node.target.id):
+            node.value = _hook("wrote", node.value, ast.Constant(node.target.id), node.value)
+        return node
+
+    # ---- calls, iteration, tests ----
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        name = _called_name(node)
+        if name in FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
+            if name != "super":
+                node.args = [*map(self.visit, node.args)]
+                return _hook("frame_reader", node, ast.Constant(name), node)
+            return node
+        node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
+        node.keywords = [
+            placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
+            for k in node.keywords
+        ]
+        return _followed(node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""
+        loop, private, stored, numbers, tested = self._loop(node)
+        effects = self._effects(node.target)
+        nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
+        used = used_between(node, tested)
+        anew = tuple(sorted({*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}))
+        decides = node.decides  # type: ignore[attr-defined]
+        known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
+        lists, chosen = self._appended(loop, node)
+        known.append(_constant(tuple(lists)))
+        facts = [*map(_constant, (private, stored)), *known]
+        if hasattr(node, "section"):
+            made = _hook("section", node, *map(_constant, (private, stored, anew)))
+        else:
+            made = _hook("loop", node.iter, self._over(node.iter, node.target, decides), *facts)
+        start = assigned(loop, made, node)
+        node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
+        before, self.places = self.places, [*self.places, *_places(node)]
+        node.target = self.visit(node.target)
+        node.body, node.orelse = [*effects, *self._repeated(loop, node, stored, private, used)], self._body(node.orelse)
+        self.places = before
+        self._loops -= 1
+        gone = assigned(loop, ast.Constant(None), node)  # a generator ends with its loop
+        return [start, *numbers, node, *chosen, gone]
+
+    def visit_While(self, node: ast.While) -> Any:
+        """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
+        loop, private, stored, numbers, tested = self._loop(node)
+        used = used_between(node, tested)
+        anew = () if tested else tuple(sorted({*stored} - used[0] - self.later[-1]))
+        made = _hook("start", node, *map(_constant, (private, stored, anew)))
+        start = assigned(loop, made, node)
+        if not isinstance(node.test, ast.Constant):
+            whole, together = node.test, _looked_at_together(node.test)
+            _mark_ends(whole)
+            test = self.visit(_asked(whole))
+            if together:
+                names = _constant(tuple(sorted(together)))
+                parts = [_hook("part", part, ast.Name(loop, ast.Load()), part, names) for part in test.values[:-1]]
+                test.values[:-1] = parts
+            node.test = _hook("again", whole, ast.Name(loop, ast.Load()), test)
+        node.body, node.orelse = self._repeated(loop, node, stored, private, used), self._body(node.orelse)
+        self._loops -= 1
+        return [start, *numbers, node]
+
+    def _repeated(
+        self,
+        loop: str,
+        node: ast.For | ast.While,
+        stored: Sequence[str],
+        private: Sequence[str] | None,
+        used: Sequence[frozenset[str]],
+    ) -> list[ast.stmt]:
+        """The body of a loop, which is told where all ways through a statement meet again; ``used``: see ``used_between``."""
+        assigned = {*stored, *(names_stored(node.target) if isinstance(node, ast.For) else ())} - self.later[-1]
+        live = live_between(node, frozenset(assigned.difference(private or ())))
+        facts = [_constant((node.lineno, node.col_offset)), _constant(tuple(sorted(assigned - live[0])))]
+        result: list[ast.stmt] = [placed(ast.Expr(_hook("inner", node, ast.Name(loop, ast.Load()), *facts)), node)]
+        self.around[-1].append(loop)
+        for number, statement in enumerate(node.body):
+            joins = number + 1 < len(node.body) and private is not None and not hasattr(statement, "leaves")
+            if _goes_on(statement):
+                private = None  # from here on, some ways miss what the others do
+            elif joins and private is not None and any([isinstance(item, _DECIDING) for item in walk(statement)]):
+                names = [_constant(tuple(sorted(assigned - places[number + 1]))) for places in (live, used)]
+                met = _hook("met", statement, ast.Name(loop, ast.Load()), ast.Constant(number), *names)
+                result += [*self._body([statement]), placed(ast.Expr(met), statement)]
+                continue
+            result += self._body([statement])
+        self.around[-1].pop()
+        return result
+
+    def visit_Break(self, node: ast.Break) -> Any:
+        """The loop is told: it ends in the middle of an iteration."""
+        return [
+            placed(ast.Expr(_hook("left", node, ast.Constant(None), ast.Name(self.around[-1][-1], ast.Load()))), node),
+            node,
+        ]
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        """All loops are told that it ends."""
+        self.generic_visit(node)
+        if self.around[-1]:
+            value = node.value or placed(ast.Constant(None), node)
+            node.value = _hook("left", value, value, *[ast.Name(loop, ast.Load()) for loop in reversed(self.around[-1])])
+        return node
+
+    def _loop(self, node: ast.For | ast.While) -> tuple[str, tuple[str, ...] | None, tuple[str, ...], list[ast.stmt], bool]:
+        """A name for a loop; the names that it assigns and nothing else reads, None where others run between its iterations;
+        all that it assigns; statements that trace its numbers; whether it ends by an ``if``, which is marked with that name."""
+        self._loops += 1
+        loop = f"{HOOKS[:-2]}_loop_{self._loops}__"  # no name that a class makes its own
+        self.scopes[-1][0].add(loop)
+        leaving = way_out(node)
+        inside = Counter[str]()
+        for part in [*node.body, *([node.test] if isinstance(node, ast.While) else [])]:
+            inside += names_read(part)
+        if leaving is not None:
+            leaving.leaves = loop  # type: ignore[attr-defined]
+            for part in leaving.body:  # it runs when the loop is over
+                inside -= names_read(part)
+        stores = {name for statement in node.body for name in names_stored(statement)} & self.scopes[-1][0]
+        target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
+        every = self.reads[-1]
+        private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
+        counting = {name for item in walk(node) for name in _counted(item)}
+        below = [*_below_ifs(node.body)]
+        places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
+        counting |= {name for statement in below for name in (*_flags(statement), *_noted_places(statement, places))}
+        first: list[ast.stmt] = []
+        decides = node.decides  # type: ignore[union-attr]
+        chosen = {name for statement in below for name in names_stored(statement)} & stores
+        for name in sorted((stores - target) & (inside.keys() | (chosen - set(private)))):
+            facts = ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
+            read = _hook("number", node, *facts, ast.Constant(name in counting), ast.Constant(bool(chosen) or decides))
+            first.append(assigned(name, read, node))
+        if any([isinstance(item, (ast.For, ast.While)) for item in node.body]):  # which may run no iteration
+            for statement in node.body:
+                if isinstance(statement, ast.Assign):
+                    statement.numbers = loop, []  # type: ignore[attr-defined]
+        anything = hasattr(node, "section")
+        for statement in _below_ifs(node.body, bool(chosen) or anything):  # a number that is put in place of what goes round
+            if isinstance(statement, ast.Assign):
+                known = stores & (inside.keys() | chosen)
+                found = _resets(statement, anything)
+                reset = [(item, i) for item, i in found if not isinstance(item, ast.Name) or item.id in known]
+                statement.numbers = loop, reset  # type: ignore[attr-defined]
+        whiles = [item for item in walk(node) if isinstance(item, ast.While)]  # which some iterations may not enter
+        put = _put_into([*below, *[item for one in whiles for statement in one.body for item in walk(statement)]])
+        used = _used_by_calls(node)
+        calls = ast.Constant(node.fills), _constant(node.attributes)  # type: ignore[union-attr]
+        for name in sorted((put.keys() | used) & inside.keys() & self.scopes[-1][0] - target):
+            owned = _constant(tuple([(*place, counts) for place, counts in put.get(name, {}).items()]))
+            owner = ast.Constant(name), ast.Name(name, ast.Load())
+            first.append(ast.Expr(_hook("numbers", node, ast.Name(loop, ast.Load()), *owner, owned, *calls)))
+        settled = self.scopes[-1][0] - stores - target
+        for name, made_of in _filled(node):
+            if name in settled:
+                names = [ast.Name(item, ast.Load()) for item in (name, *sorted(made_of & settled))]
+                first.append(ast.Expr(_hook("filled", node, *names)))
+                if chosen:  # some iterations may not
+                    more = sorted(made_of & stores - target)
+                    first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
+        for name in sorted(_looked_up(node, stores | target) - stores - target):
+            if name in settled or not self._local(name):
+                read = self.visit(placed(ast.Name(name, ast.Load()), node))
+                first.append(ast.Expr(_hook("looked_up", node, ast.Name(loop, ast.Load()), read, ast.Constant(decides))))
+        numbers = [self._if_bound(statement, node) for statement in first]
+        return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, leaving is not None
+
+    def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool]], list[ast.stmt]]:
+        """The lists that a loop only appends to, and what follows it: of those to which not all iterations do, the function
+        gets what there is."""
+        lists = appended(node, self.scopes[-1][0])
+        after: list[ast.stmt] = []
+        for name, _, some, statements in lists:
+            for statement in statements:
+                statement.appends = loop, name
+            if some:
+                facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ()))
+                made = _hook("chosen", node, ast.Name(name, ast.Load()), ast.Name(loop, ast.Load()), *facts)
+                after.append(self._if_bound(assigned(name, made, node), node))
+        return [one[:3] for one in lists], after
+
+    def _if_bound(self, statement: ast.stmt, like: ast.AST) -> ast.stmt:
+        """A statement that does nothing where a local that it reads has no value yet."""
+        unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
+        return placed(ast.Try([statement], [ast.ExceptHandler(unbound, None, [ast.Pass()])], [], []), like)  # type: ignore[no-any-return]
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        loop, name = getattr(node, "appends", ("", ""))
+        self.generic_visit(node)
+        if name:
+            parts = node.value, ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
+            node.value = _hook("appended", node.value, *parts)
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        loop = getattr(node, "leaves", None)
+        if loop is None:
+            return self._tested(node)
+        _mark_ends(node.test)
+        node.test = _hook("ends", node.test, ast.Name(loop, ast.Load()), self._condition(node.test))
+        node.body = self._body(node.body)
+        return node
+
+    def _over(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
+        """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
+        index."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or self._local(node.func.id):
+            return self.visit(node)
+        if node.func.id not in ("zip", "enumerate", "reversed") or any(item.arg is None for item in node.keywords):
+            return self.visit(node)
+        parts = _parts(node, target)
+        args = [self._part(arg, part, decides) for arg, part in zip(node.args, parts, strict=True)]
+        made = _hook("over", node, self.visit(node.func), ast.Constant(decides), *args)
+        made.keywords = [placed(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
+        return placed(made, node)
+
+    def _part(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
+        """What ``zip`` and its like are given; the items of which are assigned to ``target``, where that is known."""
+        found = self._over(node, target, decides)
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            return found
+        return _hook("rows", node, found, ast.Constant(_nested(target)), ast.Constant(decides))
+
+    def visit_With(self, node: ast.With) -> Any:
+        effects = [e for item in node.items if item.optional_vars for e in self._effects(item.optional_vars)]
+        for item in node.items:
+            item.context_expr = _hook("manager", item.context_expr, self.visit(item.context_expr))
+            item.optional_vars = item.optional_vars and self.visit(item.optional_vars)
+        node.body = [*effects, *self._body(node.body)]
+        return node
+
+    def visit_Import(self, node: ast.Import) -> Any:
+        names = {name: None for item in node.names for name in (item.name.split(".")[0], item.name)}
+        return [node, *[placed(ast.Expr(_hook("module", node, ast.Constant(name))), node) for name in names]]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        """What is imported inside the function comes from outside, too."""
+        reads = []
+        for item in node.names:
+            name = item.asname or item.name
+            given = [ast.Constant(node.module or ""), ast.Constant(node.level), ast.Constant(item.name)]
+            value = _hook("imported", node, *given, ast.Name(name, ast.Load()))
+            reads.append(assigned(name, value, node))
+            reads += [] if self._local(name) else [placed(ast.Expr(_hook("wrote_name", node, ast.Constant(name))), node)]
+        return [node, *reads]
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
+        loop, reset = getattr(node, "numbers", ("", ()))
+        item = isinstance(node.value, (ast.Attribute, ast.Subscript)) and isinstance(self, _InSections)
+        value: Any = self.visit(node.value)
+        if loop:
+            value = _under_another_name(value) if item else _renamed(value)
+        for target, i in reset:
+            given = value if i is None else value.elts[i]
+            facts = [ast.Name(loop, ast.Load()), ast.Constant(ast.unparse(target)), given, ast.Constant(True)]
+            if not isinstance(target, ast.Name):
+                facts += [ast.Constant(False), copied(target.value)]
+            number = _hook("number", given, *facts)
+            if i is None:
+                value = number
+            else:
+                value.elts[i] = number
+        node.value = self._kept(value, node.targets)
+        unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
+        if unpacking:
+            nested = ast.Constant(any(map(_nested, unpacking)))
+            names = [target.id if isinstance(target, ast.Name) else None for target in unpacking[0].elts]
+            node.value = _hook("unpack", node.value, node.value, nested, _constant(tuple(names)))
+        node.targets = [self.visit(target) for target in node.targets]
+        return [*effects, node]
+
+    def _kept(self, value: Any, targets: Sequence[ast.expr]) -> Any:
+        """What is assigned, plain where what it is assigned to outlives the call."""
+        for target in targets:
+            if isinstance(target, (ast.Tuple, ast.List)):
+                parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+                owners = {ast.unparse(to.value) if isinstance(to, ast.Attribute) else "" for to in target.elts}
+                if len(target.elts) == len(parts) and not any(isinstance(part, ast.Starred) for part in (*target.elts, *parts)):
+                    value.elts = [self._kept(part, [to]) for part, to in zip(parts, target.elts, strict=True)]
+                elif len(owners) == 1 and "" not in owners:  # attributes of one object
+                    value = self._kept(value, target.elts[:1])
+            elif isinstance(target, ast.Name) and not self._local(target.id):
+                value = _hook("kept", value, value)
+            elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
+                owner = self.visit(copied(target.value))
+                value = _hook("stored", value, value, owner)
+        return value
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        effects = self._effects(node.target, node.value)
+        if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
+            name = ast.Name(node.target.id, ast.Load())
+            effects = [placed(ast.Expr(_hook("wrote_into", node.target, _hook("changed", node.target, name))), node.target)]
+        if isinstance(node.target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(node.target.value):
+            target: Any = node.target
+            named = isinstance(target, ast.Attribute)
+            key: Any = ast.Constant(in_class(target.attr, self.owner)) if named else target.slice
+            if isinstance(key, (ast.Constant, ast.Name)):
+                facts = self.visit(copied(node.target.value)), copied(key), ast.Constant(named)
+                effects = [*effects, placed(ast.Expr(_hook("changed_in", node.target, *facts)), node.target)]
+        node.value = self._kept(self._whole(node.value), [node.target])
+        node.target = self.visit(node.target)
+        return [*effects, node]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        effects = self._effects(node.target)
+        node.annotation = ast.copy_location(ast.Constant(None), node.annotation)
+        node.value = node.value and self._kept(self.visit(node.value), [node.target])
+        node.target = self.visit(node.target)
+        return [*effects, node]
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        return [*(effect for target in node.targets for effect in self._effects(target)), self.generic_visit(node)]
+
+    def _meets(self, value: ast.expr) -> list[str]:
+        """The locals that an iteration surely reads for what it assigns."""
+        maybe = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.NamedExpr, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
+        for part in walk(value):
+            own = isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and self._local(part.func.id)
+            if own or isinstance(part, maybe):  # a function of its own may assign what is read after it
+                return []
+        return [name for name in names_read(value) if self._local(name)]
+
+    def _effects(self, target: ast.expr, value: ast.expr | None = None) -> list[ast.stmt]:
+        """Statements that report a write, of this ``value``, to something outside the function."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return [effect for item in target.elts for effect in self._effects(item, value)]
+        if isinstance(target, ast.Starred):
+            return self._effects(target.value, value)
+        if isinstance(target, ast.Name):
+            if target.id in self.scopes[-1][0]:
+                return []
+            if self._local(target.id):
+                return [placed(ast.Expr(_hook("wrote_around", target)), target)]
+            return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(target.id))), target)]
+        if isinstance(target, (ast.Attribute, ast.Subscript)):
+            owner = target.value
+            if _is_plain_chain(owner):
+                met = self._meets(value) if self._loops and value is not None else []
+                seen = [self.visit(copied(owner)), *(ast.Name(name, ast.Load()) for name in met)]
+                return [placed(ast.Expr(_hook("wrote_into", target, *seen)), target)]
+            return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(ast.unparse(target)))), target)]
+        return []
+
+    def _tested(self, node: Any) -> Any:
+        whole, node.test = node.test, placed(ast.Constant(None), node.test)
+        self.generic_visit(node)
+        node.test = _hook("test", whole, self._condition(whole))
+        return node
+
+    def _condition(self, test: ast.expr) -> Any:
+        """A test; in a loop, where the parts of an ``and`` or ``or`` may be looked at together, they are."""
+        _asked(test)
+        if not self._loops or not isinstance(test, ast.BoolOp) or not all(map(_is_harmless, test.values[1:])):
+            return self.visit(test)
+        every = ast.Constant(isinstance(test.op, ast.And))
+        names = [set(names_read(part)) for part in test.values]
+        whole = self.visit(test)
+        for i, part in enumerate(whole.values[:-1]):
+            later = _constant(tuple(sorted(set().union(*names[i + 1 :]))))
+            whole.values[i] = _hook("aside", part, part, every, ast.Constant(i == 0), later)
+        return _hook("together", whole, whole, every)
+
+    visit_IfExp = _tested
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        """``if __debug__ and not test: raise AssertionError(message)``."""
+        test = ast.UnaryOp(ast.Not(), self._truth(node.test))
+        words = [self.visit(node.msg)] if node.msg is not None else []
+        failed = ast.Raise(_hook("failed", node, *words), None)
+        return placed(ast.If(ast.BoolOp(ast.And(), [ast.Name("__debug__", ast.Load()), test]), [failed], []), node)
+
+    def _truth(self, test: ast.expr) -> Any:
+        """An expression that is but asked for its truth."""
+        return _hook("test", test, self.visit(_asked(test)))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        """``hooks.answer(hooks.asked(a) or b)``: an object whose class says what is true is itself the result."""
+        if hasattr(node, "asked"):
+            node.values = [_hook("test", value, self.visit(value)) for value in node.values]
+            return node
+        *before, last = node.values
+        node.values = [*[_hook("asked", value, self.visit(value)) for value in before], self.visit(last)]
+        return _hook("answer", node, node)
+
+    def visit_Try(self, node: Any) -> Any:
+        leaves = any(isinstance(item, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody for item in walk(s))
+        self.generic_visit(node)
+        if leaves:
+            node.finalbody = [placed(ast.Expr(_hook("swallowed", node)), node.finalbody[0]), *node.finalbody]
+        if node.handlers:
+            start = placed(ast.Expr(_hook("trying", node, ast.Constant(True))), node)
+            end = placed(ast.Expr(_hook("trying", node, ast.Constant(False))), node)
+            node.body = [start, *node.body]
+            for handler in node.handlers:
+                if handler.type is not None:
+                    handler.type = _hook("whole", handler.type, handler.type)  # a tuple may be from outside
+                caught = placed(ast.Expr(_hook("caught", handler)), handler)
+                handler.body = [caught, *handler.body]
+            return [placed(ast.Try([node], [], [], [end]), node)]
+        return node
+
+    visit_TryStar = visit_Try
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        self.generic_visit(node)
+        if node.exc is not None:
+            node.exc = _hook("raised", node.exc, node.exc)
+        return node
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        patterns = [item for case in node.cases for item in walk(case.pattern)]
+        node.subject = _hook("whole", node.subject, self.visit(node.subject))
+        if any(isinstance(item, ast.MatchClass) for item in patterns):
+            node.subject = _hook("matched", node.subject, node.subject)
+        if any(isinstance(item, ast.MatchSingleton) and item.value is not None for item in patterns):
+            depth = max(_depth(case.pattern) for case in node.cases)
+            node.subject = _hook("flagged", node.subject, node.subject, ast.Constant(depth))
+        values = [item.value for item in patterns if isinstance(item, ast.MatchValue)]
+        named = [copied(item) for item in values if isinstance(item, ast.Attribute)]
+        reads = [placed(ast.Expr(_hook("fixed", item, self.visit(item))), item) for item in named]
+        for case in node.cases:
+            if case.guard is not None:
+                case.guard = self._truth(case.guard)
+            case.body = self._body(case.body)
+        return [*reads, node]
+
+
+class _InSections(_Rewriter):
+    """The same, for functions with sections."""
+
+
+def _depth(pattern: ast.AST) -> int:
+    """How deep a pattern looks into what it is compared with."""
+    within = max(map(_depth, parts_of(pattern)), default=0)
+    return within + isinstance(pattern, (ast.MatchSequence, ast.MatchMapping, ast.MatchClass))
+
+
+def _parts(node: Any, target: Any) -> list[ast.expr | None]:
+    """What the items of each argument of ``zip`` or ``enumerate`` are assigned to, where that is known."""
+    known = isinstance(target, (ast.Tuple, ast.List)) and not any(
+        [isinstance(item, ast.Starred) for item in [*node.args, *target.elts]]
+    )
+    if known and node.func.id == "zip" and len(target.elts) == len(node.args):
+        return [*target.elts]
+    if known and node.func.id == "enumerate" and len(target.elts) == 2:
+        return [target.elts[1], *[None for _ in node.args[1:]]]
+    return [None for _ in node.args]
+
+
+def _nested(target: ast.Tuple | ast.List) -> bool:
+    return any(isinstance(item, (ast.Tuple, ast.List)) for item in target.elts)
+
+
+def _is_plain_chain(node: ast.expr) -> bool:
+    """Whether something is looked up by names and numbers alone, so that looking twice does no harm."""
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and _is_plain_index(node.slice)):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _is_plain_index(node: ast.expr) -> bool:
+    if isinstance(node, (ast.UnaryOp, ast.BinOp, ast.Tuple)):
+        return all(_is_plain_index(part) for part in parts_of(node) if isinstance(part, ast.expr))
+    return isinstance(node, ast.Constant) or _is_plain_chain(node)
+
+
+def _constant(names: tuple[Any, ...] | None) -> ast.expr:
+    return ast.Constant(None) if names is None else ast.Tuple([ast.Constant(name) for name in names], ast.Load())
+
+
+def _as_value(node: ast.expr) -> Any:
+    """A subscript as an expression: slices as calls of ``slice``."""
+    if isinstance(node, ast.Slice):
+        ends = [end or ast.Constant(None) for end in (node.lower, node.upper, node.step)]
+        return _hook("slice", node, *ends)
+    if isinstance(node, ast.Tuple):
+        return placed(ast.Tuple([_as_value(item) for item in node.elts], ast.Load()), node)
+    return node
+
+
+# what a decision may be in
+_DECIDING = (ast.If, ast.IfExp, ast.BoolOp, ast.Assert, ast.Match, ast.Call)
+
+
+def _goes_on(statement: ast.stmt) -> bool:
+    """Whether a statement of a loop may end its iteration by ``continue``."""
+    if isinstance(statement, (ast.For, ast.While)):
+        return any(map(_goes_on, statement.orelse))
+    return isinstance(statement, ast.Continue) or any([_goes_on(s) for s in parts_of(statement) if not isinstance(s, ast.expr)])  # type: ignore[arg-type]
+
+
+def _pauses(loop: ast.AST) -> bool:
+    """Whether a loop is left now and then, and goes on later."""
+    return any(isinstance(item, (ast.Yield, ast.YieldFrom, ast.Await)) for item in walk(loop))
+
+
+def _asked(test: ast.expr) -> ast.expr:
+    """A test, whose ``and``s and ``or``s are but asked for their truth: marked."""
+    if isinstance(test, ast.BoolOp):
+        test.asked = True  # type: ignore[attr-defined]
+        for value in test.values:
+            _asked(value)
+    return test
+
+
+def _mark_ends(test: ast.expr) -> None:
+    """What is negated in a test that ends a loop need not be looked at for that."""
+    for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            part.ends = True  # type: ignore[attr-defined]
+            _mark_ends(part.operand)
+
+
+def _looked_at_together(test: ast.expr) -> set[str]:
+    """The names in ``b`` of a test ``a and b``, where ``b`` may be computed though ``a`` is false, if these are numbers."""
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And) or not all(map(_is_harmless, test.values[1:])):
+        return set()
+    return {name for part in test.values[1:] for name in names_read(part)}
+
+
+def _is_harmless(node: ast.expr) -> bool:
+    """Whether an expression compares, adds and multiplies variables and numbers, and no more."""
+    if isinstance(node, ast.Call):
+        return (
+            isinstance(node.func, ast.Name)
+            and node.func.id == "abs"
+            and not node.keywords
+            and all(map(_is_harmless, node.args))
+        )
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)) and _is_harmless(node.left) and _is_harmless(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _is_harmless(node.operand)
+    if isinstance(node, ast.Compare):
+        return (
+            len(node.ops) == 1
+            and isinstance(node.ops[0], _COMPARISONS)
+            and all(map(_is_harmless, (node.left, *node.comparators)))
+        )
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+_COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+
+
+def _counted(node: ast.AST) -> Iterator[str]:
+    """The names that a statement counts with: ``k += 1``, ``k = 2 * k + 1``, ``y, k = 0.5 * y, k + 1``."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id
+    elif isinstance(node, ast.Assign):
+        for name, made in _pairs(node):
+            if isinstance(name, ast.Name) and isinstance(made, ast.BinOp) and name.id in names_read(made):
+                yield name.id
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """What a statement assigns to what, item by item where both sides are tuples."""
+    return paired(node.targets[0], node.value)
+
+
+def _places(loop: ast.For) -> list[str]:
+    """The names that stand for where a loop is: ``for i in range(...)``, ``for i, v in enumerate(...)``."""
+    made = getattr(getattr(loop.iter, "func", None), "id", None)
+    target = loop.target.elts[0] if made == "enumerate" and isinstance(loop.target, ast.Tuple) else loop.target
+    return [*names_stored(target)] if made in ("range", "enumerate") else []
+
+
+def _noted_places(statement: ast.stmt, places: Collection[str]) -> Iterator[str]:
+    """The names that get numbers made of ``places`` alone: ``k = i``, ``best, k = v, i + 1``."""
+    for target, value in _pairs(statement) if isinstance(statement, ast.Assign) else ():
+        plain = all([isinstance(part, (ast.Name, ast.Constant, ast.BinOp)) for part in walk(value)])
+        if isinstance(target, ast.Name) and plain and names_read(value) and names_read(value).keys() <= {*places}:
+            yield target.id
+
+
+def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]:
+    """The statements in ``if``s among these, and in the loops among them; and those that choose what they assign."""
+    for statement in statements:
+        if below or (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp)):
+            yield statement
+        if isinstance(statement, (ast.If, ast.For, ast.While)):
+            for part in (statement.body, statement.orelse):
+                yield from _below_ifs(part, below or isinstance(statement, ast.If))
+
+
+def _renamed(value: ast.expr) -> Any:
+    """What one side of an ``if`` in a loop assigns: of values that have a name already, another one of the same number."""
+    if isinstance(value, ast.Tuple):
+        value.elts = [_renamed(item) for item in value.elts]
+    elif isinstance(value, ast.IfExp):
+        value.body, value.orelse = _renamed(value.body), _renamed(value.orelse)
+    elif isinstance(value, ast.Name):
+        return _under_another_name(value)
+    return value
+
+
+def _under_another_name(value: ast.expr) -> ast.expr:
+    return _hook("renamed", value, value, ast.Constant(f"{value.lineno}:{value.col_offset}"))
+
+
+def _resets(statement: ast.Assign, every: bool = False) -> list[tuple[Any, int | None]]:
+    """The names that get numbers, and where: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``, ``v, w = w, 0.0``; and so do items
+    and attributes: ``state["v"] = 0.0``. ``every``: and names that get anything else."""
+    target, value = statement.targets[0], statement.value
+    if len(statement.targets) > 1:
+        return []
+    if isinstance(target, ast.Name) or _place(target) is not None:
+        return [(target, None)] if _may_be_number(value) or (every and isinstance(target, ast.Name)) else []
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return []
+    pairs = enumerate(zip(target.elts, value.elts, strict=True))
+    placed = [(item, part, i) for i, (item, part) in pairs if isinstance(item, ast.Name) or _place(item) is not None]
+    return [(item, i) for item, part, i in placed if _may_be_number(part) or (every and isinstance(item, ast.Name))]
+
+
+def _place(target: ast.AST) -> tuple[str, tuple[str, Any]] | None:
+    """The name of an object, and the place in it, that is assigned: ``state["v"]``, ``pair[0]``, ``state.v``."""
+    if not isinstance(target, (ast.Subscript, ast.Attribute)) or not isinstance(target.value, ast.Name):
+        return None
+    if isinstance(target, ast.Attribute):
+        return target.value.id, ("attr", target.attr)
+    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    return (target.value.id, ("item", key)) if isinstance(key, (str, int)) else None
+
+
+def _root(target: ast.AST) -> str | None:
+    """The name of what has that in it into which something is put: ``state["pair"][0]``, ``state.pair[0]``."""
+    if not isinstance(target, (ast.Subscript, ast.Attribute)) or isinstance(target.value, ast.Name):
+        return None
+    while isinstance(target, (ast.Subscript, ast.Attribute)):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _put_into(statements: list[Any]) -> dict[str, dict[tuple[str, Any], bool]]:
+    """The places in objects that statements assign, of each object's name; whether they count there."""
+    found: dict[str, dict[tuple[str, Any], bool]] = {}
+    for statement in statements:
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            counts = isinstance(statement, ast.AugAssign)
+            for target in (
+                [statement.target] if isinstance(statement, ast.AugAssign) else [item for item, _ in _pairs(statement)]
+            ):
+                name, place = _place(target) or (_root(target), ("within", None))
+                if name is not None:
+                    found.setdefault(name, {})[place] = counts or found.get(name, {}).get(place, False)
+    return found
+
+
+def _used_by_calls(node: ast.AST) -> set[str]:
+    """The names of what calls in a loop are given, and of objects whose methods are called."""
+    calls = [part for part in walk(node) if isinstance(part, ast.Call)]
+    methods = [part.func.value for part in calls if isinstance(part.func, ast.Attribute)]
+    given = [arg for part in calls if isinstance(part.func, ast.Name) or methods for arg in part.args]
+    return {item.id for item in [*methods, *given] if isinstance(item, ast.Name)}
+
+
+def _flags(statement: ast.stmt) -> list[str]:
+    """The names that get True or False, or an int."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
+        return []
+    return [item.id for item in statement.targets if isinstance(item, ast.Name) and isinstance(statement.value.value, int)]
+
+
+def _may_be_number(value: ast.expr) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _may_be_number(value.body) or _may_be_number(value.orelse)
+    value = value.operand if isinstance(value, ast.UnaryOp) else value
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float, bool)
+
+
+def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:
+    """The names of what statements write items of, and the names that the items are made of."""
+    for item in walk(node):
+        if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Subscript):
+            owner: ast.expr = item.targets[0]
+            while isinstance(owner, ast.Subscript):
+                owner = owner.value
+            if isinstance(owner, ast.Name):
+                yield owner.id, set(names_read(item.value))
+
+
+def _looked_up(node: ast.AST, changing: Collection[str]) -> set[str]:
+    """The names of what items are read from, at places that are made of ``changing`` names, and none is written into."""
+    items = [item for item in walk(node) if isinstance(item, ast.Subscript) and isinstance(item.value, ast.Name)]
+    read = {item.value.id for item in items if names_read(item.slice).keys() & changing}  # type: ignore[attr-defined]
+    return read - {item.value.id for item in items if not isinstance(item.ctx, ast.Load)}  # type: ignore[attr-defined]

@@ -1,0 +1,176 @@
+"""What the source of a function tells of the lists to which its loops append items one by one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from symgrad.source.syntax import LOCAL_READERS, FunctionNode, copied, declared, names_stored, parts_of, placed, walk
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SCOPES = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+)  # fmt: skip
+
+
+class Appended(NamedTuple):
+    """A list that a loop only appends to, in so many statements, and reads so far from its end.
+
+    ``some``: an iteration may append nothing, and none appends two items.
+    """
+
+    name: str
+    deepest: int
+    some: bool
+    statements: list[Any]
+
+
+def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
+    """The lists among the ``own`` locals of a function that a loop only appends to."""
+    below: list[Any] = [item for item in _every(loop.body) if isinstance(item, ast.Expr) and _is_append(item.value)]
+    found = []
+    for name in sorted({item.value.func.value.id for item in below} & {*own}):
+        statements = [item for item in below if item.value.func.value.id == name]
+        deepest = _deepest(loop, name, len(statements))
+        if deepest is not None:
+            going_on, ended = _counts(loop.body, statements)
+            some = 0 in going_on | ended and 2 not in going_on | ended
+            found.append(Appended(name, deepest, some and not deepest and not loop.orelse, statements))
+    return found
+
+
+def marked(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place: loops know (``kept``) the lists of some items that nothing else is done with than to hand
+    them to functions, or to ask whether they are empty; where that is done, the names know (``use``) the function's name."""
+    for node in [*walk(function)]:
+        if isinstance(node, ast.FunctionDef):
+            names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
+            if names.isdisjoint(LOCAL_READERS):
+                _mark(node, declared(node))
+    return function
+
+
+def _mark(function: ast.FunctionDef, others: set[str]) -> None:
+    uses = [*_uses(function.body, ())]
+    for block, loop, around in _fors(function.body, ()):
+        before = {name for item in block[: block.index(loop)] if isinstance(item, ast.Assign) for name in names_stored(item)}
+        loop.kept = []  # type: ignore[attr-defined]
+        for name, _, some, _ in appended(loop, before - others):
+            handed = _handed(name, [use for use in uses if loop not in use.around], around) if some else None
+            if handed is not None:
+                loop.kept.append(name)  # type: ignore[attr-defined]
+                for use in handed:
+                    use.name.use = copied(use.of)
+
+
+def _handed(name: str, uses: Sequence[_Use], around: Any) -> list[_Use] | None:
+    """Where functions are given what a name stands for, or another name that it gets; None if there are other uses."""
+    own = [use for use in uses if use.name.id == name]
+    found = [use for use in own if not isinstance(use.name.ctx, ast.Store)]
+    if any([use.around != around for use in own]) or any([use.of is None for use in found]):
+        return None
+    for use in [use for use in found if isinstance(use.of, ast.Assign)]:
+        more = _handed(use.of.targets[0].id, [use for use in uses if use.name.id != name], around)
+        if more is None:
+            return None
+        found = [one for one in found if one is not use] + more
+    return found
+
+
+class _Use(NamedTuple):
+    """Where a name stands, in which loops and functions, and what is done with it, as ``_use_of`` says."""
+
+    name: Any
+    around: tuple[ast.AST, ...]
+    of: Any
+
+
+def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Use]:
+    for node in nodes:
+        for part in parts_of(node):
+            if isinstance(part, ast.Name):
+                yield _Use(part, around, _use_of(part, node))
+        parts = [part for part in parts_of(node) if not isinstance(part, ast.Name)]
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            yield from _uses([node.iter], around)
+            parts = [part for part in parts if part is not node.iter]
+        yield from _uses(parts, (*around, node) if isinstance(node, (*_LOOPS, *_SCOPES)) else around)
+
+
+def _use_of(name: ast.Name, node: Any) -> Any:
+    """The function that a name is handed to, or a word for an index or a test, or the statement that gives it another name.
+
+    None where something else is done with it.
+    """
+    if isinstance(node, ast.Call) and name in node.args and _is_name(node.func):
+        alone = len(node.args) == 1 and all([keyword.arg == "default" for keyword in node.keywords])
+        return node.func if alone or isinstance(node.func, ast.Attribute) else None
+    if isinstance(node, ast.Subscript) and name is node.slice:
+        return placed(ast.Constant("index"), name)
+    if isinstance(node, ast.Assign) and name is node.value and [type(target) for target in node.targets] == [ast.Name]:
+        return node
+    tested = isinstance(node, (ast.If, ast.IfExp)) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+    if tested and name is (node.operand if isinstance(node, ast.UnaryOp) else node.test):
+        return placed(ast.Constant("test"), name)
+    return None
+
+
+def _fors(statements: list[ast.stmt], around: tuple[ast.AST, ...]) -> Iterator[tuple[list[ast.stmt], ast.For, Any]]:
+    """The ``for`` statements among these, and in them, each with those that it stands among and the loops around it."""
+    for statement in statements:
+        if isinstance(statement, ast.For):
+            yield statements, statement, around
+        if not isinstance(statement, _SCOPES):
+            inner = (*around, statement) if isinstance(statement, _LOOPS) else around
+            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+                yield from _fors(getattr(statement, field, []), inner)
+
+
+def _is_name(node: ast.expr) -> bool:
+    """Whether it is a name, or ``module.name``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _counts(statements: list[ast.stmt], appends: list[Any]) -> tuple[set[int], set[int]]:
+    """How many of the ``appends`` may run before these statements are over, and before a ``continue`` among them."""
+    going_on, ended = {0}, set[int]()
+    for statement in statements:
+        if isinstance(statement, ast.Continue):
+            return set(), ended | going_on
+        if isinstance(statement, ast.If):
+            both = [_counts(side, appends) for side in (statement.body, statement.orelse)]
+            ended |= {min(a + b, 2) for a in going_on for _, stops in both for b in stops}
+            going_on = {min(a + b, 2) for a in going_on for goes, _ in both for b in goes}
+        elif statement in appends:
+            going_on = {min(a + 1, 2) for a in going_on}
+    return going_on, ended
+
+
+def _every(statements: list[ast.stmt]) -> Iterator[Any]:
+    """These statements, and those in ``if``s among them."""
+    for statement in statements:
+        yield statement
+        if isinstance(statement, ast.If):
+            yield from _every([*statement.body, *statement.orelse])
+
+
+def _is_append(node: Any) -> bool:
+    """Whether it is ``name.append(x)``."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return False
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, ast.Name)
+
+
+def _deepest(node: ast.For, name: str, appends: int) -> int | None:
+    """How far from its end a loop reads a list that is there under a ``name``; None where it does anything else with it but so
+    many ``appends``."""
+    read: list[Any] = [item for item in walk(node) if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name]
+    ends = [item.slice for item in read if isinstance(item.slice, ast.UnaryOp) and isinstance(item.slice.op, ast.USub)]
+    places: list[Any] = [getattr(end.operand, "value", None) for end in ends]
+    names = [item for item in walk(node) if isinstance(item, ast.Name) and item.id == name]
+    known = len(places) == len(read) and all([place in (1, 2, 3) for place in places])
+    loads = all([isinstance(item.ctx, ast.Load) for item in (*read, *names)])
+    return max(places, default=0) if known and loads and len(names) == len(read) + appends else None

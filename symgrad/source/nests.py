@@ -1,0 +1,284 @@
+"""Nests: loops over pairs become one loop, so that all pairs are alike, and can be done at once.
+
+``for i in range(n): for j in range(i + 1, n): ...`` runs as ``for i, j in [...]: ...``, the pairs being listed beforehand; so
+does a nest whose body is below ``if i != j``. Statements between the two, such as ``p = x[i]``, move into the body. All this is
+done where the names and the reads of the function show that it makes no difference.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    MODULES,
+    FunctionNode,
+    assigned_first,
+    body_of,
+    bound_in,
+    copied,
+    fresh,
+    names_read,
+    names_read_in,
+    names_stored,
+    parts_of,
+    placed,
+    walk,
+)
+
+_SIZES = frozenset(["len", "min", "max", "abs"])  # what the ends of a range are made with
+_HARMLESS = frozenset([*_SIZES, "sum", "float", "int", "bool", "round", "pow"])  # what changes no argument
+# what makes an array, or a number, that has no other name
+_FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "copy"])
+_WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
+# what leaves the loops, or binds names in ways of its own
+_ESCAPES = (
+    ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+    ast.NamedExpr, ast.Delete, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Try, ast.With, ast.Match,
+)  # fmt: skip
+
+
+def joined(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place: its nests are loops over pairs."""
+    for node in [*walk(function)]:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            _Joiner(node).generic_visit(node)
+    return function
+
+
+class _Joiner(ast.NodeTransformer):
+    """Joins the loops of one function; those of functions in it have their own turn."""
+
+    def __init__(self, function: FunctionNode) -> None:
+        self.function = function
+        self.names = {item.id for item in walk(function) if isinstance(item, ast.Name)}
+        self.quiet = self.names.isdisjoint(LOCAL_READERS)
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        return node
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_FunctionDef
+
+    def visit_For(self, node: ast.For) -> Any:
+        self.generic_visit(node)
+        return (self.quiet and self._joined(node)) or node
+
+    def _joined(self, node: ast.For) -> ast.For | None:
+        """Both loops of a nest as one; None where they stay two."""
+        *between, inner = node.body
+        if not isinstance(inner, ast.For) or not _is_counted(node) or not (_is_counted(inner) or hasattr(inner, "pairs")):
+            return None
+        if any([isinstance(item, _ESCAPES) for item in walk(node)]) or _breaks(node.body) or _breaks(inner.body):
+            return None
+        first, rest = _clause(node), getattr(inner, "pairs", None) or [_clause(inner)]
+        own = [name for part in (first, *rest) for name in names_stored(part.target)]
+        test, body = _filtered(inner.body)
+        if test is None or not _is_plain(test) or len(names_read(test).keys() & set(own)) < 2:
+            test, body = None, inner.body
+            if all([names_read(part.iter)[node.target.id] == 0 for part in rest]):  # type: ignore[attr-defined]
+                return None  # each iteration of the outer loop is like any other
+        else:
+            rest = [*rest[:-1], ast.comprehension(rest[-1].target, rest[-1].iter, [*rest[-1].ifs, test], 0)]
+        made_of = [part for clause in (first, *rest) for part in (clause.iter, *clause.ifs)]
+        if not self._is_settled(own, made_of, between, body):
+            return None
+        return self._written(node, [first, *rest], own, [*between, *body])
+
+    def _is_settled(
+        self, own: list[str], made_of: list[ast.expr], between: Sequence[ast.stmt], body: Sequence[ast.stmt]
+    ) -> bool:
+        """Whether what pairs and statements ``between`` are made of stays meanwhile, and nobody asks how far the loops are."""
+        put, values = list[str](), list[ast.expr]()
+        for statement in between:
+            if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not _is_read(statement.value):
+                return False
+            if not all([isinstance(item, (ast.Name, ast.Tuple)) for item in walk(statement.targets[0])]):
+                return False
+            put += names_stored(statement.targets[0])
+            values.append(statement.value)
+        names = {*own, *put}
+        stored = {name for statement in body for name in names_stored(statement)}
+        read = {name for part in (*made_of, *values) for name in names_read(part)} - names
+        if len(names) < len(own) + len(put) or not stored.isdisjoint(names | read) or not all(map(self._is_private, names)):
+            return False
+        within = {name for part in made_of for name in _looked_into(part)} | (read if values else set())
+        if not all([_is_only_read(statement, within - names) for statement in body]):
+            return False
+        if not values:
+            return True
+        bound = {name for name in read if name in names_stored(self.function)}
+        return all(map(self._is_fresh, bound.union(*map(_written_into, body))))
+
+    def _is_private(self, name: str) -> bool:
+        """Whether a name is only read in loops that give it a value first."""
+        bound = [often for statement in body_of(self.function) for often in _reads_bound(statement, name)]
+        return bool(names_read_in(self.function)[name] == sum(bound))
+
+    def _is_fresh(self, name: str) -> bool:
+        """Whether a name stands for arrays and numbers alone that the function has made for it."""
+        every = [*walk(self.function)]
+        made = [item for item in every if isinstance(item, ast.Assign) and name in names_stored(item)]
+        bound = sum([isinstance(item, ast.Name) and item.id == name and not isinstance(item.ctx, ast.Load) for item in every])
+        changed = sum([isinstance(item, ast.AugAssign) and getattr(item.target, "id", None) == name for item in every])
+        otherwise = any([name in (getattr(item, "arg", None), getattr(item, "name", None)) for item in every])
+        return bool(made) and not otherwise and bound == len(made) + changed and all([_is_made(item, name) for item in made])
+
+    def _written(self, node: ast.For, clauses: list[ast.comprehension], own: list[str], body: list[ast.stmt]) -> ast.For:
+        """The loop over pairs, which are listed by other names."""
+        new = {name: fresh(f"{name}_", self.names) for name in own}
+        listed = [copied(clause) for clause in clauses]
+        for clause in listed:
+            for item in walk(clause):
+                if isinstance(item, ast.Name):
+                    item.id = new.get(item.id, item.id)
+        pairs = placed(ast.ListComp(_tuple(new.values(), ast.Load()), listed), node.iter)
+        made: ast.For = placed(ast.For(_tuple(own, ast.Store()), pairs, body, []), node)
+        made.pairs = clauses  # type: ignore[attr-defined]
+        return made
+
+
+def _tuple(names: Iterable[str], context: ast.expr_context) -> ast.Tuple:
+    return ast.Tuple([ast.Name(name, context) for name in names], context)
+
+
+def _clause(loop: ast.For) -> ast.comprehension:
+    return ast.comprehension(loop.target, loop.iter, [], 0)
+
+
+# -- what statements and expressions do ----------------------------------------------------------------------------
+
+
+def _is_counted(loop: ast.For) -> bool:
+    """Whether a loop runs over a range whose ends are plain."""
+    over = loop.iter
+    ranges = isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range" and not over.keywords
+    return ranges and isinstance(loop.target, ast.Name) and not loop.orelse and all(map(_is_plain, over.args))  # type: ignore[attr-defined]
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression is made of names, numbers and sizes alone."""
+    if isinstance(node, ast.Call):
+        named = isinstance(node.func, ast.Name) and node.func.id in _SIZES and not node.keywords
+        return named and all(map(_is_plain, node.args))
+    if isinstance(node, ast.Subscript):
+        size = isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and isinstance(node.value.value, ast.Name)
+        return size and _is_plain(node.slice)
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
+        return all([_is_plain(part) for part in parts_of(node) if isinstance(part, ast.expr)])
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+def _is_read(node: ast.AST) -> bool:
+    """Whether an expression does no more than read, look up and compute."""
+    kinds = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Slice, ast.Tuple, ast.Attribute)
+    return all([isinstance(item, kinds) for item in walk(node)])
+
+
+def _filtered(body: list[ast.stmt]) -> tuple[ast.expr | None, list[ast.stmt]]:
+    """The test below which a whole body is, and what is below it."""
+    first, *rest = body
+    if not isinstance(first, ast.If) or first.orelse:
+        return None, body
+    if not rest:
+        return first.test, first.body
+    if len(first.body) == 1 and isinstance(first.body[0], ast.Continue):
+        return placed(ast.UnaryOp(ast.Not(), first.test), first.test), rest
+    return None, body
+
+
+def _breaks(statements: Sequence[ast.AST]) -> bool:
+    """Whether a ``break`` among statements leaves the loop that they are the body of."""
+    for item in statements:
+        inner = item.orelse if isinstance(item, (ast.For, ast.While)) else parts_of(item)
+        if isinstance(item, ast.Break) or _breaks(inner):
+            return True
+    return False
+
+
+def _reads_bound(node: ast.AST, name: str) -> Iterator[int]:
+    """How often a name is read in loops that give it a value first."""
+    if isinstance(node, ast.For) and (name in names_stored(node.target) or name in assigned_first(node.body, [name])):
+        yield sum([names_read(statement)[name] for statement in node.body])
+        yield from _reads_bound(node.iter, name)
+    elif isinstance(node, (ast.comprehension, FunctionNode)) and name in _bound(node):
+        return
+    elif name in [stored for part in getattr(node, "generators", ()) for stored in names_stored(part.target)]:
+        yield names_read(node)[name]
+    else:
+        for part in parts_of(node):
+            yield from _reads_bound(part, name)
+
+
+def _bound(node: Any) -> Collection[str]:
+    """The variables of a function, or a part of a comprehension."""
+    return [*names_stored(node.target)] if isinstance(node, ast.comprehension) else bound_in(node)[0]
+
+
+def _looked_into(node: ast.AST) -> Iterator[str]:
+    """The names of what an expression asks for its size."""
+    for item in walk(node):
+        if isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name):
+            yield item.value.id
+        elif isinstance(item, ast.Call):
+            yield from [arg.id for arg in item.args if isinstance(arg, ast.Name)]
+
+
+def _is_only_read(statement: ast.AST, names: Collection[str]) -> bool:
+    """Whether what these names stand for is computed with and looked up in, and nothing else."""
+    every = [*walk(statement)]
+    places = {part for item in every if isinstance(item, ast.Subscript) for part in walk(item.slice)}
+    for node in every:
+        looks_up = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+        if looks_up or node in places or isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)) or _is_harmless(node):
+            continue
+        if any([isinstance(part, ast.Name) and part.id in names for part in parts_of(node) if part not in places]):
+            return False
+    return True
+
+
+def _is_harmless(node: ast.AST) -> bool:
+    """Whether a call changes no argument of its own."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        return node.func.id in _HARMLESS
+    own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
+    return own and node.func.attr not in _WRITERS and all([item.arg not in ("out", None) for item in node.keywords])  # type: ignore[attr-defined]
+
+
+def _written_into(statement: ast.AST) -> Iterator[str]:
+    """The names of what a statement changes in place; of a call by itself, all that it is given."""
+    for item in walk(statement):
+        if isinstance(item, (ast.Subscript, ast.Attribute)) and not isinstance(item.ctx, ast.Load):
+            yield _root(item)
+        elif isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
+            yield item.target.id
+        elif isinstance(item, ast.Call) and any([keyword.arg in ("out", None) for keyword in item.keywords]):
+            yield ""
+        elif isinstance(item, ast.Expr) and not isinstance(item.value, ast.Constant):
+            yield from names_read(item)
+
+
+def _root(node: ast.AST) -> str:
+    """The name that something is looked up from; empty where that is none."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_made(statement: ast.Assign, name: str) -> bool:
+    """Whether a name gets what has no other one."""
+    (target, *others), value = statement.targets, statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = [pair for pair in zip(target.elts, value.elts, strict=True) if name in names_stored(pair[0])]
+        return not others and all([isinstance(part, ast.Name) and _is_new(made) for part, made in pairs])
+    return isinstance(target, ast.Name) and (not others or isinstance(value, ast.Constant)) and _is_new(value)
+
+
+def _is_new(value: ast.expr) -> bool:
+    """Whether an expression makes an array or a number that nothing else holds."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Attribute) and value.func.attr in _FRESH
+    return isinstance(value, (ast.Constant, ast.BinOp, ast.UnaryOp))

@@ -1,0 +1,129 @@
+"""Sections: statements outside of loops that decide, one after the other, are watched as the one iteration of a loop is.
+
+So the ways of a function meet again behind each ``if``, and where it returns: five of them have ten ways, not 32. A function
+that returns in several places does so in one: ``if c: return a``, ``return b`` runs as ``if c: result = a``,
+``else: result = b``, ``return result``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, located, parts_of, placed, walk
+
+_PAUSES = (ast.Yield, ast.YieldFrom, ast.Await)
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.Assert, ast.Pass, ast.Raise)
+_OTHERS = (*_PAUSES, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)
+_DECIDING = (ast.If, ast.IfExp)
+DEEPEST = 4  # decisions of a statement in a section; longer chains have few ways, which are code one by one, and soon
+
+
+class _Elsewhere(Exception):
+    """A function returns in the middle of something else than an ``if``."""
+
+
+def in_sections(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place, as are those in it: its sections are ``for`` statements, marked ``section``."""
+    for node in [*walk(function)]:
+        if isinstance(node, ast.FunctionDef) and not any([isinstance(part, _PAUSES) for part in walk(node)]):
+            names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
+            names |= {part.arg for part in walk(node) if isinstance(part, ast.arg)}
+            if names.isdisjoint(LOCAL_READERS):
+                node.body = _sections(_with_one_exit(node.body, names))
+    return function
+
+
+def _with_one_exit(body: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    """A function's body that returns at its end only, if that can be."""
+    exits = [part for statement in body for part in _returns(statement)]
+    last = body[-1]
+    if not exits or (exits == [last] and not _decides(last)):
+        return body
+    result = fresh("result", names)
+    try:
+        body = _ended(body, result)
+    except _Elsewhere:
+        return body
+    return [*body, located(placed(ast.Return(ast.Name(result, ast.Load())), last))]
+
+
+def _ended(body: Sequence[ast.stmt], result: str) -> list[ast.stmt]:
+    """Statements that put what the function returns into a local, in every way through them."""
+    for i, statement in enumerate(body):
+        if isinstance(statement, ast.Return):
+            return [*body[:i], assigned(result, statement.value or ast.Constant(None), statement)]
+        if isinstance(statement, ast.Raise):
+            return [*body[: i + 1]]
+        if not _returns(statement):
+            continue
+        if not isinstance(statement, ast.If):
+            raise _Elsewhere
+        sides, rest = [statement.body, statement.orelse], body[i + 1 :]
+        going = [_goes_on(side) for side in sides]
+        if all(going) and rest:
+            raise _Elsewhere
+        ended = [_ended([*side, *(rest if on else ())], result) for side, on in zip(sides, going, strict=True)]
+        return [*body[:i], placed(ast.If(statement.test, *ended), statement)]
+    nothing = body[-1] if body else ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+    return [*body, assigned(result, ast.Constant(None), nothing)]
+
+
+def _goes_on(body: Sequence[ast.stmt]) -> bool:
+    """Whether what follows these statements may run."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return _goes_on(last.body) or _goes_on(last.orelse)
+    return not isinstance(last, (ast.Return, ast.Raise))
+
+
+def _returns(node: ast.AST) -> list[ast.AST]:
+    """The ``return`` statements in a statement that are the function's own."""
+    if isinstance(node, ast.Return):
+        return [node]
+    if isinstance(node, (*_OTHERS, ast.expr)):
+        return []
+    return [found for part in parts_of(node) for found in _returns(part)]
+
+
+def _decides(node: ast.AST) -> bool:
+    return any([isinstance(part, _DECIDING) for part in walk(node)])
+
+
+def _sections(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The same statements, those in a row that decide in a section."""
+    result: list[ast.stmt] = []
+    row: list[ast.stmt] = []
+    for statement in body:
+        if _deep(statement) <= DEEPEST and isinstance(statement, _SIMPLE) and all(map(_is_simple, walk(statement))):
+            row.append(statement)
+            continue
+        result += [*_section(row), statement]
+        row = []
+        if isinstance(statement, ast.If):
+            statement.body, statement.orelse = _sections(statement.body), _sections(statement.orelse)
+    return [*result, *_section(row)]
+
+
+def _deep(statement: ast.stmt) -> int:
+    """How many decisions a way through a statement may take."""
+    if not isinstance(statement, ast.If):
+        return sum([isinstance(part, ast.IfExp) for part in walk(statement)])
+    return 1 + max([sum(map(_deep, side)) for side in (statement.body, statement.orelse)])
+
+
+def _is_simple(node: ast.AST) -> bool:
+    return not isinstance(node, _OTHERS) and (not isinstance(node, ast.stmt) or isinstance(node, _SIMPLE))
+
+
+def _section(row: list[Any]) -> list[ast.stmt]:
+    """These statements, from the first that decides to the last one in a section."""
+    places = [i for i, statement in enumerate(row) if _decides(statement)]
+    if not places:
+        return row
+    first, end = places[0], places[-1] + 1
+    once = placed(ast.Name("__symgrad_once__", ast.Store()), row[first])
+    loop = placed(ast.For(once, ast.Constant(None), row[first:end], [], None), row[first])
+    loop.section = True
+    return [*row[:first], located(loop), *row[end:]]

@@ -1,0 +1,478 @@
+"""Selections by masks that hang on the arguments: what is computed of ``x[m]`` is computed for all of ``x``.
+
+``np.sum(x[x > 0] ** 2)`` has as many summands as numbers are positive, in each call others. So that code does not hang on how
+many there are, such sums are recorded as ``np.sum(np.where(m, x, 0) ** 2)``. The selections themselves are recorded, too (but
+in loops, whose iterations shall be alike); nobody needs them as a rule. How many there are is looked at where something else
+is done with one, or its shape is asked for: then it is a decision.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import Node, aval_of
+from symgrad.ops.core import REGISTRY, literal
+from symgrad.ops.engine import ASTYPE, ITEM, STOP, TO_PYTHON
+from symgrad.ops.index import EVERY, GETITEM, INDEX_ADD, LAST_WRITE, SCATTER, SETITEM, Hole
+from symgrad.tracing.tracer import Run, Tracer, look_at_size
+
+MANY = 65_536  # elements, of which it is dear to compute all for a few
+FEW = 16  # one in so many is selected at least, of those
+
+_WHOLE = (Hole(0),)
+# what is finite, with its derivatives, where all that was selected is zero
+_TOTAL = frozenset([
+    np.add, np.subtract, np.multiply, np.negative, np.positive, np.abs, np.fabs, np.square, np.sin, np.cos, np.tanh, np.arctan,
+    np.maximum, np.minimum, np.clip, np.where, np.sign, np.less, np.less_equal, np.greater, np.greater_equal, np.equal,
+    np.not_equal, np.logical_and, np.logical_or, np.logical_not, np.invert, np.bitwise_and, np.bitwise_or,
+])  # fmt: skip
+
+
+class Selections:
+    """The selections of one trace, by their nodes, and the masks that they are made by."""
+
+    def __init__(self, trace: Run) -> None:
+        self.trace = trace
+        self.masks: dict[Node, Node] = {}  # of each selection: where in its whole it is from
+        self.indices: dict[Node, Node] = {}  # of each mask of the user's: that of the wholes that it selects from
+        self.counts: dict[Node, Any] = {}  # of each of those masks: how many it selects
+        self.sources: dict[Node, Node] = {}  # of selections that are no more than that: what they are from
+        self.places: set[Node] = set()  # indices of all places where a mask is true
+        self.total: set[Node] = set()  # selections that are finite, with their derivatives, if what was selected is zero
+        self.zero: set[Node] = set()  # those that are zero then
+        self.divided: set[Node] = set()  # those that were divided by what may be zero if nothing was
+        self.aside: dict[Node, None] = {}  # selections that an iteration makes, and that are not in the graph
+        self._known: dict[Any, Node] = {}  # those, by their operations
+        self.looked: set[Node] = set()  # the masks whose counts are known
+        self._wholes: dict[tuple[Node, bool], Tracer] = {}
+        self._some: dict[Node, bool] = {}
+
+    def takes(self, mask: Tracer) -> bool:
+        """Whether how many a mask selects need not be known here and now."""
+        trace = self.trace
+        if mask.tape is not trace or not trace.user or self._busy():
+            return False
+        node = self._node(mask)
+        if not node.active or not np.size(mask.like) or not np.ndim(mask.like):
+            return False
+        if node not in self.indices:
+            outer = self.masks.get(node)
+            if outer is not None and (outer in self.looked or self._ready(node) is None):
+                return False
+            whole = mask if outer is None else self._filled(node, False)
+            self.indices[node] = whole.node
+            # recorded here, so that code which asks for it asks before it selects
+            count = self.counts[whole.node] = np.count_nonzero(whole)
+            if whole.size >= MANY and not bool(count * FEW >= whole.size):
+                self.look(whole.node)
+        return self.indices[node] not in self.looked
+
+    def places_of(self, op: Any, mask: Tracer) -> Any:
+        """``np.nonzero(mask)`` or ``np.flatnonzero(mask)``, where the number of places need not be known; else None."""
+        if mask.node in self.masks:
+            return None
+        result = self._made(op, (mask,), {})
+        if result is None:
+            return None
+        index = result if type(result) is Tracer else result[0]
+        self.masks[index.node], self.sources[index.node] = mask.node, self.trace.constant(np.arange(mask.like.size))[0]
+        self.places.add(index.node)
+        self._note(index.node)
+        return result
+
+    def begin(self, start: int, unread: set[int]) -> None:
+        """An iteration begins, of a loop that began with node ``start``: what the last one selected is of no use to it.
+
+        What somebody still holds is as other values are from here on, but for the nodes (ids) of what ``unread`` locals alone
+        hold.
+        """
+        for mask in self._held(unread):
+            self.look(mask)
+        every: tuple[dict[Node, Any], ...] = self.masks, self.indices, self.counts, self.sources, self._some
+        self.masks, self.indices, self.counts, self.sources, self._some = [
+            {node: fact for node, fact in known.items() if 0 <= node.index < start} for known in every
+        ]
+        sets = self.places, self.total, self.zero, self.divided, self.looked
+        self.places, self.total, self.zero, self.divided, self.looked = [
+            {node for node in known if 0 <= node.index < start} for known in sets
+        ]
+        self._wholes = {(node, constant): whole for (node, constant), whole in self._wholes.items() if node in self.masks}
+
+    def _held(self, unread: set[int]) -> list[Node]:
+        """The masks of selections that were set aside and that somebody else holds; all others are forgotten."""
+        waiting = [(node, self.masks.pop(node, None), self.trace.values.pop(node, None)) for node in self.aside]
+        self._wholes = {key: whole for key, whole in self._wholes.items() if key[0] not in self.aside}
+        self.aside, self._known = {}, {}
+        for node, *_ in waiting:
+            self.sources.pop(node, None)
+            for known in (self.places, self.total, self.zero, self.divided):
+                known.discard(node)
+        held: list[tuple[Node, Node | None, Any]] = []
+        while waiting:  # the last ones first, which hold those before
+            node, mask, value = waiting.pop()
+            if sys.getrefcount(node) > 2 + (id(node) in unread):  # this name, getrefcount's own, the local's value
+                held.append((node, mask, value))
+        for node, mask, value in reversed(held):
+            self.aside[node], self.trace.values[node] = None, value
+            if mask is not None:
+                self.masks[node] = mask
+        return [mask for _, mask, _ in held if mask is not None]
+
+    def asked(self, x: Tracer, name: str) -> Any:
+        """``x.shape`` or ``x.size`` or, by the name of ``len``, its length: traced, where nobody need know it."""
+        mask = self.masks.get(x.node)
+        if mask is None or mask in self.looked or self._busy():
+            return len(x) if name == "len" else getattr(x, name)
+        length, rest = TO_PYTHON(self.counts[mask]), x.node.aval.shape[1:]
+        return (length, *rest) if name == "shape" else length * math.prod(rest) if name == "size" else length
+
+    def _busy(self) -> bool:
+        """Whether what runs now is part of a batch, or but an example."""
+        return bool(self.trace.lanes or self.trace.exemplary)
+
+    def look(self, mask: Node) -> None:
+        """How many elements a mask selects counts from here on."""
+        if mask not in self.looked:
+            self.looked.add(mask)
+            for node in [node for node, one in self.masks.items() if one is mask]:
+                for arg in node.args:
+                    if arg in self.masks:
+                        self.look(self.masks[arg])
+                self._place(node)
+            look_at_size(self.trace, self.counts[mask])
+
+    def _place(self, node: Node) -> None:
+        """Put a selection that was set aside into the graph."""
+        if node in self.aside:
+            del self.aside[node]
+            for arg in node.args:
+                self._place(arg)
+            self.trace.graph.place(node)
+
+    def look_at(self, x: Tracer) -> None:
+        """Somebody looks at the shape of a value."""
+        mask = self.masks.get(x.node)
+        if mask is not None:
+            self.look(mask)
+
+    def need(self, nodes: Sequence[Node]) -> None:
+        """Something that knows of no selections is made of these."""
+        for mask in [self.masks[node] for node in nodes if node in self.aside]:
+            self.look(mask)
+
+    def settle(self, nodes: Sequence[Node]) -> None:
+        """The trace is over: what its results are made of counts."""
+        self.need(nodes)
+        guards = self.trace.guards
+        for node in self.trace.graph.needed([*nodes, *[guard.node for guard in guards]]):
+            for mask in self._of(node.op, node.args):
+                if all([guard.node is not self.counts[mask].node for guard in guards]):  # it may have been taken back
+                    self.looked.discard(mask)
+                    self.look(mask)
+
+    def _of(self, op: Any, nodes: Sequence[Node]) -> dict[Node, None]:
+        """The masks whose selections an operation meets."""
+        found = [self.masks[node] for node in nodes if node in self.masks]
+        if op in _INDEXING or (op is SETITEM and nodes[1].aval.shape):
+            found += [self.indices[node] for node in nodes[len(op.rules) :] if node in self.indices]
+        return dict.fromkeys(found)
+
+    def met(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Tracer | None:
+        """The result of an operation that meets selections, if that is understood; None for others."""
+        nodes = [self._node(arg) for arg in args]
+        masks = [mask for mask in self._of(op, nodes) if mask not in self.looked]
+        if not masks:
+            return None
+        others = self.trace.iterates and any([node in self.masks and node not in self.aside for node in nodes])
+        inner = op is GETITEM and nodes[0] in self.masks and nodes[-1] in self.indices
+        if (inner or len(masks) == 1) and not others and not self._busy() and self.trace.user:
+            mask = self.indices[nodes[-1]] if inner else masks[0]
+            found = self._selected(mask, op, args, nodes, params)
+            start = len(self.trace.graph.nodes)
+            if found is None:
+                found = self._used(mask, op, args, nodes, params)
+            if found is not None:
+                for node in self.trace.graph.nodes[start:]:
+                    if node is not found.node and node.name == found.node.name:
+                        node.name = None
+                return found  # type: ignore[no-any-return]
+        for mask in masks:
+            self.look(mask)
+        return None
+
+    def _node(self, arg: Any) -> Any:
+        if type(arg) is not Tracer:
+            return self.trace.constant(arg)[0]
+        self.trace.admit(arg)
+        if arg.base is not None:
+            arg.refresh()
+        return arg.node
+
+    # ---- what is selected in the same way ----
+
+    def _selected(self, mask: Node, op: Any, args: Sequence[Any], nodes: Sequence[Any], params: dict[str, Any]) -> Any:
+        """A selection, or what is computed of each element of some, which are alike; None for others."""
+        source = None
+        if op is GETITEM:
+            first, *index = nodes
+            if index and (params["spec"] != _WHOLE or not self._is_index(mask, first, index[0])):
+                return None
+            if not index and (params["spec"][0] != EVERY or self.trace.iterates):  # a view
+                return None
+            if first in self.masks and index and self._ready(first) is None:
+                return None
+            if index and (index[0] in self.indices or (index[0] in self.places and first.aval.shape[0] == mask.aval.shape[0])):
+                source = first
+        elif not _is_elementwise(op) or not self._are_alike(mask, nodes):
+            return None
+        result = self._made(op, args, params)
+        if result is None:
+            return None
+        self.masks[result.node] = mask
+        if source is not None:
+            self.sources[result.node] = source
+        self._note(result.node)
+        return result
+
+    def _made(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """A selection, recorded or, in an iteration, set aside; None where an iteration makes one that was recorded before."""
+        trace = self.trace
+        nodes = [self._node(arg) for arg in args]
+        if not trace.iterates:
+            for node in nodes:
+                self._place(node)
+            return trace.written(op, args, params)
+        key = op, tuple(nodes), tuple(sorted(params.items()))
+        if trace.graph.find(*key) is not None:
+            return None
+        node = self._known.get(key)
+        if node is None:
+            value = op.fun(*[trace.computed(node) for node in nodes], **params)
+            node = self._known[key] = self._put_aside(Node(*key, aval_of(value)), value)
+            if type(value) is tuple:
+                for i, part in enumerate(value):
+                    self._put_aside(Node(ITEM, (node,), (("item", i),), aval_of(part)), part)
+        if type(node.aval) is tuple:
+            return tuple([trace.lookup(part) for part in self.aside if part.op is ITEM and part.args[0] is node])
+        return trace.lookup(node)
+
+    def _put_aside(self, node: Node, value: Any) -> Node:
+        self.aside[node], self.trace.values[node] = None, value
+        return node
+
+    def _note(self, node: Node) -> None:
+        """Note what a selection is if all that was selected is zero."""
+        key, mask, (*_, last) = node.op.key, self.masks[node], node.args
+        own = [arg for arg in node.args if self.masks.get(arg) is mask]
+        row = node.op is GETITEM and len(node.args) == 1
+        divided = key is np.true_divide and self.masks.get(last) is not mask
+        raised = key is np.power and _is_power(literal(last))
+        if node in self.sources:
+            self.total.add(node)
+            self.zero.add(node)
+        elif self.total.issuperset(own) and (key in _TOTAL or node.op in (ASTYPE, STOP) or row or divided or raised):
+            self.total.add(node)
+            if not self.divided.isdisjoint(own) or (divided and not literal(last)):
+                self.divided.add(node)
+            if key is np.multiply:
+                zero = not self.zero.isdisjoint(own) and all([arg in own or _is_finite(literal(arg)) for arg in node.args])
+            else:
+                alone = raised or len(own) == len(node.args)
+                zero = alone and (key in _ODD or row or raised) and self.zero.issuperset(own)
+            if zero:
+                self.zero.add(node)
+
+    def _is_index(self, mask: Node, base: Node, index: Node) -> bool:
+        """Whether an index selects from the first axes of an array as a mask does, or has a place for each that it selects."""
+        if index not in self.indices:
+            flat = len(index.aval.shape) == len(mask.aval.shape) == 1
+            return flat and index.aval.dtype.kind in "iu" and base not in self.masks
+        alike = base.aval.shape[: len(index.aval.shape)] == index.aval.shape
+        return bool(alike and self.masks.get(base) is self.masks.get(index))
+
+    def _are_alike(self, mask: Node, nodes: Sequence[Any]) -> bool:
+        """Whether all arrays among these are selections by a mask, or rows that each of their rows meets."""
+        own = [node.aval for node in nodes if self.masks.get(node) is mask]
+        ranks = {len(aval.shape) for aval in own}
+        others = [node.aval.shape for node in nodes if self.masks.get(node) is not mask]
+        return len(ranks) == 1 and all([len(shape) + (shape[:1] != (1,)) <= max(ranks) for shape in others])
+
+    # ---- what they are selected from ----
+
+    def _whole(self, node: Node, constant: bool) -> Tracer:
+        """What a selection is a part of; elsewhere it is as the first element that is selected, or for ``constant`` as zero."""
+        mask = self.masks[node]
+        waiting = [node]
+        while waiting:
+            one = waiting[-1]
+            missing = [arg for arg in one.args if self.masks.get(arg) is mask and (arg, constant) not in self._wholes]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if (one, constant) not in self._wholes:
+                whole = self._wholes[one, constant] = self._computed(one, mask, constant)
+                whole.node.name = one.name
+        return self._wholes[node, constant]
+
+    def _computed(self, node: Node, mask: Node, constant: bool) -> Tracer:
+        trace, params = self.trace, dict(node.params)
+        source = self.sources.get(node)
+        if source is not None:
+            x = trace.lookup(source) if source not in self.masks else self._filled(source, False)
+            rest = x.shape[len(mask.aval.shape) :]
+            where = self._wide(mask, len(rest))
+            if constant:
+                return np.where(where, x, np.zeros((), x.dtype)[()])  # type: ignore[return-value]
+            rows = np.reshape(x, (-1, *rest))
+            return np.where(where, x, STOP(rows[np.argmax(trace.lookup(mask))]))  # type: ignore[return-value]
+        if node.op is GETITEM and len(node.args) == 1:
+            params["spec"] = (EVERY,) * len(mask.aval.shape) + params["spec"][1:]
+        args = [self._wholes[arg, constant] if self.masks.get(arg) is mask else trace.lookup(arg) for arg in node.args]
+        return trace.lookup(trace.run(node.op, args, params))
+
+    def _wide(self, mask: Node, axes: int) -> Tracer:
+        """A mask with so many more axes."""
+        found = self.trace.lookup(mask)
+        return np.reshape(found, mask.aval.shape + (1,) * axes) if axes else found  # type: ignore[return-value]
+
+    def _filled(self, node: Node, number: Any) -> Tracer:
+        """What a selection is a part of, with a number elsewhere."""
+        mask = self.masks[node]
+        source = self.sources.get(node)
+        if source is not None and source not in self.masks:
+            whole = self.trace.lookup(source)
+        else:
+            whole = self._whole(node, node in self.total)
+            if number == 0 and node in self.zero:
+                return whole
+        number = whole.dtype.type(number)
+        return np.where(self._wide(mask, whole.ndim - len(mask.aval.shape)), whole, number)  # type: ignore[return-value]
+
+    def has_some(self, mask: Node) -> bool:
+        """Whether a mask selects anything, which is a decision."""
+        if mask not in self._some:
+            self._some[mask] = bool(np.any(self.trace.lookup(mask)))
+        return self._some[mask]
+
+    # ---- where they are used ----
+
+    def _used(self, mask: Node, op: Any, args: Sequence[Any], nodes: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What is made of all of a selection, or written back; None where it is not known how."""
+        rank = len(mask.aval.shape)
+        if op is SETITEM:
+            base, value, *index = nodes
+            known = params["spec"] == _WHOLE and (self.indices.get(index[0]) is mask or index[0] in self.places)
+            if not known or base in self.masks or base.aval.shape[:rank] != mask.aval.shape:
+                return None
+            if not value.aval.shape:
+                return self.trace.record(SETITEM, (args[0], args[1], self.trace.lookup(mask)), params)
+            if self.masks.get(value) is not mask or base.aval.dtype != value.aval.dtype:
+                return None
+            new = self._ready(value) if len(base.aval.shape) - rank == len(value.aval.shape) - 1 else None
+            return None if new is None else np.where(self._wide(mask, new.ndim - rank), new, args[0])
+        if op in _PRODUCTS and all([self.masks.get(node) is mask and len(node.aval.shape) == 1 for node in nodes]):
+            if any([self._ready(node) is None for node in nodes]):
+                return None
+            a, b = [np.ravel(self._filled(node, 0)) for node in nodes]
+            return np.dot(a, b)
+        use = _USES.get(op)
+        if use is None or params.keys() - {"axis", *(["ddof"] if op in _SPREADS else [])}:
+            return None
+        axis, (node,) = params.get("axis"), nodes
+        if len(node.aval.shape) == 1:
+            known, axis = axis in (None, 0, -1), None
+        else:  # rows
+            known, axis = axis == 0 if op in _BY_NUMBER else axis in (None, 0), None if axis is None else tuple(range(rank))
+        if rank > 2 and axis is not None and op in (REGISTRY[np.std], REGISTRY[np.linalg.norm]):
+            return None  # norms are of vectors and matrices
+        half = op in _BY_NUMBER and node.aval.dtype == np.float16  # these NumPy adds up in single precision
+        if not known or half or (op in _OF_SOME and not self.has_some(mask)) or self._ready(node) is None:
+            return None
+        return use(self, node, axis, params)
+
+    def _ready(self, node: Node) -> Tracer | None:
+        """What a selection is a part of; None where nothing is selected, and something would have to be."""
+        constant = node in self.total
+        if (not constant or node in self.divided) and not self.has_some(self.masks[node]):
+            return None
+        return self._whole(node, constant)
+
+    def count(self, node: Node) -> Any:
+        """How many are selected, as a number of the selection's kind."""
+        dtype = np.finfo(node.aval.dtype).dtype if node.aval.dtype.kind in "fc" else np.dtype(float)
+        return ASTYPE(self.counts[self.masks[node]], dtype=dtype)
+
+    def mean(self, node: Node, axis: Any, params: Any = None) -> Any:
+        """The mean of what is selected."""
+        return np.sum(self._filled(node, 0), axis) / self.count(node)
+
+    def deviation(self, node: Node, axis: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+        """By how much what is selected is off its mean, and by how many that is divided."""
+        mask, mean = self.masks[node], self.mean(node, axis)
+        whole = self._whole(node, node in self.total)
+        off = np.where(self._wide(mask, whole.ndim - len(mask.aval.shape)), whole - mean, whole.dtype.type(0))
+        count, ddof = self.count(node), params.get("ddof", 0)
+        return off, np.maximum(count - ddof, 0) if ddof else count
+
+
+def _is_finite(number: Any) -> bool:
+    return type(number) in (int, float) and math.isfinite(number)
+
+
+def _is_power(exponent: Any) -> bool:
+    return _is_finite(exponent) and exponent >= 1
+
+
+def _is_elementwise(op: Any) -> bool:
+    one = isinstance(op.key, np.ufunc) and op.key.signature is None and op.key.nout == 1 and op.family != "op"
+    return one or op.family == "elementwise" or op in (ASTYPE, STOP)
+
+
+def _filled_with(fun: Any, number: Any) -> Callable[..., Any]:
+    def use(selections: Selections, node: Node, axis: Any, params: Any) -> Any:
+        if node.aval.dtype.kind != "f" and isinstance(number, float):
+            return None
+        filled = selections._filled(node, number)
+        return fun(filled) if axis is None else fun(filled, axis=axis)
+
+    return use
+
+
+def _variance(selections: Selections, node: Node, axis: Any, params: Any) -> Any:
+    off, count = selections.deviation(node, axis, params)
+    squares = np.square(off.real) + np.square(off.imag) if off.dtype.kind == "c" else np.square(off)
+    return np.sum(squares, axis) / count
+
+
+def _standard_deviation(selections: Selections, node: Node, axis: Any, params: Any) -> Any:
+    off, count = selections.deviation(node, axis, params)
+    return _norm(off, axis) / np.sqrt(count)
+
+
+def _norm(x: Any, axis: Any) -> Any:
+    return np.linalg.norm(np.ravel(x)) if axis is None else np.linalg.norm(x, axis=axis[0] if len(axis) == 1 else axis)
+
+
+# zero where their arguments are
+_ODD = frozenset([np.add, np.subtract, np.negative, np.positive, np.abs, np.fabs, np.square, np.sin, np.tanh, np.arctan])
+_INDEXING = (GETITEM, SCATTER, INDEX_ADD, LAST_WRITE)
+_PRODUCTS = tuple(REGISTRY[fun] for fun in (np.dot, np.inner, np.matmul))
+_SPREADS = tuple(REGISTRY[fun] for fun in (np.var, np.std))
+_USES: dict[Any, Callable[..., Any]] = {
+    **{REGISTRY[fun]: _filled_with(fun, 0) for fun in (np.sum, np.any, np.count_nonzero)},
+    **{REGISTRY[fun]: _filled_with(fun, 1) for fun in (np.prod, np.all)},
+    **{REGISTRY[fun]: _filled_with(fun, -np.inf) for fun in (np.max, np.amax)},
+    **{REGISTRY[fun]: _filled_with(fun, np.inf) for fun in (np.min, np.amin)},
+    REGISTRY[np.linalg.norm]: lambda s, node, axis, params: _norm(s._filled(node, 0), axis),
+    REGISTRY[np.mean]: Selections.mean,
+    REGISTRY[np.var]: _variance,
+    REGISTRY[np.std]: _standard_deviation,
+}
+_BY_NUMBER = (*_SPREADS, REGISTRY[np.mean])  # whose results hang on how many numbers there are, not rows
+_OF_SOME = tuple(REGISTRY[fun] for fun in (np.max, np.amax, np.min, np.amin, np.mean, np.var, np.std))

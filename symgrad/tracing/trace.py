@@ -1,0 +1,1187 @@
+"""The trace: records the NumPy calls of a real call into a graph, beside their real values.
+
+A ``Trace`` is one run of a user's function, in which a ``Tracer`` stands for each of its values. Where Python looks at a value
+(``if``, ``int``, ``range``) the trace notes a *guard*: the node and what was seen. A ``Tape`` is a run that no code is made
+of. ``tracing`` makes either the one that runs now.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import get_ident
+from types import SimpleNamespace, TracebackType
+from typing import Any, NamedTuple
+from weakref import ReferenceType, WeakSet, ref
+
+import numpy as np
+
+from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
+from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval_of, content_of, is_inexact
+from symgrad.ops import create, index
+from symgrad.ops.abstract import like_result, stand_in
+from symgrad.ops.core import REGISTRY, Op, as_numpy
+from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
+from symgrad.source.origins import is_users_class
+from symgrad.tracing import mixed, protocols
+from symgrad.tracing.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
+from symgrad.tracing.mixed import Mixed, Otherwise
+from symgrad.tracing.selections import Selections
+from symgrad.tracing.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
+
+__all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
+
+
+_EMPTY = aval_of([])  # what a loop that runs no iteration saves
+GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
+
+
+class Guard(NamedTuple):
+    """Python looked at ``node``, saw ``value``, and went on accordingly; ``line`` is where. ``loop``: as the test of a loop.
+
+    ``unseen``: whether a loop went a way that no call has gone; ``fixed``: in a loop that has such ways, where no iteration
+    changes it. In a ``vmap`` the shapes of a result may have been looked at: then ``value`` is None.
+    """
+
+    node: Node
+    value: Any
+    line: tuple[str, int] | None
+    loop: bool = False
+    unseen: bool = False
+    fixed: bool = False
+
+
+class Trace:
+    """One run of a function being traced, for code to be made of it: derivative passes record nodes, too.
+
+    ``values`` holds the concrete values of the nodes of this run. Large ones are computed when somebody looks at them, if
+    it is ``lazy``: nobody does as a rule, and code that is made of all of them computes them faster, in far less memory.
+    """
+
+    symbolic = True
+    draft: Any = None  # the run itself, where it is one of plain arrays: see symgrad.tracing.drafts
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.values: dict[Node, Any] = {}
+        self.likes: dict[Node, Any] = {}  # of what is computed later: see ``Tracer``
+        self.mixed: dict[
+            Node, Mixed
+        ] = {}  # numbers that Python has as its own where some way was taken: see symgrad.tracing.mixed
+        self.asking: set[Any] = set()  # loops in whose iterations it was asked whether a number is Python's or NumPy's
+        self.passing = False  # whether what this call did tells nothing of others that decide alike
+        self.lazy = False
+        self.errors: Any = None  # what NumPy did about infinities and the like when it began
+        self.guards: list[Guard] = []
+        self.open = True
+        self.thread = get_ident()
+        self.depth = 0  # how many functions are being differentiated
+        self.lean = False  # whether values are let go of that the last derivative pass needs no more
+        self.line: tuple[str, int] | None = None
+        self.impure: str | None = None
+        self.hooks: Any = None  # what sees the user's function read from outside: a State
+        self.drafts: Any = None  # the run of the arrays that the function makes and fills itself
+        self.taken: list[tuple[ReferenceType[Tracer], Run]] = []  # drafts that were taken in, and the run that each came from
+        self.trying = 0  # how many ``try`` statements with handlers it is in
+        self.required: list[Node] = []
+        self.phase: str | None = None
+        self.double_where = True  # whether what was not selected stays out of derivatives (see transform.lanes)
+        self.masked = False  # whether derivatives have masks in them: of what these hide, no warning is raised
+        self.unmasked: dict[Node, Node | None] = {}  # of masked results, what is the same where it is finite: see Program
+        self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
+        self._tokens = 0
+        self._loops = 0
+        self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
+        self._tables: dict[Any, Any] = {}  # that loops run over, by content
+        self._contents: dict[Any, Node] = {}  # what the first draft of each content became
+        self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
+        self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
+        self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
+        self.rollers: WeakSet[Any] = WeakSet()  # of the loops that run, and of such as were left
+        self.known_ways: Mapping[Any, Any] = {}  # through loops, of earlier calls
+        self.ways: dict[Any, Any] = {}  # and of this one
+        self.recalled = False  # whether it took in what earlier calls did
+        self.sections = False  # whether ways meet outside of loops, too: see symgrad.source.sections
+        self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
+        self.untidy = False  # whether loops have been rolled up since an iteration around them began
+        self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
+        self.copied: set[Any] = set()  # those that left copies where there was one array
+        self.moving: dict[Any, set[Any]] = {}  # numbers in containers that iterations of a loop change, by loop
+        self.leaps = True  # whether long loops may leap
+        self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
+        self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
+        self.met: list[int] = []  # indices of nodes, of operations that were there when they were asked for again
+        self.writes: list[Any] = []  # objects of the function's own that it changed
+        self.decides = math.inf  # how many guards there may be before the iteration that runs now has decided on something
+        self.loans: list[tuple[str, Any, Any]] = []  # of drafts taken in whose memory others hold: the line, it, a copy
+        self.lent = False  # whether NumPy has asked a Tracer for a plain array
+        self.refusal: SymgradError | None = None  # of what the plain function may do
+        self.lanes = 0  # how many vmaps it is in: in them a value stands for many, and what Python sees of it is noted
+        self.one_by_one = False  # whether a vmap runs its function for each element
+        self.shaped = False  # whether NumPy made views or copies, as arrays lie in memory
+        self.matrices: list[Tracer] = []  # arguments whose layout no other call need have yet
+        self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
+        self.exemplary = False  # whether its values are but some of their kinds, as in the body of an ``if`` that need not run
+        self.ruled = False  # whether rules of the user's took part in it, which may read what changes
+        self.around: dict[Node, tuple[Tracer, Tracer]] = {}  # what those read in the trace around it, and the inputs here
+        self.texts: set[str] = set()  # of values that a derivative follows
+        self.selects = False  # whether what masks select is computed for all that they select from
+        self.selections: Selections | None = None
+        self.whole: Trace | None = None  # itself for pullbacks, which goes on when this one lets go of what it recorded
+
+    def input(self, position: Any, value: Any) -> Tracer:
+        """A traced argument."""
+        node = self.graph.input(position, aval_of(value))
+        self.values[node] = value
+        tracer = Tracer(self, node, value, frozen=True)
+        if type(value) is np.ndarray and value.ndim > 1:
+            self.matrices.append(tracer)
+        return tracer
+
+    def around_it(self, x: Tracer) -> Tracer:
+        """A value of the trace around this one, which is of a loop's body: an input, the same in all iterations."""
+        if x.tape is self:
+            return x
+        if x.node not in self.around:
+            self.around[x.node] = x, self.input(("around", len(self.around)), x.value)
+        return self.around[x.node][1]
+
+    def lookup(self, node: Node) -> Tracer:
+        """The Tracer of a node of this run."""
+        if node in self.values:
+            return Tracer(self, node, self.values[node])
+        if node not in self.likes and (type(node.aval) is not Aval or self._is_cheap(node)):
+            return Tracer(self, node, self.computed(node))
+        return Tracer(self, node, self.likes[node] if node in self.likes else stand_in(node.aval), later=True)
+
+    def _is_cheap(self, node: Node) -> bool:
+        """Whether a value that was let go of takes little time to be computed again."""
+        return node.aval.nbytes < _BIG and all([arg in self.values for arg in node.args])
+
+    def computed(self, node: Node) -> Any:
+        """The value of a node: one that was let go of is computed again."""
+        if node not in self.values:
+            self.compute(self.missing([node]), {})
+        return self.values[node]
+
+    def finish(self, nodes: Sequence[Node]) -> None:
+        """Compute what is left of these at the end of the run, and let go of all that they need no more."""
+        missing = self.missing(nodes)
+        last = {arg: node for node in missing for arg in node.args}  # who reads a value last
+        self.compute(missing, {arg: node for arg, node in last.items() if arg not in nodes})
+
+    def compute(self, nodes: Sequence[Node], last: Mapping[Node, Node]) -> None:
+        """Compute nodes in order; each of ``last`` is let go of after the node that reads it last."""
+        silent = {*(("divide", "invalid") if self.masked else ()), *(self.hooks.silenced if self.hooks else ())}
+        with np.errstate(**dict.fromkeys(silent, "ignore")):  # type: ignore[arg-type]
+            for node in nodes:
+                self.values[node] = _compute(node.op, [self.values[arg] for arg in node.args], dict(node.params))
+                for arg in node.args:
+                    if last.get(arg) is node:
+                        self.values.pop(arg, None)
+
+    def missing(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes that must be computed for these, in order."""
+        found: set[Node] = set()
+        stack = list(nodes)
+        while stack:
+            node = stack.pop()
+            if node not in self.values and node not in found:
+                found.add(node)
+                stack += node.args
+        return sorted(found, key=lambda node: node.index)
+
+    def let_go(self) -> None:
+        """Hold nothing any more of what was recorded: a run and its hooks, which refer to each other, are not freed at once."""
+        self.graph, self.guards, self.peeks, self.required, self.writes = Graph(), [], [], [], []
+        self.values, self.likes, self._copies, self._tables, self._contents, self.unmasked = {}, {}, {}, {}, {}, {}
+        self.hooks = None
+
+    def release(self, node: Node) -> None:
+        """Let a value go that what is to come needs no more, unless what was left for later may need it."""
+        if not self.likes:
+            self.values.pop(node, None)
+
+    def fresh(self, x: Tracer) -> Tracer:
+        """``x`` behind an identity node of its own: what a (nested) derivative is taken with respect to."""
+        result = self.lane(x)
+        result.node.differentiated = True
+        return result
+
+    def lane(self, x: Tracer) -> Tracer:
+        """``x``, one element of a batch, behind an identity node of its own: what stands for all elements of the batch."""
+        self._tokens += 1
+        result: Tracer = self.record(IDENTITY, (x,), {"token": self._tokens})
+        result.node.active = result.frozen = True
+        return result
+
+    def remark(self, text: str) -> None:
+        """For ``explain``: what is slower than one might think."""
+        self.remarks[text] = None
+
+    aval = staticmethod(aval_of)
+    array_function = protocols.array_function
+    array_ufunc = protocols.array_ufunc
+
+    def recorded(self, wrt: Sequence[Node]) -> list[Node]:
+        """The nodes between ``wrt`` and what came after, where that is known without a search."""
+        return []
+
+    def forget(self, start: int) -> None:
+        """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
+        self.graph.sweep(start, self.values, self.likes, self.mixed)
+        self.untidy = True
+
+    def add(self, op: Any, args: tuple[Node, ...], params: Any, aval: Any) -> Node:
+        """The node of a loop or a part of its results, which somebody else computes."""
+        if self.selections is not None:
+            self.selections.need(args)
+        before = self.graph.next_index
+        node = self.graph.add(op, args, params, aval)
+        if node.index < before:
+            self.met.append(node.index)
+        return node
+
+    def unseen_writes(self, start: int, end: int, seen: set[int]) -> bool:
+        """Whether one of these notes of writes is of an object that is not among ``seen`` (ids), and is still there."""
+        self.weed(start, end)
+        return any([owner is not GONE and id(owner) not in seen for owner in self.writes[start:end]])
+
+    def weed(self, start: int, end: int) -> None:
+        """Forget, of the notes of writes from ``start`` to ``end``, what only they hold: nobody will see that it changed."""
+        notes = Counter(map(id, self.writes[start:end]))
+        for i in range(start, end):
+            # its holders: notes, this call's argument
+            if _owns_all(self.writes[i]) and sys.getrefcount(self.writes[i]) <= notes[id(self.writes[i])] + 1:
+                notes[id(self.writes[i])] -= 1
+                self.writes[i] = GONE
+
+    def next_loop(self) -> int:
+        """A number for a loop statement that starts to run."""
+        self._loops += 1
+        self.quiet = False
+        return self._loops
+
+    def once(self, table: Any) -> Any:
+        """A table that loops run over, which nobody changes: of those that are alike, the first."""
+        table.flags.writeable = False
+        return self._tables.setdefault((table.dtype.str, table.shape, table.tobytes()), table)
+
+    def constant_like(self, number: complex, aval: Aval) -> Tracer:
+        """A traced constant of this kind, every element ``number``."""
+        if aval.shape:
+            return create.full(self, aval.shape, number, aval.dtype)  # type: ignore[no-any-return]
+        value = aval.dtype.type(number)
+        found = self.lookup(self.constant(value.item() if aval.kind == "python" else value)[0])
+        return self.record(TO_ARRAY, (found,), {}) if aval.kind == "array" else found
+
+    def constant(self, value: Any) -> tuple[Node, Any]:
+        """The node of a plain value that met a traced one, and the value as it is now."""
+        if isinstance(value, np.ndarray):
+            return self._capture(value)
+        if isinstance(value, (bool, int, float, complex, np.generic)):
+            if isinstance(value, np.generic) and value.dtype.kind not in "fciubmM":
+                raise NotDifferentiable(f"{where()}: a traced value met {value!r:.60}, which is no number")
+            if type(value) not in NUMBERS and not isinstance(value, np.generic):
+                value = _base_number(value)
+            node = self.graph.const(value)
+            self.values[node] = value
+            return node, value
+        if isinstance(value, (list, tuple)) and create.contains_traced(value):
+            traced = self.gather(value)
+            return traced.node, traced.value
+        if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+            return self._capture(np.asarray(value))
+        if hasattr(value, "__len__") and (array := np.asarray(value)).dtype.kind in "fciub":  # a range, a memoryview, ...
+            return self._capture(array)
+        raise NotDifferentiable(f"{where()}: a traced value met {type(value).__name__} {value!r:.60}, which is no number")
+
+    def _capture(self, array: np.ndarray[Any, Any]) -> tuple[Node, Any]:
+        if array.dtype == object:
+            if all([type(item) in NUMBERS for item in array.flat]):  # as np.arange(n) makes them of a traced n
+                return self._capture(np.array(array.tolist()))
+            traced = self.stack(array)
+            return traced.node, traced.value
+        if array.dtype.kind not in "fciubmM":
+            raise NotDifferentiable(f"{where()}: a traced value met an array of dtype {array.dtype}; make it one of numbers")
+        if isinstance(array, (np.matrix, np.ma.MaskedArray)):  # their operators mean other things than an array's
+            raise NotDifferentiable(
+                f"{where()}: a traced value met a {type(array).__name__}; take a plain array: np.asarray(m)"
+            )
+        place = _place(array)
+        known = self._copies.get(place)
+        if known is not None:
+            _, copy, node = known
+            if _identical(copy, array):
+                return node, copy
+            self.note("a plain array is changed in place while the function runs")
+        copy = array.copy("K") if array.flags.writeable else array
+        node = self.hold(array if known is None else copy)
+        self._copies[place] = (array, copy, node)
+        self.values[node] = copy
+        return node, copy
+
+    def hold(self, array: np.ndarray[Any, Any]) -> Node:
+        """The node of a plain array."""
+        return self.graph.captured(array)
+
+    def note(self, reason: str) -> None:
+        """What cannot be seen again by generated code happened: every call must be traced anew."""
+        self.impure = self.impure or f"{where()}: {reason}"
+
+    def text(self, words: str) -> str:
+        """Text of a value that a derivative follows."""
+        self.note("a traced value becomes text")
+        self.texts.add(words)
+        return _Text(words)
+
+    def refuse(self, error: SymgradError) -> SymgradError:
+        """Remember an error that the plain function would not meet: code that catches it must not go another way."""
+        self.refusal = self.refusal or error
+        return error
+
+    def told_apart(self, place: Any) -> None:
+        """The function does what hangs on the names of the arrays that a loop at this ``place`` left; see ``Tracer.parted``."""
+        self.apart.add(place)
+        if place in self.copied:
+            raise self.refuse(Otherwise(frozenset([place])))
+
+    def another(self, x: Tracer) -> Tracer:
+        """A second name of an array: a view of all of it."""
+        result = Tracer(self, x.node, x.like, later=x.later)
+        result.base, result.how, result.seen = x, (index.GETITEM, (), {"spec": (Ellipsis,)}), x.version
+        return result
+
+    def alone(self, x: Tracer) -> Tracer:
+        """An array of its own with what a view shows."""
+        return Tracer(self, x.node, x.like if x.later else x.like.copy(), later=x.later)
+
+    def watch(self, value: Any, tracer: Tracer) -> None:
+        """Remember an array from outside, as it was when it was read: it must not change while the function runs."""
+        if isinstance(value, np.ndarray):
+            self._copies[_place(value)] = (value, tracer.value, tracer.node)
+
+    def look_again(self, x: Tracer) -> None:
+        """An array from outside that the function writes to may have been changed by another name of its memory."""
+        _, array = self.outside.get(id(x), (None, x.value))
+        if not _identical(array, x.value):
+            x.node, x.value = self.constant(array.copy("K"))
+            x.version += 1
+
+    def check_captured(self) -> None:
+        """Note, at the end of the run, whether a captured array was changed while it ran."""
+        for array, copy, _ in self._copies.values():
+            if copy is not array and not _identical(copy, array):
+                self.impure = "a plain array that the function reads is changed in place while it runs"
+
+    def is_free(self, node: Node, held: Mapping[int, int]) -> bool:
+        """Whether nobody but this trace holds a captured array, and those locals of a frame that ``held`` counts, by identity.
+
+        It was made while the function ran, then, and nothing will change it that a trace would not see.
+        """
+        array = self.graph.arrays[node]
+        if array.base is not None or id(array) not in self._copies:
+            return False
+        own = 2 if array.flags.writeable else 4  # of which there is no copy
+        return is_held_so_often(array, own, held.get(id(array), 0))
+
+    def stack(self, array: np.ndarray[Any, Any]) -> Tracer:
+        """The traced array that an object array of Tracers stands for."""
+        items = list(array.ravel())
+        for item in items:
+            if type(item) is Tracer and item.base is not None:
+                item.refresh()
+        whole = _enumerates(items, array.shape)
+        if whole is not None:
+            return self.lookup(whole)
+        if not any(type(item) is Tracer for item in items):
+            raise NotDifferentiable(
+                f"{where()}: a traced value met an array of dtype object, {_short(array)}; make it one of numbers"
+            )
+        if any(np.ndim(item) for item in items):
+            raise NotDifferentiable(
+                f"{where()}: a traced value met an object array that holds arrays; use a list of them, or np.stack"
+            )
+        if array.ndim == 0:
+            return self.record(TO_ARRAY, items, {})  # type: ignore[no-any-return]
+        return np.stack(items).reshape(array.shape)  # type: ignore[return-value]
+
+    def gather(self, value: Any) -> Tracer:
+        """The traced array that ``np.array`` would make of nested lists with Tracers in them."""
+        if type(value) is Tracer:
+            return self.admit(value)
+        if isinstance(value, (list, tuple)) and create.contains_traced(value):
+            whole = _enumerates(value, (len(value),))
+            return np.stack([self.gather(item) for item in value]) if whole is None else self.lookup(whole)  # type: ignore[return-value]
+        if isinstance(value, (list, tuple)):
+            value = np.array(value)
+            value.flags.writeable = False  # nobody else has it
+        return self.lookup(self.constant(value)[0])
+
+    def admit(self, x: Tracer) -> Tracer:
+        """Take in a draft, and what it is a view of: from here on it is a traced array."""
+        if x.tape is self:
+            return x
+        if not x.tape.draft:
+            raise escaped(x)
+        if x.base is not None:
+            self.admit(x.base)
+            x.refresh()
+            return x
+        value = x.value
+        if any(loan() is not None for loan in x.lent or ()):
+            value = value.copy("K")
+            self.loans.append((where(), x.value, value))
+        filled = self.filled(value)
+        taken = self.lookup(self.constant(value)[0]) if filled is None else filled
+        if filled is None and value.size <= COMPARED:
+            self._contents.setdefault(content_of(value), taken.node)
+        self.taken.append((ref(x), x.tape))
+        x.tape = self
+        x.bind(self.adopt(taken).laid_as(value))  # a 0-d array is no number
+        x.version += 1  # views of it look again
+        return x
+
+    def filled(self, value: np.ndarray[Any, Any]) -> Tracer | None:
+        """The traced array of one number that a plain array is; None where it is none."""
+        first = value.flat[0] if value.size else 0.0
+        same = np.array_equal(value, np.broadcast_to(first, value.shape)) and (first != 0 or not np.signbit(value.real).any())
+        return self.constant_like(first, aval_of(value)) if same else None
+
+    def taken_as(self, content: tuple[Any, ...]) -> Tracer | None:
+        """The traced array that a draft of this content is if it is taken in; None where none has been that is not filled."""
+        node = self._contents.get(content)
+        if node is not None:
+            return self.lookup(node)
+        shape, dtype, data = content
+        return self.filled(np.frombuffer(data, dtype).reshape(shape))
+
+    def close(self) -> None:
+        """The run is over. Drafts that it has only read are plain arrays again: the function may have kept them."""
+        self.open = False
+        for place, array, copy in self.loans:
+            if not _identical(copy, array):
+                self.refuse(
+                    MutatedInput(
+                        f"{place}: an array that meets a traced value here is changed later through its memory, by a "
+                        "memoryview or what np.asarray made of it; change the array itself, or take those of a copy of it"
+                    )
+                )
+        for reference, drafts in self.taken:
+            x = reference()
+            if x is not None and not x.node.active:
+                x.tape = drafts
+                if x.base is None:
+                    x.value = x.value.copy("K")
+                else:
+                    op, rest, params = x.how
+                    x.value = op.fun(x.base.value, *plain(list(rest)), **params)
+        self.taken = []
+
+    def adopt(self, value: Any) -> Tracer:
+        """A plain or traced value, or nested lists of them, as a traced array."""
+        traced = self.gather(value)
+        return traced if isinstance(traced.like, np.ndarray) else self.record(TO_ARRAY, (traced,), {})
+
+    def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run ``op`` on traced and plain values; its result, traced. A tuple result gives a tuple of Tracers."""
+        if self.selections is not None:
+            found = self.selections.met(op, args, params)
+            if found is not None:
+                return found
+        if op in (_STACK, _CONCATENATE) and not params and len(args) > 7 and not self.lanes:
+            parts, behind = _parts(args), op is _CONCATENATE
+            if len(parts) <= len(args) // 8 and not (behind and np.ndim(args[0]) > 1):
+                rows = self.together(parts)
+                return np.ravel(rows) if behind else rows
+        return self.written(op, args, params)
+
+    def together(self, parts: Sequence[Any]) -> Tracer:
+        """The array whose rows all these are: arrays, and slices of arrays, of which these have the first and the last."""
+        arrays: list[Any] = []
+        for part in parts:
+            if type(part) is not tuple:
+                arrays.append(np.expand_dims(part, 0))
+                continue
+            whole, (start, stop) = self.lookup(part[0]), part[1:]
+            arrays.append(
+                whole if (start, stop) == (0, len(whole)) else index.GETITEM(whole, spec=(index.Slice(start, stop, None),))
+            )
+        return self.alone(arrays[0]) if len(arrays) == 1 else np.concatenate(arrays)  # type: ignore[return-value]
+
+    @property
+    def iterates(self) -> bool:
+        """Whether what runs now is part of an iteration of a loop."""
+        return any([roller.boundaries for roller in self.rollers])
+
+    def innermost_loop(self) -> Any:
+        """The watched loop whose iteration runs now; None if there is none."""
+        running = [roller for roller in self.rollers if roller.boundaries]
+        return max(running, key=lambda roller: roller.serial, default=None)
+
+    def is_just_made(self, node: Node) -> bool:
+        """Whether a node is of the iteration that runs, if one does, and nothing was decided there."""
+        loop = self.innermost_loop()
+        if loop is None:
+            return True
+        since, nodes = loop.boundaries[-1].every()[-1], self.graph.nodes
+        is_new = since.length < len(nodes) and node.index >= nodes[since.length].index
+        return is_new and bool(len(self.guards) == since.guards)
+
+    def window(self, x: Tracer, key: Any) -> Any:
+        """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
+        nobody looks at; None for other indices."""
+        parts = key if type(key) is tuple else (key,)
+        moving = [n for n, part in enumerate(parts) if type(part) is slice and type(part.start) is type(part.stop) is Tracer]
+        if len(moving) != 1 or not all([type(part) is slice for part in parts]) or np.ndim(x.like) < len(parts):
+            return None
+        axis = moving[0]
+        start, stop, step = parts[axis].start, parts[axis].stop, parts[axis].step
+        (root, often, _), (other, as_often, _) = _linear(start.node), _linear(stop.node)
+        known = [roller for roller in self.rollers if roller.windows and roller.boundaries]
+        if root is not other or often != as_often or step not in (None, 1) or root.op is not INDEX or self.lanes:
+            return None
+        if not 0 <= start.value < stop.value <= x.like.shape[axis] or dict(root.params)["loop"] not in [
+            r.serial for r in known
+        ]:
+            return None
+        rest = [index.Slice(part.start, part.stop, part.step) for part in parts]
+        spec = *rest[:axis], index.Hole(0), *rest[axis + 1 :]
+        places = start + np.arange(stop.value - start.value)
+        found = self.record(index.GETITEM, (x, places), {"spec": spec})
+        found.base, found.how, found.seen = x, (index.GETITEM, (places,), {"spec": spec}), x.version
+        return found
+
+    def takes(self, mask: Tracer) -> bool:
+        """Whether how many elements a mask selects need not be known here and now."""
+        if self.selects and self.selections is None:
+            self.selections = Selections(self)
+        return self.selections is not None and self.selections.takes(mask)
+
+    def written(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run ``op`` and write it down as it is."""
+        start = self.graph.next_index
+        result = self.lookup(self.run(op, args, params))
+        node, like = result.node, result.like
+        if self.lean and node.index >= start and _is_big(like) and not result.later:
+            self.release(node)
+        if type(node.aval) is tuple:
+            parts = [self.record(ITEM, (result,), {"item": i}) for i in range(len(like))]
+            return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+        if not (op.alias or op is EINSUM or op is STOP):
+            return self.lay(result, op, args, params) if node.index < start and np.ndim(like) > 1 else result
+        arrays = type(like) is np.ndarray and args and type(args[0]) is Tracer
+        if arrays and node.index < start and op is not STOP:  # a node that was there
+            self.see_from(result, args[0], op, args[1:], params)
+        return self.wrap(op, args, params, result)
+
+    def lay(self, result: Tracer, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Tracer:
+        """A result whose node was known, lying in memory as it does of these arguments."""
+        likes = [arg.like if type(arg) is Tracer else arg for arg in args]
+        if all([like.flags.c_contiguous for like in (result.like, *likes) if isinstance(like, np.ndarray)]):
+            return result
+        laid: Tracer = result.laid_as(_compute_anyway(op, likes, params))
+        return laid
+
+    def wrap(self, op: Op, args: Sequence[Any], params: dict[str, Any], result: Tracer) -> Tracer:
+        """A result, told what it is a view of."""
+        if type(result.like) is np.ndarray and args and type(args[0]) is Tracer:
+            self.shaped = self.shaped or (op in _BY_LAYOUT and np.ndim(args[0].like) > 1)
+            if (op.alias or op is EINSUM) and _is_view(result.like, args[0].like):
+                result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
+            elif op is STOP:  # the same array in the eyes of the user
+                result.frozen = True
+        return result
+
+    def see_from(self, result: Tracer, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> None:
+        """Make a result whose node was known a view of ``base`` if it is one, not of a copy with the same node."""
+        if result.later != base.later:
+            result.like, base.like = result.value, base.value
+        if not _is_view(result.like, base.like):
+            again = op.fun(base.like, *plain(list(rest)), **params)
+            result.like = again if _is_view(again, base.like) else result.like
+
+    def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
+        """The node of ``op`` on these arguments, its value among ``self.values`` unless it is left for later."""
+        nodes, values = [], []
+        waits = large = False
+        alive = self.open and self.thread == get_ident()
+        for arg in args:
+            if type(arg) is Tracer:
+                if arg.tape is not self:
+                    self.admit(arg)
+                if not alive:
+                    raise escaped(arg)
+                if arg.base is not None:
+                    arg.refresh()
+                node, value = arg.node, arg.like
+                waits = waits or arg.later
+            else:
+                node, value = self.constant(arg)
+            nodes.append(node)
+            values.append(value)
+            large = large or (type(value) is np.ndarray and value.nbytes >= _BIG)
+        key = tuple(nodes)
+        packed = () if not params else tuple(params.items()) if len(params) == 1 else tuple(sorted(params.items()))
+        try:
+            known = self.graph.find(op, key, packed)
+        except TypeError:  # a list among the parameters
+            packed = tuple((name, _hashable(value)) for name, value in packed)
+            known = self.graph.find(op, key, packed)
+        if known is not None:
+            self.met.append(known.index)
+            return known
+        if self.selections is not None:
+            self.selections.need(nodes)
+        costly = self.lazy and (large or op.like is not None) and not op.alias and op is not IDENTITY
+        like = self._like_result(op, values, params) if waits or costly else None
+        if like is not None:
+            node = self.graph.place(Node(op, key, packed, aval_of(like)))
+            self.likes[node] = like
+            self._annotate(node)
+            return node
+        if waits:
+            values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
+        mixes = None
+        if self.mixed and not self.mixed.keys().isdisjoint(nodes) and self.user:
+            mixes = self._mixes(op, args, nodes, values)
+        divides = self.trying and op in mixed.DIVISIONS
+        value = self._divide(op, args, values) if divides else self._value(op, values, params)
+        aval = aval_of(value)
+        if op.saves or (op is ITEM and aval == _EMPTY):
+            aval = _filled(op, key, params, aval)
+        node = self.graph.place(Node(op, key, packed, aval))
+        self.values[node] = value
+        if mixes is not None and aval.kind == "scalar":
+            self.mixed[node] = mixes
+        if op.sized and self.lanes:
+            self.guards.append(Guard(node, None, user_line()))
+        if self.user and (self._is_at_a_place(op, nodes) or (self.trying and op.name.startswith("np.linalg"))):
+            self.required.append(node)
+        self._annotate(node)
+        return node
+
+    def _is_at_a_place(self, op: Op, nodes: Sequence[Node]) -> bool:
+        """Whether it reads or writes where a number says, which there may be no element at."""
+        if self.lanes or (op is not index.GETITEM and op is not index.SETITEM):
+            return False
+        return any([node.active and not node.aval.shape for node in nodes[len(op.rules) :]]) and not self.iterates
+
+    def _value(self, op: Op, values: list[Any], params: dict[str, Any]) -> Any:
+        """The result of ``op``; where values are but examples, and there is nothing at an index, that with another one."""
+        try:
+            return _compute(op, values, params) if self.phase is None else _compute_anyway(op, values, params)
+        except IndexError:
+            if not self.exemplary:
+                raise
+            return _compute_anyway(op, [value * 0 if _is_index(value) else value for value in values], params)
+
+    def _like_result(self, op: Op, likes: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What is like a result that is to be computed later; None for one that is to be computed now."""
+        if self.lanes or self.trying or (self.user and np.geterr() != self.errors):
+            return None
+        return like_result(op, likes, params)
+
+    def _mixes(self, op: Op, args: Sequence[Any], nodes: Sequence[Node], values: list[Any]) -> Mixed | None:
+        """What is known of the result of mixed numbers; None where it is NumPy's for sure.
+
+        Where Python's numbers raise, or give another kind, and NumPy's do not, is a decision; such calls are traced.
+        """
+        try:
+            result = mixed.result(op, nodes, self.mixed)
+        except Otherwise as end:
+            raise self.refuse(end) from None
+        decides = None if result is None else mixed.bad(op, nodes, self.mixed)
+        if result is None or decides is None or not self._decided(decides[1], args[decides[0]]):
+            return result
+        if result.python is None:
+            raise self.refuse(Otherwise(result.causes))
+        self.passing = True
+        if result.python:
+            values[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
+        return result
+
+    def asks_kind(self, x: Any) -> None:
+        """The function asks whether a number is Python's or NumPy's: ways that leave now one, now the other stay apart."""
+        self.asking.update([roller.place for roller in self.rollers if roller.boundaries])
+        if type(x) is Tracer and x.node in self.mixed:
+            raise self.refuse(Otherwise(self.mixed[x.node].causes))
+
+    def _decided(self, comparison: Any, number: Any) -> bool:
+        """How a number compares with zero, as a decision."""
+        node = self.run(comparison, (number, 0), {})
+        seen = bool(self.computed(node))
+        self.guard(node, seen)
+        return seen
+
+    def _divide(self, op: Op, args: Sequence[Any], values: list[Any]) -> Any:
+        """A division where an exception may be caught: that of Python's numbers raises one, which is a decision then."""
+        python = all([type(value) in (int, float, complex) for value in values])
+        if python and type(args[1]) is Tracer and self.user:
+            self._decided(mixed.EQUAL, args[1])
+        try:
+            return _compute(op, values, {})
+        except ZeroDivisionError as error:
+            if python:
+                self.hooks.foreseen.append(error)
+            raise
+
+    def _annotate(self, node: Node) -> None:
+        if node.line is not None or self.quiet:
+            return
+        node.phase = self.phase
+        if self.line is not None:  # a derivative pass: as the primal it belongs to
+            node.line = self.line
+            return
+        frame = user_frame() if self.user else None
+        if frame is not None:
+            node.line = line_of(frame)
+            node.name = target(frame)
+
+    def guard(self, node: Node, value: Any) -> None:
+        """Note that Python saw ``value`` at ``node``."""
+        if node.active:
+            self.guards.append(Guard(node, value, user_line()))
+        else:
+            self.peeks.append(Peek(node, len(self.guards), value))
+
+    def guard_layouts(self) -> None:
+        """Note that what is a view, and what a copy, hangs on how the arguments lie in memory."""
+        for tracer in self.matrices:
+            node = self.run(LAYOUT, (Tracer(self, tracer.node, self.values[tracer.node]),), {})
+            kind = self.computed(node)
+            if kind == 3:  # there are many such
+                self.note("an argument lies in memory by columns, and hence what is a view")
+            self.guard(node, kind)
+        self.matrices.clear()
+
+
+class Tape(Trace):
+    """One run that no code is made of: a plain list of the operations that derivatives flow through.
+
+    Nothing is shared, named or guarded, what no derivative flows into is a constant, and derivative passes may work on plain
+    values.
+    """
+
+    symbolic = False
+
+    def takes(self, mask: Tracer) -> bool:
+        return False
+
+    def input(self, position: Any, value: Any) -> Tracer:
+        return Tracer(self, self._append(INPUT, (), (("position", position),), value, True), value, frozen=True)
+
+    def _append(self, op: Any, args: tuple[Node, ...], params: Any, value: Any, active: bool) -> Node:
+        nodes = self.graph.nodes
+        node = Node(op, args, params, aval_of(value), len(nodes), active)
+        nodes.append(node)
+        self.values[node] = value
+        return node
+
+    def fresh(self, x: Tracer) -> Tracer:
+        self._tokens += 1
+        node = self._append(IDENTITY, (x.node,), (("token", self._tokens),), x.value, True)
+        node.differentiated = True
+        return Tracer(self, node, x.value, frozen=True)
+
+    def constant(self, value: Any) -> tuple[Node, Any]:
+        kind = type(value)
+        if kind is np.bool_ or kind is bool:  # of a comparison, as a rule: no literal, which would be known to be zero
+            return self._append(CAPTURED, (), (), value, False), value
+        if kind in NUMBERS:
+            return self._append(CONST, (), (("value", value),), value, False), value
+        if type(value) is np.ndarray and value.nbytes <= _SMALL and value.dtype.kind in "fciub":
+            value = value.copy("K") if value.flags.writeable else value  # cheaper than to ask whether it has changed
+            return self.hold(value), value
+        return super().constant(value)
+
+    def hold(self, array: np.ndarray[Any, Any]) -> Node:
+        return self._append(CAPTURED, (), (), array, False)
+
+    def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        nodes, values, flows = self._operands(args)
+        value = _compute(op, values, params)
+        kind = type(value)
+        if (kind is np.bool_ or kind is bool) and not self.lanes:
+            return value  # no guard is needed, and ``is True`` gets its answer
+        node = self._write(op, args, nodes, flows, params, value)
+        if isinstance(value, tuple):
+            parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
+            return kind(*parts) if hasattr(value, "_fields") else tuple(parts)
+        special = op.alias or op is STOP or op is EINSUM
+        result = Tracer(self, node, value)
+        return self.wrap(op, args, params, result) if special else result
+
+    def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
+        nodes, values, flows = self._operands(args)
+        return self._write(op, args, nodes, flows, params, _compute(op, values, params))
+
+    def recorded(self, wrt: Sequence[Node]) -> list[Node]:
+        one = len(wrt) == self._tokens  # no other derivative is taken in this run
+        return [node for node in self.graph.nodes if node.differentiated] if one else []
+
+    def _operands(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        """The nodes and values of arguments, and whether a derivative flows into one; plain ones get no node yet."""
+        nodes: list[Any] = []
+        values = []
+        flows = False
+        alive = self.open and self.thread == get_ident()
+        for arg in args:
+            kind = type(arg)
+            if kind is Tracer:
+                if arg.tape is not self:
+                    self.admit(arg)
+                if not alive:
+                    raise escaped(arg)
+                if arg.base is not None:
+                    arg.refresh()
+                node = arg.node
+                flows = flows or node.differentiated
+                nodes.append(node)
+                values.append(arg.like)
+            elif kind in NUMBERS or (kind is np.ndarray and arg.dtype.kind in "fciub"):
+                nodes.append(None)
+                values.append(arg)
+            else:
+                node, value = self.constant(arg)
+                flows = flows or node.differentiated
+                nodes.append(node)
+                values.append(value)
+        return nodes, values, flows
+
+    def _write(self, op: Op, args: Sequence[Any], nodes: list[Any], flows: bool, params: dict[str, Any], value: Any) -> Node:
+        """Write an operation down, with its arguments if a derivative flows through it."""
+        every = self.graph.nodes
+        aval = aval_of(value)
+        active = flows or any([node is not None and node.active for node in nodes])
+        if flows or is_inexact(aval) or self.lanes or op.sized:  # what masks picked is known by its operation
+            if None in nodes:
+                nodes = [self.constant(arg)[0] if node is None else node for arg, node in zip(args, nodes, strict=True)]
+            new = Node(op, tuple(nodes), tuple(params.items()) if params else (), aval, len(every), active)
+        else:
+            new = Node(CAPTURED, (), (), aval, len(every), active)
+        new.phase = self.phase
+        every.append(new)
+        self.values[new] = value
+        if op.sized and self.lanes:
+            self.guards.append(Guard(new, None, user_line()))
+        return new
+
+    def guard(self, node: Node, value: Any) -> None:
+        if self.lanes:  # else nobody asks later
+            super().guard(node, value)
+
+    def note(self, reason: str) -> None:
+        if self.lanes:  # else every call is traced anew as it is
+            super().note(reason)
+
+    def lane(self, x: Tracer) -> Tracer:
+        self._tokens += 1
+        node = self._append(IDENTITY, (x.node,), (("token", self._tokens),), x.value, True)
+        return Tracer(self, node, x.value, frozen=True)
+
+
+_STACK, _CONCATENATE = REGISTRY[np.stack], REGISTRY[np.concatenate]
+_BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
+
+
+def _linear(node: Node) -> tuple[Node, int, int]:
+    """Of what an int is so many times, and so much more than that: ``3 * i - 2`` is of ``i``."""
+    often, more = 1, 0
+    while node.op.key in (np.add, np.subtract, np.multiply) and len(numbers := [x for x in node.args if x.op is CONST]) == 1:
+        (other,) = [x for x in node.args if x is not numbers[0]]
+        number = dict(numbers[0].params)["value"]
+        if type(number) is not int or (node.op.key is np.subtract and node.args[0] is numbers[0]):
+            break
+        often, more = (often * number, more) if node.op.key is np.multiply else (often, more)
+        more += often * number * {np.add: 1, np.subtract: -1, np.multiply: 0}[node.op.key]
+        node = other
+    return node, often, more
+
+
+_SMALL = 4096  # bytes
+_BIG = 131_072
+
+
+def _is_big(value: Any) -> bool:
+    return type(value) is np.ndarray and value.nbytes >= _BIG
+
+
+class _Bare:
+    """An object whose ``__dict__`` is all that it has."""
+
+
+def is_bare(kind: type) -> bool:
+    """Whether all that an object holds is in its ``__dict__``: it has no slots, and is no iterator, dict, set or deque."""
+    if kind is SimpleNamespace:  # whose dict is beside it in some releases
+        return True
+    small = not hasattr(kind, "__next__") and kind.__basicsize__ <= _Bare.__basicsize__ and kind.__itemsize__ == 0
+    return small and not any([vars(one).get("__slots__") for one in kind.__mro__])
+
+
+def _owns_all(owner: Any) -> bool:
+    """Whether nothing else can hold what is changed in ``owner``, as it is no view."""
+    if type(owner) is Tracer:
+        return owner.base is None and (owner.tape.draft is None or owner.value.base is None)
+    if type(owner) in (list, dict, set):
+        return True
+    if type(owner) is np.ndarray:
+        return owner.base is None
+    return is_users_class(type(owner)) and is_bare(type(owner)) and sys.getrefcount(vars(owner)) == 2
+
+
+def _base_number(value: Any) -> Any:
+    """The number that one of a subclass (an enum's, say) is."""
+    base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
+    return base.__pos__(value)
+
+
+def _compute(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
+    try:
+        return op.fun(*values, **params)
+    except SymgradError:
+        raise
+    except TypeError as error:
+        if any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
+            raise NotDifferentiable(f"{where()}: {op.name} of an object array") from error
+        raise
+
+
+def _compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
+    """The same in a derivative: where Python's numbers raise an error, the infinity that NumPy's give is a number, too.
+
+    So a call at a pole is of the same operations as others, and they share code.
+    """
+    try:
+        return _compute(op, values, params)
+    except (ZeroDivisionError, OverflowError):
+        if any([type(value) not in (int, float, complex) for value in values]):
+            raise
+        numbers = [float(value) if op is mixed.POWER and type(value) is int else value for value in values]  # ``0 ** -1``, too
+        return op.fun(*map(as_numpy, numbers), **params).item()
+
+
+def _filled(op: Op, args: Sequence[Node], params: Any, aval: Any) -> Any:
+    """What is known of results of a loop, where a list is empty: what iterations would put there."""
+    if op is ITEM:
+        return args[0].aval[dict(params)["item"]]
+    first = len(aval) - len(op.saves)
+    lists = zip(aval[first:], op.saves, strict=True)
+    return (*aval[:first], *[_EMPTY._replace(element=saved) if known == _EMPTY else known for known, saved in lists])
+
+
+def _is_index(value: Any) -> bool:
+    """Whether it is an integer, or an array of integers."""
+    return type(value) is int or getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u")
+
+
+_active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)
+
+
+# the trace that runs in this thread (or context) now, if any; not a function of Python's, for it is asked at every call
+active_trace = _active.get
+running: list[Trace] = []  # those that run in any thread: while there are none, no caller need ask for its own
+
+
+class tracing:
+    """``with tracing(trace):`` makes it the active one; afterwards it is closed, and its Tracers are of no use."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self._token = _active.set(self.trace)
+        running.append(self.trace)
+        return self.trace
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.trace.close()
+        running.remove(self.trace)
+        _active.reset(self._token)
+        if isinstance(error, Exception) and not isinstance(error, SymgradError) and self.trace.lent:
+            _explain(error, traceback)
+        swallowed = error is None or (isinstance(error, Exception) and not isinstance(error, SymgradError))
+        if swallowed and self.trace.refusal is not None:  # the function has caught it, and went another way
+            raise self.trace.refusal from None
+
+
+@contextmanager
+def activated(trace: Trace) -> Iterator[None]:
+    """The trace as the active one, which goes on afterwards."""
+    token = _active.set(trace)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+@contextmanager
+def suspended(trace: Trace) -> Iterator[None]:
+    """No trace is active; the one that is goes on afterwards."""
+    token = _active.set(None)
+    running.remove(trace)
+    try:
+        yield
+    finally:
+        running.append(trace)
+        _active.reset(token)
+
+
+def followed(fun: Any) -> Any:
+    """A function of the user's that symgrad's own code calls: instrumented in a trace, so that what it reads is seen."""
+    if fun is None:
+        return None
+
+    @functools.wraps(fun)
+    def follow(*args: Any, **kwargs: Any) -> Any:
+        trace = active_trace()
+        if trace is None or trace.hooks is None:
+            return fun(*args, **kwargs)
+        return trace.hooks.call(fun, *args, **kwargs)
+
+    return follow
+
+
+def _explain(error: Exception, traceback: TracebackType | None) -> None:
+    """Raise what NumPy's words about an object array mean here, where one was made of traced values."""
+    text = str(error)
+    advice = through_scipy(traceback)
+    if advice is not None:
+        raise NotDifferentiable(f"{raised_at(traceback)}: {advice} ({type(error).__name__}: {text})") from error
+    if not isinstance(error, (TypeError, ValueError)):
+        return
+    if text.startswith("setting an array element") and isinstance(error.__cause__, SymgradError):
+        raise error.__cause__
+    if "read-only" in text and isinstance(error, ValueError):
+        raise MutatedInput(
+            f"{raised_at(traceback)}: {text}: np.asarray(x) of a traced array gives an array that must not be changed; "
+            "write np.array(x), which copies, or symgrad.numpy.asarray(x)"
+        ) from error
+    if any(words in text for words in _OF_OBJECTS):
+        raise NotDifferentiable(
+            f"{raised_at(traceback)}: np.array([...]) of traced values makes an array of dtype object, which this "
+            f"function does not take ({text}); make it with np.stack, np.array(..., like=x) or symgrad.numpy.array"
+        ) from error
+
+
+_OF_OBJECTS = (
+    "dtype('O')", "bject array", "'Tracer'", "holds references", "loop of ufunc does not", "not supported for the input",
+)  # fmt: skip
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(_hashable(item) for item in value) if isinstance(value, list) else value
+
+
+def _is_view(value: np.ndarray[Any, Any], base: Any) -> bool:
+    owner = value.base
+    if owner is None or type(base) is not np.ndarray:
+        return value is base
+    return owner is base or owner is base.base or np.may_share_memory(value, base)
+
+
+def _identical(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays hold the same values, NaN like NaN."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM"))
+
+
+def _enumerates(items: Sequence[Any], shape: tuple[int, ...]) -> Node | None:
+    """The node whose elements, all and in order, ``items`` are: an array that ``np.asarray`` took apart."""
+    taken = _taken(items[0]) if items else None
+    whole: Node | None = None if taken is None else taken.args[0]
+    if whole is None or whole.aval.shape != shape:
+        return None
+    for place, item in zip(np.ndindex(shape), items, strict=True):
+        taken = _taken(item)
+        if taken is None or taken.args[0] is not whole or taken.params != (("spec", place),):
+            return None
+    return whole
+
+
+def _parts(rows: Sequence[Any]) -> list[Any]:
+    """Of rows of an array that come one after the other the array, the first, and the one behind the last; and all others."""
+    parts: list[Any] = []
+    if len({np.shape(row) for row in rows}) > 1:
+        return list(rows)
+    for row in rows:
+        taken = _taken(row)
+        spec: Any = dict(taken.params)["spec"] if taken is not None and len(taken.args) == 1 and taken.aval.shape else ()
+        last: Any = parts[-1] if parts and type(parts[-1]) is tuple else (None,)
+        if taken is None or len(spec) != 1 or type(spec[0]) is not int or spec[0] < 0:
+            parts.append(row)
+        elif last[0] is taken.args[0] and last[2] == spec[0]:
+            parts[-1] = (*last[:2], spec[0] + 1)
+        else:
+            parts.append((taken.args[0], spec[0], spec[0] + 1))
+    return parts
+
+
+def _taken(item: Any) -> Node | None:
+    """The node that takes an item from an array; None for anything else."""
+    if type(item) is not Tracer or item.base is not None:
+        return None
+    node: Node = item.node
+    if node.op is TO_PYTHON and node.args[0].aval.dtype == node.aval.dtype:
+        node = node.args[0]
+    return node if node.op is index.GETITEM else None
+
+
+def _place(array: np.ndarray[Any, Any]) -> Any:
+    """The same for arrays that are one, and for views of one that show the same of it."""
+    if array.base is None:
+        return id(array)
+    return id(array.base), array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
+
+
+def _count() -> int:
+    new = object()
+    return sys.getrefcount(new)
+
+
+_OF_A_LOCAL = _count()  # what sys.getrefcount says of an object that one variable holds
+_HELD_BY_A_LOCAL = 1 if sys.version_info >= (3, 13) else 2  # ``f_locals`` was a copy, which the frame keeps
+
+
+def is_held_so_often(value: Any, often: int, locals: int) -> bool:
+    """Whether what the caller's variable stands for is held by so many others, so many locals of a frame, and nobody else."""
+    return sys.getrefcount(value) - _OF_A_LOCAL - 1 <= often + locals * _HELD_BY_A_LOCAL
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+class _Text(str):
+    """Text of a value that a derivative follows: to be shown. What asks how it reads would find other text than usual."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def _refuse_text(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any) -> Any:
+        trace = active_trace()
+        if trace is None:
+            return getattr(str, name)(*args)
+        why = f"the text of a traced value is for people, and {name} of it another than of the plain value's"
+        raise trace.refuse(LeavesNumPy(f"{where()}: {why}; compare values, or take the text of symgrad.stop_gradient(x)"))
+
+    return refuse
+
+
+for _name in (
+    "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __len__ __getitem__ __iter__ __contains__ startswith endswith find "
+    "rfind index rindex count split rsplit partition rpartition strip lstrip rstrip replace removeprefix removesuffix "
+    "isdigit isnumeric isdecimal isalnum isalpha translate encode zfill"
+).split():
+    setattr(_Text, _name, _refuse_text(_name))

@@ -1,0 +1,1129 @@
+"""The calls of a traced function: the user's functions are followed, others get what they may see.
+
+A function of the user's runs instrumented, so that what it reads is noticed, too. What is not followed (libraries, C code,
+functions without source) gets values from outside that are guarded, or the call cannot be compiled.
+"""
+
+from __future__ import annotations
+
+import abc
+import bisect
+import collections
+import contextlib
+import copy
+import dataclasses
+import enum
+import functools
+import heapq
+import importlib
+import inspect
+import itertools
+import operator
+import os
+import re
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import INPUT
+from symgrad.loops import ordering
+from symgrad.loops.iterables import table
+from symgrad.ops import create
+from symgrad.ops.core import Traced
+from symgrad.ops.engine import INT
+from symgrad.source.instrument import HOOKS, instrumented
+from symgrad.source.origins import (
+    CONTAINERS,
+    FUNCTIONS,
+    IMPURE_BUILTINS,
+    IMPURE_NAMES,
+    MUTATORS,
+    OWN,
+    PLAIN,
+    PURE_RECEIVERS,
+    RANDOM,
+    STATEFUL,
+    functions_of,
+    hides,
+    home_of,
+    is_library,
+    is_library_module,
+    is_made_anew,
+    is_pure,
+    is_users,
+    is_users_class,
+    names_in,
+    names_of,
+    needs_drafts,
+    of_class,
+    own_ways,
+    setters,
+)
+from symgrad.tracing.kinds import CACHED, UNBOUND, place_of_out, refuse_type
+from symgrad.tracing.protocols import is_of_objects
+from symgrad.tracing.tracer import Tracer, plain
+from symgrad.watch import standard
+from symgrad.watch.guards import Path, same_value
+from symgrad.watch.likeness import Derived, Ruled
+from symgrad.watch.reads import MAX_BYTES, QUICK, Reads
+
+_TO_TEXT = (str, repr, ascii, format)
+_SEEDED = (np.random.default_rng, np.random.RandomState)
+_IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
+COMPARING = (operator.is_, operator.is_not, operator.eq, operator.ne, operator.contains, operator.indexOf, operator.countOf)
+_HEAPS = (heapq.heapify, heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop)
+_IN_ORDER = (*_HEAPS, bisect.insort_left, bisect.insort_right)  # they change the list that they are given first
+_BISECTING = (bisect.bisect_left, bisect.bisect_right)
+_FINDING = ("get", "pop", "setdefault", "count", "index", "remove", "isdisjoint", "issubset", "issuperset")
+_WRITING = MUTATORS | {"fill", "put", "partition", "resize", "setfield", "byteswap", "setflags"}
+_PARTIAL: Any = functools.partial
+_MAKERS = (np.ndarray, np.ufunc, *RANDOM)
+_GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+_MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
+# modules whose classes take Tracers as they are: they only hold or pass on what they are given
+_TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
+_OF_INTS = (collections.deque, itertools.permutations)  # they take a number that is an ``int`` itself, no other
+
+
+def _counted(value: Any) -> Any:
+    """A number as Python's own int."""
+    return operator.index(value) if type(value) is Tracer and np.ndim(value.like) == 0 else value
+
+
+def reads_memory(kind: Any) -> bool:
+    """Whether it takes an array by its memory, which no Tracer has."""
+    return any([kind is one for one in (memoryview, bytearray, bytes, np.frombuffer)])
+
+
+def of_sparse(left: Any, right: Any) -> bool:
+    """Whether one of them is a sparse array of SciPy's, and the other traced."""
+    if isinstance(left, Traced) == isinstance(right, Traced):
+        return False
+    return is_sparse(right if isinstance(left, Traced) else left)
+
+
+def is_sparse(value: Any) -> bool:
+    return any([kind.__module__.startswith("scipy.sparse") for kind in type(value).__mro__])
+
+
+def is_number(kind: Any, args: Sequence[Any]) -> bool:
+    """Whether the call of a class makes an inexact number of NumPy's, or an array of such, of a traced one."""
+    return isinstance(kind, type) and issubclass(kind, np.inexact) and len(args) == 1 and isinstance(args[0], Traced)
+
+
+def method_of(fun: Any, args: Sequence[Any]) -> Any:
+    """The method of a traced value that a call without its object, as ``np.ndarray.sum(x)``, means; None for any other call."""
+    if not isinstance(fun, UNBOUND) or not args or type(args[0]) is not Tracer:
+        return None
+    kind, like = fun.__objclass__, args[0].like
+    fits = kind is type(like) or (issubclass(kind, (np.ndarray, np.generic)) and isinstance(like, kind))
+    return getattr(args[0], fun.__name__, None) if fits else None
+
+
+def is_product(method: MethodType, args: Sequence[Any]) -> bool:
+    """Whether the call of a method is one of ``a.dot(x)`` for a sparse ``a``."""
+    return method.__name__ == "dot" and len(args) == 1 and of_sparse(method.__self__, args[0])
+
+
+def sparse_product(left: Any, right: Any) -> Any:
+    """``left @ right`` of a sparse array and a traced one."""
+    return importlib.import_module("symgrad.scipy.sparse").product(left, right)
+
+
+class Calls(Reads):
+    """The hooks for calls."""
+
+    def run(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The user's function, from symgrad itself: containers from outside that it returns are read."""
+        result = self.call(fun, *args, **kwargs)
+        result = self.deep(result)
+        path = self.path_of(result)
+        if path is not None and not isinstance(result, CONTAINERS):
+            self.check(path, "is", result)
+            if hasattr(type(result), "__dataclass_fields__"):
+                self.stop(f"{path!r} is returned, and it may change")
+        return result
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
+        if type(fun) is FunctionType:
+            return self._call_function(fun, args, kwargs)
+        if type(fun) is MethodType:
+            if is_product(fun, args):
+                return self.matmul(fun.__self__, *args)
+            if type(fun.__func__) is FunctionType:
+                return self._call_function(fun.__func__, (fun.__self__, *args), kwargs)
+            return self.call(fun.__func__, fun.__self__, *args, **kwargs)
+        if isinstance(fun, functools.partial):
+            return self._call_partial(fun, args, kwargs)
+        if isinstance(fun, (np.ufunc, type(np.sum))):
+            return self._call_numpy(fun, fun, args, kwargs)
+        if isinstance(fun, np.vectorize):
+            return self._call_vectorized(fun, args, kwargs)
+        if (
+            any([fun is seeded for seeded in _SEEDED])
+            and len(args) == 1
+            and isinstance(args[0], (int, np.integer))
+            and not kwargs
+        ):
+            return fun(*self._out(self._seen(args)))  # what it draws is always the same
+        if fun is bool and len(args) == 1 and not own_ways(type(args[0])).isdisjoint(("__bool__", "__len__")):
+            return bool(self.test(args[0]))
+        if fun is int and len(args) == 1 and not kwargs and type(args[0]) is Tracer and not np.ndim(args[0].like):
+            return self._int(args[0])
+        if isinstance(fun, type):
+            return self._construct(fun, args, kwargs)
+        if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
+            return self._call_builtin(fun, args, kwargs)
+        if isinstance(fun, UNBOUND) and args and isinstance(args[0], CONTAINERS):
+            return self.call(fun.__get__(args[0]), *args[1:], **kwargs)
+        if (method := method_of(fun, args)) is not None:
+            return self.call(method, *args[1:], **kwargs)
+        if isinstance(fun, CACHED):
+            return self._call_cached(fun, args, kwargs)
+        if isinstance(fun, _GETTERS):
+            return self._call_getter(fun, *args, **kwargs)
+        if is_users(of_class(type(fun), "__call__")):
+            return self._call_function(self.special(type(fun), "__call__"), (fun, *args), kwargs)
+        if type(fun).__module__.split(".")[0] == "symgrad":
+            path = self.path_of(fun)
+            if path is not None and isinstance(fun, Derived) and fun._made is not None:
+                self.check(path, "type", type(fun))
+                self.check(path.then("attr", "_made"), "eq", fun._made)
+                self.read(path.then("attr", "_fun"), fun._fun)
+            elif path is not None:
+                self.check(path, "is", fun)
+                if isinstance(fun, Ruled):
+                    self.check(path.then("attr", "_rules"), "is", fun._rules)
+            return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
+        if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
+            return self.own(fun, fun(*self._seen(args), **self._seen(kwargs)), args)
+        if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
+            self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
+        return self.own(fun, self._call_opaque(fun, args, kwargs), args)
+
+    def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of NumPy's, or a method of the ufunc ``owner``."""
+        if fun in (np.shares_memory, np.may_share_memory):
+            for arg in args:
+                if type(arg) is Tracer:
+                    arg.tell_apart()
+            self.stop(f"{fun.__name__}() looks at the memory of arrays")
+            found = [self._real(arg) if type(arg) is Tracer else None for arg in args]
+            return fun(*[arg if real is None else real for arg, real in zip(args, found, strict=True)], **kwargs)
+        if isinstance(owner, np.ufunc) and is_of_objects(owner):
+            self.stop(f"{owner.__name__} is made of a function that is not followed")
+        if fun.__name__ in STATEFUL:
+            self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
+        if fun.__name__ in _IN_PLACE:
+            self.wrote_arrays(args[:1])
+        place = place_of_out(fun)
+        self.wrote_arrays(args[place : None if isinstance(fun, np.ufunc) else place + 1], kwargs.get("out"))
+        args, kwargs = self._seen(args), self._seen(kwargs)
+        if fun in OF_FUNCTIONS:
+            args = tuple([handed(value, self._called_back) for value in args])
+            kwargs = {name: handed(value, self._called_back) for name, value in kwargs.items()}
+        return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
+
+    def own(self, fun: Any, made: Any, args: Sequence[Any]) -> Any:
+        """What a function in C or of NumPy's has made; an array of NumPy's as a draft, where the user's function fills such."""
+        if type(fun) is FunctionType and home_of(fun).startswith("numpy"):
+            made = self._joined(made)
+        if type(made) is Tracer or self.trace.drafts is None:
+            return made
+        owner = getattr(fun, "__self__", None)
+        method = owner is not None and not isinstance(owner, ModuleType)
+        if not (isinstance(owner, _MAKERS) if method else home_of(fun).startswith(("numpy", "copy"))):
+            return made
+        if fun in (np.empty, np.empty_like):  # the next run would find other numbers in it
+            made[...] = 0
+        return self.trace.drafts.own(made, (owner, *args))
+
+    def _joined(self, made: Any) -> Any:
+        """What NumPy's own code in Python has put into arrays of objects (as np.polynomial does), as traced arrays."""
+        if type(made) is tuple:
+            return tuple(map(self._joined, made))
+        objects = type(made) is np.ndarray and made.dtype == object and create.is_of_numbers(made)
+        return create.array(self.trace, made) if objects else made
+
+    def _call_vectorized(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``np.vectorize`` of a function of the user's, which is followed."""
+        path, inner = self.path_of(fun), fun.pyfunc
+        if path is not None:
+            inner = self.read(path.then("attr", "pyfunc"), inner)
+            for name in ("otypes", "excluded", "cache", "signature"):
+                value = getattr(fun, name)
+                self.read(path.then("attr", name), value)
+                self.deep(value)
+        return self.vectorized(fun, inner, self._seen(args), self._seen(kwargs))
+
+    def vectorized(self, fun: Any, inner: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The elements' results, traced, as the arrays that NumPy would make of plain ones."""
+
+        def element(*args: Any, **kwargs: Any) -> Any:
+            return self.call(inner, *args, **kwargs)
+
+        if fun.signature:
+            return np.vectorize(element, fun.otypes, None, fun.excluded, fun.cache, fun.signature)(*args, **kwargs)
+        kinds = fun.otypes or ""
+        first = None if kinds or fun.cache else self._first(fun, element, args, kwargs)
+        if not fun.cache and (found := self._one_by_one(fun, inner, args, kwargs, first)) is not None:
+            return found
+        made = np.vectorize(element, "O" * max(len(kinds), 1), None, fun.excluded, fun.cache)  # traced values stay objects
+        result = made(*args, **kwargs)
+        if not kinds and isinstance(result.flat[0], tuple):
+            result = tuple(np.frompyfunc(operator.itemgetter(i), 1, 1)(result) for i in range(len(result.flat[0])))
+        parts = result if isinstance(result, tuple) else (result,)
+        kinds = kinds or [np.asarray(plain(part.flat[0])).dtype for part in parts]
+        parts = tuple(
+            (create.array(self.trace, part) if create.is_of_numbers(part) else part).astype(kind)
+            for part, kind in zip(parts, kinds, strict=True)
+        )
+        return parts if isinstance(result, tuple) else parts[0]
+
+    def _first(self, fun: Any, element: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What the function makes of the first cells, which it is asked to tell NumPy the kinds of all results."""
+
+        def cell(place: Any, value: Any) -> Any:
+            if place in fun.excluded:
+                return value
+            if not np.size(value):
+                raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+            return np.ravel(value)[0].item()
+
+        return element(*itertools.starmap(cell, enumerate(args)), **{name: cell(name, kwargs[name]) for name in kwargs})
+
+    def _one_by_one(self, fun: Any, inner: Any, args: Sequence[Any], kwargs: dict[str, Any], first: Any) -> Any:
+        """The results for the cells of arrays in a loop, which may be rolled up; None where they are not all floats."""
+        given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        asked = [place for place in given if place not in fun.excluded]
+        arrays = {place: given[place] for place in asked if np.ndim(given[place])}
+        given |= {place: given[place].item() for place in asked if not np.ndim(given[place]) and hasattr(given[place], "item")}
+        shape = np.broadcast_shapes(*map(np.shape, arrays.values()))
+        kinds = [np.dtype(kind) for kind in fun.otypes or ()]
+        if kinds not in ([], [np.dtype(float)]) or not shape or 0 in shape or not self.trace.symbolic:
+            return None
+        columns = [np.ravel(np.broadcast_to(arg, shape)) for arg in arrays.values()]
+
+        def element(*cells: Any) -> Any:
+            found = given | {place: cell.item() for place, cell in zip(arrays, cells, strict=True)}
+            return self.call(inner, *[found.pop(i) for i in range(len(args))], **found)
+
+        def number(*cells: Any) -> Any:
+            found = element(*cells)
+            return float(found) if type(found) in (int, bool) else found
+
+        if not kinds and (np.ndim(first) or np.asarray(plain(first)).dtype != np.float64):
+            return None
+        each: Any = _each
+        tables = [table(column, 1, self.trace.once) or column for column in columns]
+        results = instrumented(each, Frame(self, each))(number, *tables)  # type: ignore[misc]
+        if not create.is_of_numbers(results):
+            return None
+        return np.reshape(create.array(self.trace, results).astype(float), shape)
+
+    def _call_getter(self, fun: Any, owner: Any) -> Any:
+        """``operator.itemgetter``, ``attrgetter`` and ``methodcaller``, which cannot change."""
+        path = self.path_of(fun)
+        if path is not None:
+            self.check(path, "is", fun)
+        _, (first, *rest), *_ = fun.__reduce__()
+        if isinstance(fun, operator.itemgetter):
+            found = [self.item(owner, key) for key in (first, *rest)]
+        elif isinstance(fun, operator.attrgetter):
+            found = [functools.reduce(self.attribute, name.split("."), owner) for name in (first, *rest)]
+        elif isinstance(first, str):
+            return self.call(self.attribute(owner, first), *rest)
+        else:
+            return fun(*self._seen((owner,)))
+        return tuple(found) if rest else found[0]
+
+    def caller(self, fun: Any) -> Any:
+        """The same for a call with ``*`` or ``**`` in it."""
+
+        def follow(*args: Any, **kwargs: Any) -> Any:
+            return self.call(fun, *args, **kwargs)
+
+        for name in ("__module__", "__qualname__"):
+            if isinstance(getattr(fun, name, None), str):
+                setattr(follow, name, getattr(fun, name))
+        return follow
+
+    def decorator(self, fun: Any) -> Any:
+        """What a function of the function's own is given to: one of the user's is followed."""
+        return self.caller(fun) if isinstance(fun, FunctionType) and is_users(fun) else fun
+
+    def _call_partial(self, fun: functools.partial[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        path, inner, given, named = self.path_of(fun), fun.func, fun.args, fun.keywords
+        if path is not None:
+            first, names = path.then("attr", "args"), path.then("attr", "keywords")
+            self.check(first, "len", len(given))
+            self.check(names, "keys", tuple(named))
+            inner = self.read(path.then("attr", "func"), inner)
+            given = tuple(self.read(first.then("item", i), a) for i, a in enumerate(given))
+            named = {k: self.read(names.then("item", k), v) for k, v in named.items()}
+        return self.call(inner, *given, *args, **{**named, **kwargs})
+
+    def default(self, fun: Any, name: str, value: Any) -> Any:
+        """A default argument by which a derivative is taken."""
+        while isinstance(fun, MethodType):
+            fun = fun.__func__
+        if isinstance(fun, FunctionType):
+            names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
+            if name in (fun.__kwdefaults__ or {}):
+                return self.read(self.home(fun).then("attr", "__kwdefaults__").then("item", name), value)
+            if name in names:
+                place = names.index(name) - len(names) + len(fun.__defaults__ or ())
+                return self.read(self.home(fun).then("attr", "__defaults__").then("default", (place, name)), value)
+        self.stop(f"the default of {name} is not followed")
+        return value
+
+    def _call_cached(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function with a cache: on plain arguments it is asked again at each call, as the plain function would."""
+        path, inner = self.path_of(fun), fun.__wrapped__
+        args, kwargs = self._out(args), self._out(kwargs)  # the cache keeps them
+        if path is None and isinstance(inner, FunctionType) and HOOKS in inner.__code__.co_freevars:
+            self.trace.writes.append(fun)
+            return fun(*args, **kwargs)  # made by the traced function, as is what it calls
+        if path is None or kwargs or not all(map(_is_plain, args)):
+            self.stop(f"{getattr(fun, '__name__', fun)} has a cache, whose content is not followed")
+            return fun(*args, **kwargs)
+        self.filled_by(inner, f"{path!r} has a cache")
+        return self.read(path.then("call", args), fun(*args))
+
+    def check_caches(self) -> None:
+        """Note, at the end of the run, whether what fills a cache may change what has been read, before that or after it."""
+        names = {key for path in (*self.lifts, *[path for path, _ in self.checks]) for _, key in path.steps}
+        containers = [one for one in self._keep if isinstance(one, CONTAINERS)]
+        for reason, within in self.caches.items():
+            if within.change(names, containers, [array for array, _ in self._arrays]):
+                self.impure = self.impure or reason
+
+    def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        code = fun.__code__
+        whole = needs_drafts(code) and (self.trace.drafts is None or all(map(_is_plain, (*args, *kwargs.values()))))
+        if whole or is_library(code.co_filename):
+            return self._call_library(fun, args, kwargs)
+        if HOOKS in code.co_freevars:  # made by an instrumented function, and so instrumented itself
+            return fun(*args, **kwargs)
+        self.check(self.home(fun).then("attr", "__code__"), "is", code)
+        inside = instrumented(fun, Frame(self, fun), sections=self.trace.sections)
+        args, kwargs = self._with_defaults(fun, args, kwargs)
+        if inside is None:
+            if not self.harmless(fun):
+                self.stop(f"the source of {fun.__qualname__} is not at hand, so what it reads is not known")
+            refuse_type(fun)
+            self._handed(fun, (*args, *kwargs.values()))
+            return fun(*self._seen(args), **self._seen(kwargs))
+        return inside(*args, **kwargs)
+
+    def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        code = fun.__code__
+        changes = fun.__name__ in MUTATORS and args and isinstance(args[0], CONTAINERS)
+        if changes and (path := self.path_of(args[0])) is not None:
+            self.effect(f"{path!r}.{fun.__name__} changes something outside the function")
+            return fun(args[0], *map(self.kept, args[1:]), **{name: self.kept(value) for name, value in kwargs.items()})
+        if code.co_filename.startswith(OWN):  # it calls functions back through the trace
+            return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
+        if code is _MANAGER_CODE:
+            wrapped = fun.__dict__["__wrapped__"]
+            self.read(Path(fun, (("attr", "__wrapped__"),)), wrapped)
+            started = self.call(wrapped, *args, **kwargs)
+            return contextlib.contextmanager(lambda: started)()
+        followed = standard.follow(self, fun, args, kwargs)
+        if followed is not NotImplemented:
+            return followed
+        if fun is os.getenv or (getattr(fun, "__name__", "") == "get" and args and args[0] is os.environ):
+            names = args if fun is os.getenv else args[1:]
+            if not kwargs and all(type(name) in (str, int, float, type(None)) for name in names):
+                return self.read(Path(os.getenv, (("call", names),)), os.getenv(*names))
+        module = fun.__globals__.get("__name__") or ""
+        package = module.split(".")[0]
+        if (
+            package == "warnings"
+            and self.catching
+            and fun.__name__ in ("simplefilter", "filterwarnings")
+            and args[:1] == ("ignore",)
+        ):
+            self.silenced.add("all")
+            return fun(*args, **kwargs)
+        if package == "inspect":  # it looks at the very functions
+            self._handed(fun, (*args, *kwargs.values()))
+            for value in [getattr(arg, "__func__", arg) for arg in args]:
+                for name in ("__defaults__", "__kwdefaults__", "__annotations__") if is_users(value) else ():
+                    if getattr(value, name):
+                        self.stop(f"inspect.{fun.__name__}() looks at {name} of {value.__name__}, which is not followed")
+                    self.check(self.home(value).then("attr", name).then("true", None), "is", bool(getattr(value, name)))
+            if fun is inspect.getclosurevars:
+                self.stop("inspect.getclosurevars() reads variables, which is not followed")
+            return fun(*args, **kwargs)
+        if package in ("logging", "warnings"):
+            self.effect(f"{module}.{fun.__name__}() is called")
+        if not is_pure(module) or (package == "numpy" and fun.__name__ in STATEFUL):
+            self.stop(f"{module}.{fun.__name__}() is called, which may change or depend on anything")
+            return fun(*args, **kwargs)
+        if package in ("numpy", "functools") and not hides(fun):
+            return self.own(fun, create.call(self.trace, fun, self._seen(args), self._seen(kwargs)), args)
+        return self.own(fun, self._call_opaque(fun, args, kwargs), args)
+
+    def _with_defaults(
+        self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with the defaults that it leaves out, as what they are: values from outside."""
+        code, defaults = fun.__code__, fun.__defaults__ or ()
+        names = code.co_varnames[: code.co_argcount]
+        start = len(names) - len(defaults)
+        given, found = list(args), {}
+        if len(args) < len(names) and defaults:
+            path = self.home(fun).then("attr", "__defaults__")
+            self.check(path, "len", len(defaults))
+            for i, value in enumerate(defaults):
+                place, name = start + i, names[start + i]
+                if place < len(args) or (name in kwargs and place >= code.co_posonlyargcount):
+                    continue
+                if place >= code.co_posonlyargcount:
+                    found[name] = self.read(path.then("default", (i, name)), value)
+                elif place == len(given):
+                    given.append(self.read(path.then("default", (i, name)), value))
+        for name, value in (fun.__kwdefaults__ or {}).items():
+            if name not in kwargs:
+                found[name] = self.read(self.home(fun).then("attr", "__kwdefaults__").then("item", name), value)
+        return tuple(given), {**found, **kwargs}
+
+    def matmul(self, left: Any, right: Any) -> Any:
+        """``left @ right``."""
+        if of_sparse(left, right):
+            return sparse_product(self.given(left), self.given(right))
+        return self.operand(left) @ self.operand(right)
+
+    def operand(self, value: Any) -> Any:
+        """One side of an operator: an object with operators of its own as what has them followed."""
+        kind = type(value)
+        if kind in QUICK or isinstance(value, (Traced, *PLAIN, *CONTAINERS, np.ndarray)):
+            return self.whole(value)
+        return Operand(self, value) if own_ways(kind) & OPERATORS.keys() else self.whole(value)
+
+    def operated(self, apply: Any, name: str, operands: tuple[Any, ...]) -> Any:
+        """What an operator makes of operands of which one is an object, in the order in which Python asks them."""
+        operands = tuple([item.value if type(item) is Operand else item for item in operands])
+        kinds = list(map(type, operands))
+        sides = [(kinds[0], f"__{name}__", operands)]
+        if len(operands) > 1 and kinds[0] is not kinds[1]:
+            back = (kinds[1], f"__r{name}__", operands[::-1])
+            first = issubclass(kinds[1], kinds[0]) and of_class(kinds[1], back[1]) is not of_class(kinds[0], back[1])
+            sides.insert(0 if first else 1, back)
+        for kind, way, (owner, *others) in sides:
+            fun, follows = of_class(kind, way), is_users_class(kind)
+            if fun is None:
+                continue
+            if follows and not isinstance(fun, FunctionType):
+                break
+            made = self.call(self.special(kind, way), owner, *others) if follows else fun(owner, *others)
+            if made is not NotImplemented and isinstance(owner, (Traced, np.ndarray, np.generic)):
+                self._operands(others)  # NumPy has asked them itself
+            if made is not NotImplemented:
+                return made
+        self._operands(operands)
+        return apply(*operands)
+
+    def _sparse(self, value: Any) -> Any:
+        """A sparse array from outside, as what stands for it is read."""
+        if value.format not in ("csr", "csc"):
+            self.stop(f"{self.path_of(value)!r} has the format {value.format}; csr and csc are followed")
+            return value
+        names = ("data", "indices", "indptr", "shape", "format")
+        return types.SimpleNamespace(**{name: self.attribute(value, name) for name in names})
+
+    def given(self, value: Any, depth: int = 0) -> Any:
+        """A tree of arguments for symgrad itself: what is from outside is read."""
+        if isinstance(value, CONTAINERS):
+            value = self.deep(value)
+            if type(value) in (list, tuple):
+                return type(value)([self.given(item, depth + 1) for item in value])
+            return {key: self.given(item, depth + 1) for key, item in value.items()} if type(value) is dict else value
+        path = self.path_of(value)
+        if path is not None and is_sparse(value):
+            return self._sparse(value)
+        if path is not None and type(value).__module__.startswith("symgrad."):  # what it holds is not followed
+            self.check(path, "is", value)
+        if path is None or depth > 20 or isinstance(value, type) or not dataclasses.is_dataclass(value):
+            return value
+        made = copy.copy(value)
+        for field in dataclasses.fields(value):
+            item = self.read(path.then("attr", field.name), getattr(value, field.name))
+            object.__setattr__(made, field.name, self.given(item, depth + 1))
+        return made
+
+    # ---- functions that are not followed ----
+
+    def harmless(self, fun: Any) -> bool:
+        """Whether a function without source reads nothing but its arguments, constants, builtins and libraries.
+
+        What it reads is guarded.
+        """
+        if not isinstance(fun, FunctionType) or HOOKS in fun.__code__.co_freevars:  # that sees what it reads
+            return True
+        known = self._harmless_kinds.get(fun)
+        if known is None:
+            self._harmless_kinds[fun] = True  # it may call itself
+            self.check(self.home(fun).then("attr", "__code__"), "is", fun.__code__)
+            cells = list(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+            names = names_in(fun.__code__)
+            known = all([self._steady(cell.cell_contents, self.variable(fun, name), names) for name, cell in cells])
+            known = known and all([self._constant(fun, name, names) for name in names])
+            self._harmless_kinds[fun] = known
+        return known
+
+    def _constant(self, fun: FunctionType, name: str, names: set[str]) -> bool:
+        path = Path(fun.__globals__, (("item", name),))
+        if name not in fun.__globals__:
+            if name in IMPURE_NAMES:
+                return False
+            space = _builtins_of(fun)
+            if name in space and _is_pythons(space[name]):
+                self.check(Path(fun.__globals__, (("name", name),)), "is", space[name])
+                return True
+            self.check(Path(fun.__globals__, (("in", name),)), "is", False)
+            return name not in space or self._steady(space[name], Path(space, path.steps), names)
+        return self._steady(fun.__globals__[name], path, names)
+
+    def _steady(self, value: Any, path: Path, names: set[str]) -> bool:
+        """Whether a value, of which at most these attributes are read, stays what it is while it is the same.
+
+        That it is the same is guarded.
+        """
+        if isinstance(value, ModuleType):
+            self.check(path, "is", value)
+            return is_library_module(value) and is_pure(value.__name__)
+        if isinstance(value, PLAIN) and not own_ways(type(value)):
+            self.read(path, value) if value is None or isinstance(value, (bool, enum.Enum)) else self.check(path, "eq", value)
+            return True
+        if isinstance(value, (np.ufunc, BuiltinFunctionType)):
+            self.check(path, "is", value)
+            return getattr(value, "__name__", "") not in IMPURE_NAMES
+        if isinstance(value, FunctionType):
+            self.check(path, "is", value)
+            if names & value.__dict__.keys():
+                return False
+            return not hides(value) if is_library(value.__code__.co_filename) else self.harmless(value)
+        if isinstance(value, type):
+            self.check(path, "is", value)
+            return all([self._steady_class(base, names) for base in value.__mro__ if is_users_class(base)])
+        return False
+
+    def is_harmless_way(self, kind: type, *names: str) -> bool:
+        """Whether special methods of a class, and what of the class they reach by name, read nothing else from outside."""
+        waiting, known = {"__init__", "__post_init__", *names}, set()
+        while waiting:
+            name = waiting.pop()
+            home = next((base for base in kind.__mro__ if name in base.__dict__), None)
+            if name not in known and home is not None and is_users_class(home):
+                known.add(name)
+                if not self._steady_item(kind, name, home):
+                    return False
+                waiting |= names_of(home.__dict__[name])
+        return True
+
+    def has_steady_setters(self, kind: type) -> bool:
+        """Whether what is called where such an object is assigned something, or loses it, reads nothing from outside."""
+        found = setters(kind)
+        names = set[str]().union(*map(names_of, found))
+        for base in filter(is_users_class, kind.__mro__ if found else ()):
+            for name, item in vars(base).items():
+                if is_users(of_class(type(item), "__set__")) or is_users(of_class(type(item), "__delete__")):
+                    place = Path(base, (("attr", "__dict__"), ("item", name)))
+                    held = getattr(item, "__dict__", {})
+                    if not all([self._steady(held[key], place.then("attr", key), names) for key in held]):
+                        return False
+        return all(map(self.harmless, found)) and self.is_harmless_way(kind, *names)
+
+    def _steady_class(self, kind: type, names: set[str]) -> bool:
+        """Whether the methods of a class are harmless, and so is what else of it is read."""
+        methods = {name for name, item in kind.__dict__.items() if isinstance(item, FunctionType)}
+        names = names.union(methods, *[names_of(kind.__dict__[name]) for name in methods])
+        return all([self._steady_item(kind, name, kind) for name in kind.__dict__ if name in names])
+
+    def _steady_item(self, kind: type, name: str, home: type) -> bool:
+        """Whether what a class has under this name, by the class ``home``, reads nothing from outside; it is guarded."""
+        item = home.__dict__[name]
+        if isinstance(item, types.MemberDescriptorType):
+            return True
+        if isinstance(item, PLAIN) and not own_ways(type(item)):
+            self.check(Path(kind, (("attr", name),)), "eq", item)
+            return True
+        if isinstance(item, (staticmethod, classmethod)):  # a class gives what they make of their functions
+            self.check(Path(home, (("attr", "__dict__"), ("item", name))), "is", item)
+        else:
+            self.check(Path(kind, (("attr", name),)), "is", item)
+        functions = functions_of(item)
+        return bool(functions) and all(map(self.harmless, functions))
+
+    def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function whose inside is not followed: it must not see objects from outside that can change."""
+        self._handed(fun, (*args, *kwargs.values()))
+        if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
+            self.stop(f"{fun.__name__} calls functions of yours that are not followed")
+        return self._hand(fun, self._seen(args), self._seen(kwargs), inside=True)
+
+    def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], inside: bool = False) -> Any:
+        """A call that sees arrays from outside themselves, and may write to them."""
+        result = self._on_copies(fun, args, kwargs, inside)
+        for array, tracer in list(self._arrays):
+            if not same_value(array, tracer.value) and self.writes_to(tracer):
+                self.trace.look_again(tracer)
+        return result
+
+    def _on_copies(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], inside: bool = True) -> Any:
+        """A call that sees copies of the trace's own arrays; what it writes into them is written.
+
+        ``inside``: it sees containers without Tracers in them, too; else the containers themselves.
+        """
+        lent: list[tuple[Tracer, Any]] = []
+
+        def out(value: Any) -> Any:
+            given = self._out(value) if inside or type(value) is Tracer else value
+            if type(value) is Tracer and type(given) is np.ndarray and given.base is value.value:
+                given = given.copy("K")
+                lent.append((value, given))
+            return given
+
+        result = fun(*map(out, args), **{name: out(value) for name, value in kwargs.items()})
+        for tracer, array in lent:
+            if not same_value(array, tracer.value):
+                tracer.assign(self.trace.lookup(self.trace.constant(array)[0]), "this call")
+        return result
+
+    def _handed(self, fun: Any, values: tuple[Any, ...]) -> None:
+        for value in values:
+            path = self.path_of(value)
+            if path is not None and is_made_anew(value):
+                self.check(path, "is", value)
+            elif path is not None and not isinstance(value, (*CONTAINERS, *FUNCTIONS, type, ModuleType, np.ndarray)):
+                self.stop(f"{path!r} is handed to {getattr(fun, '__name__', fun)}, which is not followed")
+
+    def _construct(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A new object: the user's ``__init__`` is followed too."""
+        if kind is _PARTIAL:
+            return _PARTIAL(*args, **kwargs)
+        if kind is type and len(args) == 1:
+            self.asks_kind(args[0], lambda kind: kind)
+            return type(args[0].like if type(args[0]) is Tracer else args[0])
+        if kind is str:
+            args = tuple(map(self.shown, args))
+        elif kind is map and any([args[0] is fun for fun in _TO_TEXT]):
+            args = (self.caller(args[0]), *args[1:])
+        setup, maker = of_class(kind, "__init__"), of_class(kind, "__new__")
+        if is_users_class(kind):
+            if not self.harmless(getattr(maker, "__func__", maker)) or is_users(of_class(type(kind), "__call__")):
+                self.stop(f"the making of a {kind.__name__} is not followed")
+            elif type(kind) in (type, abc.ABCMeta) and maker is object.__dict__["__new__"] and is_users(setup):
+                self.check(Path(kind, (("attr", "__init__"),)), "is", setup)
+                made: Any = object.__new__(kind)
+                if standard.is_generated(kind):
+                    standard.initialize(self, made, args, kwargs)
+                else:
+                    self.call(setup, made, *args, **kwargs)
+                return made
+            elif is_users(setup) and not self.harmless(setup):
+                self.stop(f"{kind.__name__}.__init__ is not followed")
+        elif kind is np.ndarray and len(args) <= 2 and kwargs.keys() <= {"shape", "dtype"}:
+            return self.call(np.empty, *args, **kwargs)  # without a buffer, it is the same
+        elif kind is warnings.catch_warnings and not args and not kwargs:
+            return kind()
+        elif issubclass(kind, np.errstate) and set(kwargs.values()) <= {"ignore", "warn"} and not args:
+            self.silenced |= {name for name, value in kwargs.items() if value == "ignore"}
+        elif issubclass(kind, np.errstate):
+            self.stop("np.errstate makes NumPy do something about errors, and compiled code would not")
+        elif kind is np.datetime64 and args and args[0] in ("now", "today"):
+            self.stop("the time is asked for")
+        elif not is_pure(kind.__module__) and kind.__module__ not in ("datetime", "pathlib", "symgrad"):
+            self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
+        args, kwargs = self._seen(args), self._seen(kwargs)
+        if is_number(kind, args):
+            return create.scalar(args[0], kind)
+        opaque = kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple))
+        if opaque or reads_memory(kind):
+            return kind(*self._out(args), **self._out(kwargs))
+        if issubclass(kind, _OF_INTS):
+            args, kwargs = tuple(map(_counted, args)), {key: _counted(value) for key, value in kwargs.items()}
+        return self._plainly(kind, args, kwargs)
+
+    def _plainly(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A pure function in C: of plain values, all of which are guarded, an exception is to be foreseen."""
+        try:
+            return fun(*args, **kwargs)
+        except Exception as error:
+            if not create.contains_traced([*args, *kwargs.values()]):
+                self.foreseen.append(error)
+            raise
+
+    def _out(self, value: Any) -> Any:
+        """Numbers and arrays from outside as they are, for code that takes no others; their content is guarded."""
+        if type(value) in (list, tuple, dict):
+            old = list(value.values()) if type(value) is dict else list(value)
+            new = [self._out(item) for item in old]
+            if all(map(operator.is_, old, new)):
+                return value  # what is written into it is written into the very object
+            return dict(zip(value, new, strict=True)) if type(value) is dict else type(value)(new)
+        if type(value) is not Tracer or value.node.differentiated:
+            return value
+        if value.tape.draft:
+            return value.tape.draft.lend(value)
+        path = dict(value.node.params).get("position")
+        real = self._real(value)
+        if value.node.op is not INPUT or not isinstance(path, Path) or np.ndim(value.value) == 0:
+            plain = value.leave()
+            return plain if real is None else real
+        if value.value.nbytes > MAX_BYTES:
+            self.stop(f"{path!r} is handed to code that is not followed, and too large to be compared at every call")
+        else:
+            self.check(path, "array", value.value)
+        return value.value if real is None else real
+
+    def _int(self, x: Tracer) -> Any:
+        """``int(x)``, a number that nobody has looked at yet."""
+        if not x.node.active or x.node.aval.dtype.kind not in "fiu" or self.trace.lanes:
+            return int(x)
+        found = self.trace.record(INT, (x,), {})
+        if not self.trace.iterates:
+            self.trace.required.append(found.node)  # there is none of NaN
+        return found
+
+    def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        owner, name = getattr(fun, "__self__", None), fun.__name__
+        if owner is not None and not isinstance(owner, ModuleType):
+            return self._call_method(fun, owner, name, args, kwargs)
+        if fun is getattr and len(args) > 1 and isinstance(args[1], str):
+            return self._getattr(*args)
+        if fun is hasattr:
+            return self._hasattr(*args)
+        if fun is len and len(args) == 1:
+            return self._len(args[0])
+        if fun is vars and args:
+            return self.attribute(args[0], "__dict__")
+        if fun in (isinstance, issubclass) and len(args) == 2:
+            return self._belongs(fun, *args)
+        if fun is callable:
+            return fun(*args)
+        if fun in _TO_TEXT:
+            args = tuple(map(self.shown, args))
+        if fun is iter and len(args) == 1:
+            return iter(self.iterate(args[0]))
+        if fun in _OPERATING:
+            sides = [*map(self.operand, args)]
+            if any([type(side) is Operand for side in sides]):
+                return fun(*sides, **kwargs)
+        if fun is pow and len(args) == 3:
+            args = tuple(map(_counted, args))
+        module = home_of(fun)
+        if fun is next:
+            if self.path_of(args[0]) is not None:
+                self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
+            self._operand(args[0])
+            return self._plainly(fun, args, kwargs)
+        if fun is __import__ and args and type(args[0]) is str:
+            self.module(args[0])
+        if fun in IMPURE_BUILTINS:
+            outside = fun not in (setattr, delattr) or self.path_of(args[0]) is not None
+            if fun is id:
+                if type(args[0]) is Tracer:
+                    args[0].tell_apart()
+                self.stop("id() is called")
+            elif outside:
+                self.effect(f"{name}() is called")
+                args = tuple(map(self.kept, args))
+            else:
+                self.wrote_into(args[0])
+            return fun(*args, **kwargs)
+        if fun in _IN_ORDER and not kwargs and self.path_of(args[0]) is None:
+            self.wrote_into(args[0])
+            args = (args[0], *map(self.deep, args[1:]))
+            self._operands(args)
+            return fun(*args)
+        if not is_pure(module) and fun not in _BISECTING:
+            self.stop(f"{module}.{name}() is called, which may change or depend on anything")
+            return self._hand(fun, args, kwargs)
+        if fun in COMPARING:
+            same = fun in COMPARING[:2]
+            return fun(*[self.identity(arg, single=False) if same else self.compared(arg) for arg in args], **kwargs)
+        if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
+            self.wrote_into(args[0])
+            return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
+        args, kwargs = self._seen(args), self._seen(kwargs)
+        if reads_memory(fun):
+            return fun(*self._out(args), **self._out(kwargs))
+        if "key" not in kwargs:
+            self._operands(args)
+        if fun in (min, max, sorted) and args:
+            args, kwargs, found = self._ordered(fun, args, kwargs)
+            if found is not None:
+                return found
+        made = create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else self._plainly(fun, args, kwargs)
+        return self.own(fun, made, args)
+
+    def _ordered(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """What ``min``, ``max`` or ``sorted`` finds, where that needs no branch, else None, after the arguments that it has
+        then: an iterator is at its end, and ``key`` has been asked."""
+        items: Any = args
+        if len(args) == 1:
+            items = args[0] if type(args[0]) in (list, tuple, np.ndarray) else self._plainly(list, args, {})
+            args = (items,)
+        key, reverse = kwargs.get("key"), kwargs.get("reverse", False)
+        if not len(items) or type(items) is np.ndarray or type(reverse) is not bool:
+            return args, kwargs, None
+        keys = items
+        if key is not None:
+            keys = [key(item) for item in items]
+            known = iter(keys)
+            kwargs = {**kwargs, "key": lambda _: next(known)}
+        if fun is sorted:
+            return args, kwargs, ordering.ordered(self.trace, items, keys, reverse)
+        return args, kwargs, ordering.extreme(self.trace, fun, items, keys)
+
+    def _sort(self, owner: Any, kwargs: dict[str, Any]) -> None:
+        """``owner.sort(...)``."""
+        if "key" not in kwargs:
+            self._operands(owner)
+        kwargs = {name: self._called_back(value) for name, value in kwargs.items()}
+        args, kwargs, found = self._ordered(sorted, (owner[:],), kwargs)
+        owner[:] = sorted(*args, **kwargs) if found is None else found
+
+    def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A method written in C."""
+        path = self.path_of(owner)
+        if isinstance(owner, Traced):
+            return fun(*self._seen(args), **self._seen(kwargs))
+        if isinstance(owner, np.ufunc):
+            return self._call_numpy(fun, owner, args, kwargs)
+        if type(owner).__module__ == "random":
+            self.stop(f"random numbers are drawn ({name})")
+            return self._hand(fun, args, kwargs)
+        elif isinstance(owner, str) and name in ("format", "format_map"):
+            args, kwargs = tuple(map(self.shown, args)), {key: self.shown(value) for key, value in kwargs.items()}
+        elif isinstance(owner, np.ndarray) and name in ("__str__", "__repr__", "__format__"):
+            self.shown(owner)
+        elif isinstance(owner, type):
+            if name in ("now", "today", "utcnow"):
+                self.stop(f"{owner.__name__}.{name}() is called")
+        elif isinstance(owner, CACHED):
+            self.stop(f"{name}() of {owner.__name__} is called, whose cache is not followed")
+        elif isinstance(owner, Iterator) and path is not None:
+            self.stop(f"the iterator {path!r} is consumed")
+        elif isinstance(owner, Iterator):
+            self.uses(owner)
+        elif isinstance(owner, np.ndarray):
+            place = place_of_out(getattr(np, name, None)) - 1  # of a method, which has its array already
+            self.wrote_arrays([owner] if name in _WRITING else args[place : place + 1], kwargs.get("out"))
+        elif path is None and name in MUTATORS and not isinstance(owner, CONTAINERS):
+            self.trace.writes.append(owner)
+        elif not isinstance(owner, PURE_RECEIVERS) and (
+            type(owner).__module__ not in ("re", "builtins", "functools")
+            or (path is not None and type(owner) is not re.Pattern)
+        ):
+            self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
+            self.wrote_memory(owner)
+        elif isinstance(owner, CONTAINERS):
+            if path is None:  # what it keeps are the very objects
+                if name in MUTATORS:
+                    self.trace.writes.append(owner)
+                if name == "__getitem__" and "__missing__" in own_ways(type(owner)):
+                    self._operand(owner)
+                if name in _FINDING:
+                    self.itself([owner, *args])
+                if name == "sort" and not args and not own_ways(type(owner)):
+                    return self._sort(owner, kwargs)
+                keys = {key: self._called_back(value) for key, value in kwargs.items()}
+                return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
+            if name in MUTATORS:
+                self.effect(f"{path!r}.{name} changes something outside the function")
+                return fun(*map(self.kept, args), **{key: self.kept(value) for key, value in kwargs.items()})
+            elif name == "get" and isinstance(owner, dict) and args and not own_ways(type(owner)):
+                return self.item(owner, args[0]) if self.within(args[0], owner) else fun(*args)
+            elif isinstance(owner, (dict, set, frozenset)) and name == "__contains__" and not own_ways(type(owner)):
+                return self.within(args[0], owner)
+            elif name in _FINDING:
+                return _bound_to(self.itself(self.deep(owner)), fun)(*map(self.compared, args), **kwargs)
+            else:
+                return _bound_to(self.deep(owner), fun)(*self._seen(args), **self._seen(kwargs))
+        return self.own(fun, self._plainly(fun, self._seen(args), self._seen(kwargs)), args)
+
+    def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
+        if default and not self._hasattr(owner, name):
+            return default[0]
+        return self.attribute(owner, name)
+
+    def _belongs(self, fun: Any, value: Any, kinds: Any) -> bool:
+        """``isinstance(value, kinds)`` or ``issubclass(value, kinds)``, where classes may have their own word in it."""
+        if isinstance(kinds, tuple):
+            return any([self._belongs(fun, value, kind) for kind in self.deep(kinds)])
+        own = of_class(type(kinds), "__instancecheck__" if fun is isinstance else "__subclasscheck__")
+        if is_users(own):
+            exact = fun is isinstance and type(value) is kinds
+            return exact or bool(self.test(self.call(own, kinds, value)))
+        found: bool = fun(value, kinds)
+        if fun is isinstance:
+            self.asks_kind(value, lambda kind: issubclass(kind, kinds))
+        if isinstance(kinds, abc.ABCMeta) and is_users_class(kinds):  # others may be registered
+            kind = value if fun is issubclass else type(value.like) if type(value) is Tracer else type(value)
+            self.check(Path(issubclass, (("call", (kind, kinds)),)), "is", issubclass(kind, kinds))
+        return found
+
+    def _hasattr(self, owner: Any, name: str) -> bool:
+        found = hasattr(owner, name)
+        self.asks_kind(owner, lambda kind: hasattr(kind, name))
+        path = self.path_of(owner)
+        if path is not None and not isinstance(owner, Traced):
+            self.check(path.then("has", name), "is", found)
+        return found
+
+    def _len(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is Tracer and self.trace.selections is not None:
+            return self.trace.selections.asked(value, "len")
+        if "__len__" in own_ways(kind):
+            return len(range(self.call(self.special(kind, "__len__"), value)))
+        path = self.path_of(value)
+        if path is not None:
+            self.check(path, "len", len(value))
+        elif isinstance(value, (dict, set, frozenset)):
+            self.itself(list(value))
+        return len(value)
+
+    def _seen(self, given: Any) -> Any:
+        """Arguments for a function that is not followed: outer containers read, the user's functions followed."""
+        if isinstance(given, dict):
+            return {name: value if type(value) in QUICK else self._one_seen(value) for name, value in given.items()}
+        return tuple([value if type(value) in QUICK else self._one_seen(value) for value in given])
+
+    def _one_seen(self, value: Any) -> Any:
+        if isinstance(value, CONTAINERS):
+            return self.deep(value)
+        back = self._called_back(value)
+        if back is value:
+            self._operand(value)
+        return back
+
+    def _answering(self, fun: Any) -> Any:
+        """A function that is followed, whose results are used by the code that calls it."""
+
+        def follow(*args: Any, **kwargs: Any) -> Any:
+            result = self.call(fun, *args, **kwargs)
+            self._operands(result)
+            return result
+
+        return follow
+
+    def _called_back(self, value: Any) -> Any:
+        """A function that other code will call: followed, if it is the user's."""
+        if isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value)):
+            return functools.wraps(value)(self._answering(value))
+        if isinstance(value, (functools.partial, *UNBOUND)):
+            return self._answering(value)
+        if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and isinstance(value.__self__, CONTAINERS):
+            return self._answering(value)
+        if isinstance(value, type) and is_users_class(value):
+            setup = of_class(value, "__init__")
+            if not self.harmless(setup):
+                self.stop(f"{value.__name__} is handed on, and what makes it is not followed")
+        return value
+
+
+OF_FUNCTIONS = frozenset({np.apply_along_axis, np.apply_over_axes, np.piecewise})  # of NumPy's, those that call others
+
+
+def handed(value: Any, follow: Callable[[Any], Any]) -> Any:
+    """What one of these will call (a function, an object with ``__call__``, a list of such) as ``follow`` has it."""
+    if type(value) in (list, tuple):
+        return type(value)([handed(item, follow) for item in value])
+    handler = of_class(type(value), "__call__")
+    return follow(MethodType(handler, value) if is_users(handler) else value)
+
+
+def _each(__symgrad_fun: Any, *columns: Any) -> Any:
+    """The loop of ``np.vectorize``, which runs instrumented; the name of the function is one that it does not look at."""
+    results = []
+    for cells in zip(*columns, strict=True):
+        results.append(__symgrad_fun(*cells))
+    return results
+
+
+def _bound_to(owner: Any, method: Any) -> Any:
+    """The same method, written in C, of another object: by its name a class of the user's may have one of its own."""
+    kinds = type(method.__self__).__mro__
+    found = next(found for kind in kinds if isinstance(found := vars(kind).get(method.__name__), UNBOUND))
+    return found.__get__(owner)
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in (int, float, str, bool, type(None))
+
+
+_builtins_of: Callable[[FunctionType], dict[str, Any]] = operator.attrgetter("__builtins__")
+
+
+def _is_pythons(value: Any) -> bool:
+    """Whether what a builtin name stands for is Python's own, not what somebody has put there."""
+    return isinstance(value, (type, BuiltinFunctionType)) and value.__module__ == "builtins"
+
+
+class Operand:
+    """An object of a user's class, within an expression, as one side of an operator: the class's method is followed."""
+
+    __slots__ = ("state", "value")
+    __array_ufunc__ = None  # NumPy leaves it to the methods below
+
+    def __init__(self, state: Calls, value: Any) -> None:
+        self.state, self.value = state, value
+
+
+def _operator(apply: Any, name: str, swapped: bool = False) -> Any:
+    def method(self: Operand, *others: Any) -> Any:
+        return self.state.operated(apply, name, (*others, self) if swapped else (self, *others))
+
+    return method
+
+
+_BINARY = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor")
+OPERATORS = {f"__{name}__": _operator(getattr(operator, f"__{name}__"), name) for name in ("neg", "pos", "invert", "abs")}
+for _name in _BINARY:
+    _apply = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
+    OPERATORS |= {f"__{_name}__": _operator(_apply, _name), f"__r{_name}__": _operator(_apply, _name, swapped=True)}
+for _name, _method in OPERATORS.items():
+    setattr(Operand, _name, _method)
+_OPERATING = frozenset({abs, divmod, *[getattr(operator, name) for name in OPERATORS if hasattr(operator, name)]})
+
+
+class Frame:
+    """The hooks as one function sees them: with its own globals and closure cells."""
+
+    def __init__(self, state: Calls, fun: FunctionType) -> None:
+        self._state, self._fun = state, fun
+        self._space = fun.__globals__
+
+    def glob(self, name: str, value: Any) -> Any:
+        """A global or builtin name."""
+        if name not in self._space:
+            if _is_pythons(value):  # somebody may put another in its place
+                self._state.check(Path(self._space, (("name", name),)), "is", value)
+                return value
+            self._state.check(Path(self._space, (("in", name),)), "is", False)
+            return self._state.read(Path(_builtins_of(self._fun), (("item", name),)), value)
+        return self._state.read(Path(self._space, (("item", name),)), value)
+
+    def cell(self, name: str, value: Any) -> Any:
+        """A variable of an enclosing function."""
+        return self._state.read(self._state.variable(self._fun, name), value)
+
+    def imported(self, module: str, level: int, name: str, value: Any) -> Any:
+        """``from module import name``, in the function's own package."""
+        if level:
+            package = str(self._space.get("__package__") or self._space.get("__name__", "")).split(".")
+            module = ".".join([*package[: len(package) - level + 1], *([module] if module else [])])
+        return self._state.imported(module, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)

@@ -1,0 +1,1061 @@
+"""What a traced function reads from outside its arguments: lifted to inputs, or guarded.
+
+A float or array that is read through a path (a global, a closure cell, an attribute chain, an item of a list or dict)
+becomes an *input* of the trace, read again by generated code at every call. What shapes the trace without entering the graph
+(flags, strings, functions, lengths, keys, types, ints) becomes a *guard*: the path and what was found there. What can be
+neither is noted as the reason why the call cannot be compiled.
+"""
+
+from __future__ import annotations
+
+import collections
+import decimal
+import enum
+import functools
+import gc
+import operator
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType, NoneType
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import INPUT, Node, aval_of
+from symgrad.loops import iterables
+from symgrad.loops.iterables import Over, columns, table
+from symgrad.loops.patterns import BOOL
+from symgrad.ops import create
+from symgrad.ops.core import Traced
+from symgrad.ops.engine import IDENTITY
+from symgrad.source.origins import (
+    CACHES,
+    CONTAINERS,
+    FUNCTIONS,
+    LOCAL,
+    METHODS,
+    PLAIN,
+    RANDOM,
+    VALUES,
+    find_own_ways,
+    is_library_module,
+    is_made_anew,
+    is_numpys,
+    is_plain_key,
+    is_users,
+    is_users_class,
+    of_class,
+    own_ways,
+    ways_of,
+)
+from symgrad.tracing.frames import where
+from symgrad.tracing.kinds import Within
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer, tracers
+from symgrad.watch import standard
+from symgrad.watch.guards import CLOSURE, Check, Path, same_value
+
+TABLED = (list, tuple, np.ndarray)
+ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
+MAX_ITEMS = 1000  # of a container that is read as a whole
+MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
+_BY_IDENTITY = object.__dict__["__eq__"]
+_TRUTH = aval_of(np.True_)
+QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
+_AS_ARRAYS = frozenset({"__array_interface__", "__array_struct__"})  # by which NumPy finds memory, in an object or its class
+_OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
+
+
+class _Asked:
+    """An object whose truth its class's own method has told."""
+
+    def __init__(self, value: Any, truth: bool) -> None:
+        self.value, self.truth = value, truth
+
+    def __bool__(self) -> bool:
+        return self.truth
+
+
+class Reads:
+    """The hooks for what is read, and written, outside; and what they found. ``leaves`` are the arguments of the call."""
+
+    def __init__(self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()) -> None:
+        self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
+        self.lifts: dict[Path, Tracer] = {}
+        self.silenced: set[str] = set()  # NumPy's warnings that the function does not want to see, as errstate names them
+        self.catching = 0  # how many ``warnings.catch_warnings()`` it is in
+        self.foreseen: list[BaseException] = []  # raised for reasons that are guarded
+        self._arrays: list[tuple[Any, Tracer]] = []  # that were lifted, and their Tracers
+        self.checks: dict[tuple[Path, str], Check] = {}
+        self.impure: str | None = None
+        self.effects: list[str] = []
+        self._paths: dict[int, Path] = {}
+        self.own_classes: dict[int, Any] = {}  # that the function has made
+        self._methods: dict[int, Path] = {}  # those that outer names stand for, or what takes their place
+        self._keep: list[Any] = []
+        self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
+        self._used: dict[int, Callable[[], Any]] = {}
+        self._rows: dict[int, tuple[Any, Any]] = {}
+        self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
+        self._harmless_kinds: dict[Any, bool] = {}
+        for cache in CACHES:  # classes may have changed since the last trace
+            cache.cache_clear()
+
+    def root(self, value: Any, path: Path) -> None:
+        """Say where an object is from: what is read from it later has a path."""
+        known = self._paths.get(id(value))
+        if known is None:
+            self._paths[id(value)] = path
+            self._keep.append(value)
+        elif known != path:  # what is read from it has the first path: the two must go on leading to one object
+            self.check(path, "same", known)
+
+    def home(self, fun: Any) -> Path:
+        """Where the paths to what a function holds begin: one that is made anew is to be found again, others are there."""
+        path = self._paths.get(id(fun))
+        return path if path is not None and (not path.steps or is_made_anew(fun)) else Path(fun, ())
+
+    def variable(self, fun: FunctionType, name: str) -> Path:
+        """The path to what a function reads as a variable of a function around it."""
+        home, number = self.home(fun), fun.__code__.co_freevars.index(name)
+        assert fun.__closure__ is not None
+        cell = fun.__closure__[number]
+        if home.root is fun:
+            return Path(cell, (("cell", name),))
+        path = Path(home.root, (*home.steps, CLOSURE, ("item", number)))
+        self.root(cell, path)  # others may read the same variable
+        return self._paths.get(id(cell), path).then("cell", name)
+
+    def path_of(self, value: Any) -> Path | None:
+        """Where an object is from, if it was there before the call."""
+        path = self._paths.get(id(value))
+        if id(value) in self.own_classes:
+            return None
+        if path is None and (isinstance(value, type) or (isinstance(value, ModuleType) and not is_library_module(value))):
+            return Path(value, ()) if is_users_class(value) else None
+        return path
+
+    def stop(self, reason: str) -> None:
+        """This call cannot be compiled."""
+        if self.impure is None:
+            self.impure = f"{where()}: {reason}"
+
+    def effect(self, what: str) -> None:
+        """The function changes something outside; compiled code would not."""
+        self.effects.append(f"{where()}: {what}")
+        if not self.accept_effects:
+            self.stop(what)
+
+    def check(self, path: Path, kind: str, expected: Any) -> None:
+        """Guard what was found at a path."""
+        found = self._outside(path)
+        if found is None:
+            return
+        key = (found, kind)
+        if key not in self.checks:
+            self.checks[key] = Check(kind, expected, where())
+
+    def _outside(self, path: Path) -> Path | None:
+        """A path that begins at a class of the function's own as it goes on from outside: from a base; None if it does not."""
+        if not self.own_classes:
+            return path
+        if any([id(item) in self.own_classes for step, key in path.steps if step == "call" for item in key]):
+            return None
+        if id(path.root) not in self.own_classes:
+            return path
+        step, name = path.steps[0] if path.steps else ("", "")
+        for base in path.root.__mro__ if step == "attr" else ():
+            if id(base) not in self.own_classes:
+                return Path(base, path.steps) if hasattr(base, name) else None
+            if name in base.__dict__:
+                return None
+        return None
+
+    def _guard_ways(self, kind: type, *names: str) -> None:
+        """Guard special methods that C code calls: the user may put others into the class."""
+        if is_users_class(kind):
+            for name in names:
+                self.check(Path(kind, (("attr", name),)), "is", getattr(kind, name, None))
+
+    def special(self, kind: type, name: str) -> Any:
+        """A special method that a class has, guarded."""
+        found = of_class(kind, name)
+        self.check(Path(kind, (("attr", name),)), "is", found)
+        return found
+
+    # ---- followed calls ----
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call, followed: see ``symgrad.watch.calls``."""
+        raise NotImplementedError
+
+    def given(self, value: Any, depth: int = 0) -> Any:
+        """A value with what is read from it: see ``symgrad.watch.calls``."""
+        raise NotImplementedError
+
+    def harmless(self, fun: Any) -> bool:
+        """Whether a function reads nothing from outside: see ``symgrad.watch.calls``."""
+        raise NotImplementedError
+
+    def is_harmless_way(self, kind: type, *names: str) -> bool:
+        """The same of special methods of a class: see ``symgrad.watch.calls``."""
+        raise NotImplementedError
+
+    def has_steady_setters(self, kind: type) -> bool:
+        """The same of what sets attributes and items of a class: see ``symgrad.watch.calls``."""
+        raise NotImplementedError
+
+    # ---- values from outside ----
+
+    def read(self, path: Path, value: Any) -> Any:
+        """A value found at a path, as the function should see it: lifted, or guarded."""
+        if type(value) is Tracer:
+            if not value.tape.draft:
+                return value
+            value = value.value  # a plain array that an earlier run has left there
+        outside = self._outside(path)
+        if outside is None:
+            return value
+        path, kind = outside, type(value)
+        if isinstance(value, Traced):  # an eager tensor: what lies in it is read
+            self.check(path, "type", kind)
+            for name in value.outside():
+                self.read(path.then("attr", name), getattr(value, name))
+            return value.adopt(self.read(path.then("attr", "value"), value.value))
+        if kind in (float, complex) or (isinstance(value, np.inexact) and kind.__module__ == "numpy"):
+            return self._lift(path, value)
+        if kind is np.ndarray and value.dtype.kind in "fciub":
+            return self._lift(path, value)
+        if (kind is int or isinstance(value, np.integer)) and path in self.lifted:
+            return self._lift(path, value)
+        if isinstance(value, (np.ndarray, np.void)):  # the latter are views of their arrays
+            self._content(path, value)
+        elif isinstance(value, PLAIN) or kind in VALUES:
+            self._plain(path, value)
+        elif isinstance(value, MethodType):
+            self.check(path, "type", kind)
+            self.read(path.then("attr", "__func__"), value.__func__)
+            owner = self.read(path.then("attr", "__self__"), value.__self__)
+            method = value if owner is value.__self__ else MethodType(value.__func__, owner)
+            self._methods[id(method)] = path
+            self._keep.append(method)
+            return method
+        elif isinstance(value, METHODS) and not isinstance(value.__self__, (ModuleType, NoneType)):
+            self.check(path, "type", kind)
+            self.check(path.then("attr", "__qualname__"), "eq", value.__qualname__)
+            owner = self.read(path.then("attr", "__self__"), value.__self__)
+            if type(owner) is not Tracer:
+                self.root(value, path)
+            elif hasattr(owner, value.__name__):
+                return getattr(owner, value.__name__)
+            else:
+                self.stop(f"{path!r} is bound to an array, and is not followed")
+        elif is_made_anew(value):  # the next one does the same, and what it reads is found there
+            self.root(value, path)
+            if self._paths[id(value)] == path:
+                self.check(path, "type", kind)  # methods, and some objects, have the code of a function that they hold
+                self.check(path.then("attr", "__code__"), "is", value.__code__)
+                self.check(path.then("attr", "__globals__"), "is", value.__globals__)
+        elif isinstance(value, (*FUNCTIONS, type, ModuleType)):
+            self.check(path, "is", value)
+            if isinstance(value, ModuleType) and is_library_module(value):
+                return value
+            self.root(value, path)
+        elif kind in (tuple, frozenset) and not value:  # there is but one of each, which has no place of its own
+            self.check(path, "eq", value)
+        else:
+            self.check(path, "type", kind)
+            self.root(value, path)
+        return value
+
+    def _plain(self, path: Path, value: Any) -> None:
+        kind = type(value)
+        if is_users_class(kind):  # its attributes may change
+            self.root(value, path)
+        if value is None or kind is bool or value is Ellipsis or isinstance(value, enum.Enum):
+            self.check(path, "is", value)
+            return
+        if kind is slice:  # which equals one of the same objects, whatever they are by now
+            for name in ("start", "stop", "step"):
+                part = getattr(value, name)
+                if isinstance(part, np.ndarray):
+                    self._content(path.then("attr", name), part)
+                elif not isinstance(part, PLAIN):
+                    self.stop(f"{path!r} is a slice of a {type(part).__name__}, which may be another number later")
+        self.check(path, "eq", value)
+        if is_users_class(kind):
+            self.check(Path(find_own_ways, (("call", (kind,)),)), "eq", find_own_ways(kind))
+        if own_ways(kind):
+            self.stop(f"{path!r} is a {kind.__name__} with operators of its own, which are not followed")
+
+    def _content(self, path: Path, value: np.ndarray[Any, Any] | np.void) -> None:
+        """An array, or a row of one, that cannot be an input: guarded by what is in it."""
+        if type(value) not in (np.ndarray, np.void, np.record) or value.dtype.hasobject:
+            self.stop(f"{path!r} is a {type(value).__name__} of dtype {value.dtype}, which cannot be an input")
+        elif value.nbytes > MAX_BYTES:
+            self.stop(f"{path!r} is an array of dtype {value.dtype}, too large to be compared at every call")
+        else:
+            self.check(path, "array", value.copy())
+        self.root(value, path)
+
+    def _lift(self, path: Path, value: Any) -> Any:
+        tracer = self.lifts.get(path)
+        if tracer is None:
+            array = type(value) is np.ndarray and value.flags.writeable
+            tracer = self.trace.input(path, value.copy("K") if array else value)
+            last = path.steps[-1][1] if path.steps else "state"
+            tracer.node.name = str(last) if str(last).isidentifier() else _named(path)
+            self.lifts[path] = tracer
+            if type(value) is np.ndarray:
+                self._arrays.append((value, tracer))
+            self.trace.watch(value, tracer)
+        elif not same_value(tracer.value, value):
+            self.stop(f"{path!r} changes while the function runs")
+            return value
+        if type(value) is np.ndarray:
+            return self.trace.another(tracer)
+        return Tracer(self.trace, tracer.node, tracer.value, frozen=True)
+
+    def deep(self, value: Any, depth: int = 0) -> Any:
+        """A container from outside as a copy of what is read from it; other values as they are."""
+        path = self.path_of(value)
+        if not isinstance(value, CONTAINERS):
+            return value
+        if path is None:
+            if own_ways(type(value)):
+                self._operand(value)
+            return self._local(value, depth) if type(value) in LOCAL else value
+        if depth > 20:
+            self.stop(f"{path!r} is nested too deep")
+            return value
+        if own_ways(type(value)):
+            self.stop(f"{path!r} is a {type(value).__name__} with methods of its own, which are not followed")
+            return value
+        if len(value) > MAX_ITEMS:
+            self.stop(f"{path!r} has {len(value)} items, too many to be compared at every call; make it an array")
+            return value
+        self.check(path, "type", type(value))
+        self._guard_ways(type(value), "__iter__", "__getitem__", "__len__", "__contains__")
+        if isinstance(value, (set, frozenset)):
+            self.check(path, "set", frozenset(value))
+            return value
+        if isinstance(value, dict):
+            if not all(map(is_plain_key, value)):
+                self.stop(f"{path!r} has keys that are no strings or numbers, which are not followed")
+                return value
+            self.check(path, "keys", tuple(value))
+            made = {key: self.deep(self.read(path.then("item", key), item), depth + 1) for key, item in value.items()}
+            return made if type(value) is dict else rebuilt(value, made)
+        self.check(path, "len", len(value))
+        items = [self.deep(self.read(path.then("item", i), item), depth + 1) for i, item in enumerate(value)]
+        if type(value) is list:
+            return items
+        return tuple(items) if type(value) is tuple else rebuilt(value, items)
+
+    def _local(self, value: Any, depth: int) -> Any:
+        """A container of the function's own, with those from outside in it read; itself where there are none."""
+        if depth > 20:
+            return value
+        old = list(value.values()) if isinstance(value, dict) else list(value)
+        new = [item if type(item) in QUICK else self.deep(item, depth + 1) for item in old]
+        for item in new:
+            if type(item) not in QUICK:
+                self._operand(item)
+        if all(map(operator.is_, old, new)):
+            return value
+        return dict(zip(value, new, strict=True)) if isinstance(value, dict) else type(value)(new)
+
+    def _operands(self, value: Any, depth: int = 0) -> None:
+        """What C code may look into: the same of all that is in containers."""
+        if type(value) in QUICK or depth > 20:
+            return
+        if isinstance(value, CONTAINERS):
+            if own_ways(type(value)):
+                self._operand(value)
+            for item in value:
+                self._operands(item, depth + 1)
+        else:
+            self._operand(value)
+
+    def _operand(self, value: Any) -> None:
+        """An object that C code may look into: its class may have ways of its own, which are not followed."""
+        kind = type(value)
+        plain = isinstance(value, PLAIN)
+        if isinstance(value, (type, *FUNCTIONS, ModuleType, Traced, np.ndarray)) or kind in LOCAL:
+            return
+        if plain and (isinstance(value, enum.Enum) or not own_ways(kind)):
+            return
+        self.uses(value)
+        if kind is decimal.Decimal:
+            self.stop("decimal numbers hang on the context")
+        path = None if plain else self.path_of(value)
+        self._guard_ways(kind, "__eq__", "__hash__")
+        ways = own_ways(kind) if path is None else ways_of(kind) | (_AS_ARRAYS & getattr(value, "__dict__", {}).keys())
+        if path is not None and (ways or isinstance(value, Iterator)):
+            what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
+            self.stop(f"{path!r} is used, and {what} is not followed")
+        elif ways and not (self.is_harmless_way(kind, *ways) and all(map(self.harmless, _functions_in(value)))):
+            self.stop(f"the special methods of {kind.__name__} read from outside, and are not followed")
+
+    # ---- hooks: reads ----
+
+    def asks_kind(self, value: Any, answer: Callable[[type], Any]) -> None:
+        """Note that the function asks what is not alike of Python's numbers and NumPy's."""
+        like = value.like if type(value) is Tracer else value
+        if isinstance(like, (int, float, complex, np.generic)):
+            dtype = np.result_type(like)
+            if len({answer(kind) for kind in (dtype.type, type(dtype.type(0).item()), int)}) > 1:
+                self.trace.asks_kind(value)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name``."""
+        if isinstance(owner, Traced):
+            if name in ("flags", "strides", "base"):  # of the array itself, not of the trace's copy
+                return self._memory(owner, name)
+            if name in ("size", "shape") and type(owner) is Tracer and self.trace.selections is not None:
+                return self.trace.selections.asked(owner, name)
+            if type(owner.like) is not np.ndarray:
+                self.asks_kind(owner, lambda kind: hasattr(kind, name))
+            return getattr(owner, name)
+        if isinstance(owner, ModuleType):
+            value = getattr(owner, name)
+            if not is_library_module(owner):
+                return self.read((self.path_of(owner) or Path(owner, ())).then("attr", name), value)
+            if isinstance(value, (ModuleType, type, *FUNCTIONS, *PLAIN, tuple)) or is_numpys(type(value)):
+                self.check(Path(owner, (("attr", name),)), "is", value)  # somebody may put another in its place
+                return value
+            return self.read(Path(owner, (("attr", name),)), value)
+        if type(owner) is super:
+            return self._super(owner, name)
+        kind, path = type(owner), self.path_of(owner)
+        fixed = of_class(kind, name)
+        if isinstance(fixed, property) and is_users(fixed.fget):
+            self.check(Path(kind, (("attr", name),)), "is", fixed)
+            return self.call(fixed.fget, owner)
+        if isinstance(fixed, functools.singledispatchmethod):
+            return lambda x, *args, **kwargs: self.call(
+                standard.dispatched(self, fixed.dispatcher, x).__get__(owner, kind), x, *args, **kwargs
+            )
+        getter = None if fixed is None else of_class(type(fixed), "__get__")
+        own = name in getattr(owner, "__dict__", ())
+        if is_users(getter) and (not own or hasattr(type(fixed), "__set__")):
+            home = next(base for base in kind.__mro__ if name in base.__dict__)
+            place = Path(home, (("attr", "__dict__"), ("item", name)))
+            self.check(place, "is", fixed)
+            self.root(fixed, place)
+            self.check(Path(type(fixed), (("attr", "__get__"),)), "is", getter)
+            return self.call(getter, fixed, owner, kind)
+        if isinstance(fixed, functools.cached_property) and path is None and not own:
+            owner.__dict__[name] = value = self.call(fixed.func, owner)
+            return value
+        if isinstance(fixed, functools.cached_property) and path is not None:
+            self.filled_by(fixed.func, f"{path.then('attr', name)!r} is cached")
+        if is_users(of_class(kind, "__getattribute__")):
+            self.stop(f"{kind.__name__}.__getattribute__ is not followed")
+        if path is None and fixed is None and not own and is_users(of_class(kind, "__getattr__")):
+            return self.call(self.special(kind, "__getattr__"), owner, name)
+        try:
+            value = getattr(owner, name)
+        except AttributeError as error:
+            if path is not None and not is_users(of_class(kind, "__getattr__")):
+                self.check(path.then("has", name), "is", False)
+                self.foreseen.append(error)
+            raise
+        if isinstance(value, MethodType) and value.__self__ is owner and fixed is value.__func__:
+            if is_users(fixed):
+                self.check(Path(kind, (("attr", name),)), "is", fixed)
+                if path is not None and hasattr(owner, "__dict__"):
+                    self.check(path.then("attr", "__dict__").then("in", name), "is", False)
+            return value
+        if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and getattr(value, "__self__", None) is owner:
+            return value
+        if path is not None:
+            plain = isinstance(owner, (np.ndarray, *PLAIN)) and not is_users_class(kind)
+            return value if plain else self.read(path.then("attr", name), value)
+        if fixed is not None and is_users_class(kind) and name not in getattr(owner, "__dict__", ()):
+            if isinstance(fixed, types.MemberDescriptorType) or hasattr(type(fixed), "__set__"):
+                return value  # a slot: what the function put there itself
+            if isinstance(fixed, (staticmethod, classmethod)) or not hasattr(type(fixed), "__get__"):
+                return self.read(Path(kind, (("attr", name),)), value)
+        return value
+
+    def filled_by(self, fun: Any, what: str) -> None:
+        """A cache from outside is asked, which ``fun`` fills: see ``check_caches``."""
+        reason = f"{where()}: {what}, and what fills it changes what is read beside it"
+        if reason not in self.caches:
+            self.caches[reason] = Within(fun)
+
+    def _memory(self, owner: Any, name: str) -> Any:
+        position = dict(owner.node.params).get("position")
+        if type(owner.value) is np.ndarray:
+            self.stop(f".{name} looks at the memory of an array")
+            if isinstance(position, Path):
+                return getattr(position.find(self.leaves), name)
+            return getattr(owner.value, name)
+        return getattr(owner, name)
+
+    def _super(self, owner: Any, name: str) -> Any:
+        """``super().name``: found in a class further up."""
+        kind = owner.__self_class__
+        for base in kind.__mro__[kind.__mro__.index(owner.__thisclass__) + 1 :]:
+            if name in base.__dict__:
+                found, value = base.__dict__[name], getattr(owner, name)
+                if not is_users_class(base):
+                    return value
+                path = Path(base, (("attr", name),))
+                if isinstance(found, property) and is_users(found.fget):
+                    self.check(path, "is", found)
+                    return self.call(found.fget, owner.__self__)
+                if isinstance(value, MethodType):
+                    self.check(path.then("attr", "__func__") if isinstance(found, classmethod) else path, "is", value.__func__)
+                    return value
+                return self.read(path, value)
+        return getattr(owner, name)
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """``owner[key]``."""
+        key = self.whole(key)
+        if type(owner) is Tracer:
+            try:
+                return owner[key]
+            except IndexError as error:
+                if all([type(k) in _OF_SHAPE for k in (key if type(key) is tuple else (key,))]):
+                    self.foreseen.append(error)
+                raise
+        kind, path = type(owner), self.path_of(owner)
+        if "__getitem__" in own_ways(kind):
+            return self.call(self.special(kind, "__getitem__"), owner, key)
+        if owner is np.r_ or owner is np.c_:
+            return create.join(self.trace, owner, key)
+        if type(key) is Tracer and kind in TABLED and (read := self._looked_up(owner, key)) is not None:
+            return read
+        if isinstance(owner, type) and is_users(getattr(getattr(owner, "__class_getitem__", None), "__func__", None)):
+            return self.call(owner.__class_getitem__, key)  # type: ignore[attr-defined]
+        if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
+            return self._own_item(owner, key)
+        if isinstance(key, slice):
+            return self.deep(owner)[key]
+        value, key = self._fetched(path, owner, key), _key(key)
+        if not is_plain_key(key):
+            self.stop(f"the key {key!r:.40} is no string or number, and is not followed")
+            return value
+        if isinstance(owner, (list, tuple, collections.deque)):
+            key = int(key)
+            if key < 0:
+                self.check(path, "len", len(owner))
+                key += len(owner)
+        return self.read(path.then("item", key), value)
+
+    def _own_item(self, owner: Any, key: Any) -> Any:
+        """``owner[key]`` of what the function made itself."""
+        if type(owner) is np.ndarray and owner.dtype.kind in "biufc" and self._is_traced_place(key):
+            return self.trace.adopt(owner)[key]
+        if isinstance(owner, dict) and type(key) not in QUICK:
+            self.itself([key, *owner])
+        if isinstance(owner, dict) and "__missing__" in own_ways(type(owner)) and not dict.__contains__(owner, key):
+            return self.call(self.special(type(owner), "__missing__"), owner, key)
+        try:
+            return owner[key]
+        except (KeyError, IndexError) as error:
+            if type(owner) in (dict, list, tuple, str):  # what it holds is guarded
+                self.foreseen.append(error)
+            raise
+
+    def make_table(self, owner: Any, most: float = MAX_ITEMS, fewest: int = iterables.FEWEST) -> None:
+        """A list, or a plain array that is not filled, of so many items at ``fewest``, becomes a table, which is read at traced
+        places: see ``iterables``.
+
+        From outside, one of so many items at ``most``, which are all read.
+        """
+        _, found = self._tables.get(id(owner), (None, None))
+        if found is None or not found.holds():
+            self._tables[id(owner)] = owner, self._table_of(owner, min(most, MAX_ITEMS), fewest)
+
+    def _table_of(self, owner: Any, most: float, fewest: int) -> Over | None:
+        path = self.path_of(owner)
+        if type(owner) is np.ndarray:
+            rows = owner.ndim > 1 and self.trace.drafts is not None  # that may be filled: they are views
+            return None if rows or not owner.ndim else self._known_table(table(owner, fewest, self.trace.once))
+        kinds = {*map(type, owner)}
+        if len(owner) < fewest or (path is not None and (len(owner) > most or not kinds <= ROWS)):
+            return None
+        items = owner if path is None else self.deep(owner)
+        once = self.trace.once
+        made = columns(items, owner, fewest, once) if kinds == {tuple} else table(items, fewest, once)
+        return self._known_table(made)
+
+    def _known_table(self, made: Over | None) -> Over | None:
+        """A table, whose arrays no iteration makes."""
+        for array in () if made is None else made.tables:
+            self.trace.constant(array)
+        return made
+
+    def tables_hold(self) -> bool:
+        """Whether what was made a table has the same items, still."""
+        return all([found is None or found.holds() for _, found in self._tables.values()])
+
+    def _looked_up(self, owner: Any, key: Tracer) -> Any:
+        """The item at a traced place, if it is found in a table: lists of the function's own may grow yet."""
+        if type(key.value) is not int or not -len(owner) <= key.value < len(owner):
+            return None
+        if id(owner) not in self._tables and (type(owner) is not list or self.path_of(owner) is not None):
+            self.make_table(owner)
+        _, found = self._tables.get(id(owner), (None, None))
+        made = None if found is None or not found.stays() else found.at(key)
+        if type(made) is tuple:  # made of the items of one that others hold, too
+            self._rows[id(made)] = made, owner[key.value]
+        return made
+
+    def _is_traced_place(self, key: Any) -> bool:
+        """Whether an index is traced: by arrays, which make a copy; by numbers, where no view of it will be written into."""
+        return _makes_a_copy(key) or (self.trace.drafts is None and any([tracer.node.active for tracer in tracers([key])]))
+
+    def _fetched(self, path: Path, owner: Any, key: Any) -> Any:
+        if isinstance(owner, collections.defaultdict) and not own_ways(type(owner)):
+            if not self.within(key, owner):  # it makes the item, and so would reading it anew
+                self.effect(f"{path!r} makes an item, and is outside the function")
+            return owner[_key(key)]
+        try:
+            return owner[key]
+        except (KeyError, IndexError) as error:
+            if type(owner) is dict and is_plain_key(_key(key)):
+                self.check(path.then("in", _key(key)), "is", False)
+                self.foreseen.append(error)
+            elif type(owner) in (list, tuple):
+                self.check(path, "len", len(owner))
+                self.foreseen.append(error)
+            raise
+
+    def raised(self, error: Any) -> Any:
+        """What a ``raise`` statement raises: all that led there is guarded."""
+        if isinstance(error, type) and issubclass(error, BaseException):
+            error = self.call(error)
+        if isinstance(error, BaseException):
+            self.foreseen.append(error)
+        return error
+
+    def failed(self, *message: Any) -> Any:
+        """What an ``assert`` statement raises."""
+        return self.raised(AssertionError(*message))
+
+    def iterate(self, value: Any) -> Any:
+        """Something that is iterated over, or unpacked."""
+        if type(value) in QUICK:
+            return value
+        path = self.path_of(value)
+        if "__iter__" in own_ways(type(value)):
+            return self.call(self.special(type(value), "__iter__"), value)
+        if path is None:
+            self.uses(value)
+            return value
+        if isinstance(value, CONTAINERS):
+            return self.deep_once(value)
+        if not isinstance(value, (np.ndarray, type)):
+            self.stop(f"{path!r} is iterated over, which is not followed")
+        return value
+
+    def unpacked(self, values: Any, nested: bool) -> Iterator[Any]:
+        """The items of what a ``for`` runs over, each of which is unpacked."""
+        for value in self.iterate(values):
+            yield self.unpack(value, nested)
+
+    def unpack(self, value: Any, nested: bool, names: tuple[str | None, ...] = ()) -> Any:
+        """Something that is unpacked into several names."""
+        value = self.deep(value) if nested else self.iterate(value)
+        if type(value) in (tuple, list) and len(value) == len(names):
+            for item, name in zip(value, names, strict=True):
+                if name is not None and isinstance(item, Tracer):
+                    _name(item.node, name)
+        return value
+
+    def mapping(self, value: Any) -> Any:
+        """``**value``."""
+        path = self.path_of(value)
+        if path is None:
+            return value
+        if isinstance(value, dict) and not own_ways(type(value)):
+            self.check(path, "keys", tuple(value))
+            return {key: self.read(path.then("item", key), item) for key, item in value.items()}
+        self.stop(f"{path!r} is unpacked, which is not followed")
+        return value
+
+    def deep_once(self, value: Any) -> Any:
+        """The items of a container from outside, each read; containers among them keep their paths."""
+        path = self.path_of(value)
+        assert path is not None
+        self._guard_ways(type(value), "__iter__")
+        if isinstance(value, (set, frozenset)):
+            return self.deep(value)
+        if len(value) > MAX_ITEMS:
+            self.stop(f"{path!r} has {len(value)} items, too many to be compared at every call; make it an array")
+            return value
+        if isinstance(value, dict):
+            self.check(path, "keys", tuple(value))
+            return list(value)
+        self.check(path, "len", len(value))
+        return [self.read(path.then("item", i), item) for i, item in enumerate(value)]
+
+    def imported(self, module: str, name: str, value: Any) -> Any:
+        """``from module import name`` in a function."""
+        home = self.module(module) or sys.modules.get(module)
+        return value if home is None or not hasattr(home, name) else self.attribute(home, name)
+
+    def module(self, name: str) -> ModuleType | None:
+        """A module of the user's that is imported in a function; another one may come in its place."""
+        home = sys.modules.get(name)
+        if home is None or is_library_module(home):
+            return None
+        self.check(Path(sys, (("attr", "modules"), ("item", name))), "is", home)
+        return home
+
+    def slice(self, start: Any, stop: Any, step: Any) -> slice:
+        """``start:stop:step``."""
+        self._operands((start, stop, step))
+        return slice(start, stop, step)
+
+    # ---- hooks: questions ----
+
+    def test(self, value: Any) -> Any:
+        """Something whose truth is asked for."""
+        kind = type(value)
+        if kind in QUICK:
+            return value
+        path, ways = self.path_of(value), own_ways(kind)
+        for name in ("__bool__", "__len__"):
+            if name in ways:
+                return self.call(self.special(kind, name), value)
+        if path is not None and not isinstance(value, (type, *FUNCTIONS)):
+            self.check(path.then("true", None), "is", bool(value))
+        return value
+
+    def asked(self, value: Any) -> Any:
+        """A value that ``and`` or ``or`` asks for its truth, and may have as its result; see ``answer``."""
+        truth = self.test(value)
+        return value if truth is value else _Asked(value, bool(truth))
+
+    def answer(self, found: Any) -> Any:
+        """The result of ``and`` or ``or``."""
+        return found.value if type(found) is _Asked else found
+
+    def whole(self, value: Any) -> Any:
+        """Something that is searched, matched, added."""
+        if type(value) in QUICK:
+            return value
+        if isinstance(value, CONTAINERS):
+            return self.deep(value)
+        self._operand(value)
+        return value
+
+    def changed(self, value: Any) -> Any:
+        """What an augmented assignment begins with."""
+        if type(value) not in QUICK and not isinstance(value, CONTAINERS):
+            self._operand(value)
+        return value
+
+    def changed_in(self, owner: Any, key: Any, named: bool) -> None:
+        """The same for an item, or an attribute if it is ``named``, of what the function has made: nothing is recorded."""
+        kind = type(owner)
+        within: Any = getattr(owner, "__dict__", None) if named else owner if kind in (list, dict) else None
+        if kind in QUICK or type(key) not in (int, str) or type(within) not in (list, dict):
+            return
+        if key in (range(-len(within), len(within)) if type(within) is list else within):
+            self.changed(within[key])
+
+    def compared(self, value: Any) -> Any:
+        """One side of ``==``, ``<`` and their kin."""
+        if type(value) in QUICK:
+            return value
+        if self.path_of(value) is not None and standard.is_record(value):
+            return self.given(value)
+        return self.itself(self.whole(value))
+
+    def itself(self, value: Any, depth: int = 0) -> Any:
+        """Something that is found or compared, with all in it: what equals itself alone must be that very object."""
+        kind = type(value)
+        if kind in QUICK or depth > 20:
+            return value
+        if isinstance(value, CONTAINERS) and not own_ways(kind):
+            for item in (*value, *value.values()) if isinstance(value, dict) else value:
+                self.itself(item, depth + 1)
+        elif kind is MethodType:
+            self.itself(value.__self__, depth + 1)
+            self.itself(value.__func__, depth + 1)
+        elif (path := self.path_of(value)) is not None and not isinstance(value, type):
+            if of_class(kind, "__eq__") is _BY_IDENTITY:
+                self.check(path, "is", value)
+            else:
+                self._operand(value)
+        return value
+
+    def hashed(self, value: Any) -> Any:
+        """A key of a dict, or a member of a set, which Python asks for its hash, and compares."""
+        self._operands(value)
+        self._guard_key(value)
+        return self.itself(value)
+
+    def _guard_key(self, value: Any) -> None:
+        """Note what a key is that is read from outside: it stays in what the function makes."""
+        if type(value) not in (tuple, frozenset):
+            return
+        path = self.path_of(value)
+        if path is not None:
+            self.check(path, "keys" if type(value) is tuple else "set", value)
+        else:
+            for item in value:
+                self._guard_key(item)
+
+    def shown(self, value: Any) -> Any:
+        """Something that becomes text: how NumPy's numbers read hangs on its print options."""
+        if _holds_numpys(value):
+            self.check(Path(np.get_printoptions, (("call", ()),)), "eq", np.get_printoptions())
+        return self.whole(value)
+
+    def identity(self, value: Any, single: bool) -> Any:
+        """One side of ``is``; ``single``: the other side is ``None`` or the like, so that the type tells."""
+        _, value = self._rows.get(id(value), (None, value))
+        path = self.path_of(value)
+        if type(value) is Tracer and not single:
+            value.tell_apart()
+        if type(value) is Tracer and value.node.op is INPUT:  # each reading has made a Tracer of its own
+            path = dict(value.node.params)["position"]
+            path = path if isinstance(path, Path) else None
+            value = value if path is None else path.find(self.leaves)
+        elif type(value) is MethodType and (path := self._methods.get(id(value))) is not None:
+            value = path.find(self.leaves)
+        if path is not None and not single:
+            self.check(path, "is", value)
+        if type(value) is Tracer and value.node.aval == BOOL:  # a flag that goes round a loop: there are two such objects
+            return bool(value)
+        if type(value) is Tracer and not single and value.node.aval == _TRUTH:  # and two of NumPy's
+            return np.bool_(bool(value))
+        return value
+
+    def within(self, item: Any, owner: Any) -> Any:
+        """``item in owner``."""
+        kind, path = type(owner), self.path_of(owner)
+        if type(item) is Tracer:
+            item.tell_apart()
+        if "__contains__" in own_ways(kind):
+            return bool(self.test(self.call(self.special(kind, "__contains__"), owner, item)))
+        if path is not None and isinstance(owner, (dict, set, frozenset)) and not own_ways(kind):
+            found, item = item in owner, _key(item)
+            if is_plain_key(item):
+                self.check(path.then("in", item), "is", found)
+                return found
+        return self.itself(self.whole(item)) in self.itself(self.whole(owner))
+
+    # ---- hooks: writes ----
+
+    def wrote_name(self, name: str) -> None:
+        """A global or closure variable is assigned."""
+        self.effect(f"{name} is assigned, which is outside the function")
+
+    def wrote(self, name: str, value: Any) -> Any:
+        """The same in an expression: ``(name := value)``."""
+        self.wrote_name(name)
+        return self.kept(value)
+
+    def wrote_around(self) -> None:
+        """A variable of an enclosing function is assigned, which is part of the trace too."""
+        self.trace.writes.append(None)
+
+    def uses(self, value: Any) -> None:
+        """An object of the function's own is used; an iterator or a random generator is then another than before."""
+        if issubclass(type(value), (Iterator, *RANDOM)):
+            known = self._used.get(id(value))
+            if known is not None and known() is not None:
+                self.trace.writes.append(known)
+            else:
+                self._used[id(value)] = _referring(value)
+
+    def wrote_into(self, owner: Any, *met: Any) -> None:
+        """An attribute or an item of ``owner`` is assigned; locals that are read for it hold what is ``met``."""
+        if type(owner) is Tracer and owner.tape.draft:
+            decided = len(self.trace.guards) > self.trace.decides  # other iterations may not write into it
+            if decided or any([type(x) is Tracer and x.node.active for x in met]):
+                self.trace.admit(owner)  # now, so that what it holds is not read as a plain number before
+        kind = type(owner)
+        if not self.has_steady_setters(kind):
+            self.stop(f"what is called as a {kind.__name__} is assigned to reads from outside, and is not followed")
+        path = self.path_of(owner)
+        if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):
+            self.effect(f"{path!r} is changed, which is outside the function")
+        elif not isinstance(owner, (Traced, float, *PLAIN, tuple)):
+            self.trace.writes.append(owner)
+        elif type(owner) is Tracer:
+            self.writes_to(owner if owner.base is None else owner.base)
+        self.wrote_memory(owner)
+
+    def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
+        """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
+        for array in (*arrays, *(out if type(out) is tuple else (out,))):
+            if array is not None:
+                self.trace.writes.append(array)
+                self.wrote_memory(array)
+
+    def wrote_through(self, owner: Any) -> Any:
+        """What an expression gives, an item or an attribute of which is assigned."""
+        self.wrote_memory(owner)
+        return owner
+
+    def wrote_memory(self, owner: Any) -> None:
+        """What is written into may lie in the memory of arrays from outside: these are looked at again when they are read."""
+        memory = _memory_of(owner) if self._arrays else None
+        for array, tracer in self._arrays if memory is not None else ():
+            if id(tracer) not in self.trace.outside and np.may_share_memory(array, memory):
+                self._changes(tracer, array)
+
+    def key(self, key: Any, owner: Any) -> Any:
+        """The place in ``owner`` that is assigned to: a dict that outlives the call keeps the key."""
+        if isinstance(owner, dict):
+            return self.hashed(key) if self.path_of(owner) is None else self.kept(key)
+        return self.whole(key)
+
+    def stored(self, value: Any, owner: Any) -> Any:
+        """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call."""
+        return value if self.path_of(owner) is None else self.kept(value)
+
+    def kept(self, value: Any, depth: int = 0) -> Any:
+        """A value that something outside the function will hold: no Tracer of numbers from outside is left in it."""
+        kind = type(value)
+        if kind is Tracer:
+            if value.node.differentiated:
+                return value
+            if value.base is not None:
+                value.refresh()
+            return value.value.copy("K") if isinstance(value.value, np.ndarray) else value.value
+        if kind in QUICK or depth > 8 or isinstance(value, (type, ModuleType, *FUNCTIONS)):
+            return value
+        if kind is list:
+            value[:] = [self.kept(item, depth + 1) for item in value]
+        elif kind is tuple:
+            return tuple([self.kept(item, depth + 1) for item in value])
+        elif kind is frozenset:
+            return frozenset([self.kept(item, depth + 1) for item in value])
+        elif kind in (dict, set):
+            items = [self.kept(item, depth + 1) for item in (value.items() if kind is dict else value)]
+            value.clear()
+            value.update(items)
+        elif self.path_of(value) is None and hasattr(value, "__dict__"):
+            vars(value).update({key: self.kept(item, depth + 1) for key, item in vars(value).items()})
+        return value
+
+    def place(self, owner: Any) -> Any:
+        """What an item is assigned in: an array that the trace has read stays what it is a copy of."""
+        flat = type(owner) is np.flatiter
+        for array, known in self._arrays:
+            if array is (owner.base if flat else owner):
+                return self.trace.another(known).flat if flat else self.trace.another(known)
+        return owner
+
+    def writes_to(self, tracer: Tracer) -> bool:
+        """A Tracer that is not the function's own is written to: the array that it stands for is, too."""
+        if id(tracer) in self.trace.outside:
+            return True
+        for array, known in self._arrays:
+            if known is tracer:
+                self._changes(tracer, array)
+                if not array.flags.writeable:
+                    raise ValueError("assignment destination is read-only")
+                tracer.frozen = False
+                return True
+        return False
+
+    def _changes(self, tracer: Tracer, array: np.ndarray[Any, Any]) -> None:
+        path = dict(tracer.node.params)["position"]
+        self.effect(f"{path!r} is changed, which is outside the function")
+        self.trace.outside[id(tracer)] = (tracer, array)
+
+    def wrote_array(self, array: Any, tracer: Tracer) -> None:
+        """What shares memory with an array that was written to has changed, too."""
+        for other, known in self._arrays:
+            if known is not tracer and np.may_share_memory(other, array):
+                known.node, known.value = self.trace.constant(other.copy("K"))
+                known.version += 1
+
+    def _real(self, tracer: Tracer) -> Any:
+        """The array from outside that a Tracer stands for, or a view of it; None if there is none."""
+        if tracer.base is None:
+            return next((array for array, known in self._arrays if known is tracer), None)
+        array = self._real(tracer.base)
+        op, rest, params = tracer.how
+        found = None if array is None else op.fun(array, *[r.value if type(r) is Tracer else r for r in rest], **params)
+        return found if found is not None and np.may_share_memory(found, array) else None
+
+
+def _functions_in(value: Any) -> list[FunctionType]:
+    """The functions that an object has as attributes, which its methods may call."""
+    return [item for item in getattr(value, "__dict__", {}).values() if isinstance(item, FunctionType)]
+
+
+def _memory_of(owner: Any) -> Any:
+    """The array that what is written into is, or has its memory in; None if there is none."""
+    if type(owner) is Tracer:
+        return owner.value if owner.tape.draft else None
+    if isinstance(owner, np.flatiter):
+        return owner.base
+    if isinstance(owner, np.ndarray):
+        return owner
+    try:
+        return np.asarray(memoryview(owner))
+    except (TypeError, ValueError):  # it has no memory to share, or of kinds that NumPy has not
+        return None
+
+
+def _makes_a_copy(key: Any) -> bool:
+    """Whether there are traced arrays in an index, so that what it finds is no view."""
+    parts = key if type(key) is tuple else (key,)
+    return any([type(part) is Tracer and np.ndim(part.value) > 0 for part in parts])
+
+
+def _key(key: Any) -> Any:
+    """A key without Tracers in it: hashing them has made guards of their values."""
+    if type(key) is Tracer:
+        return key.value
+    return tuple(map(_key, key)) if type(key) is tuple else key
+
+
+def _holds_numpys(value: Any, depth: int = 0) -> bool:
+    """Whether a value is one of NumPy's, or a container of such."""
+    if isinstance(value, CONTAINERS) and depth < 20:
+        return any([_holds_numpys(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)])
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+def _name(node: Node, name: str) -> None:
+    """The user's name for a value that has none yet; behind an identity it is the same value."""
+    if not (node.name or "").isidentifier():
+        node.name = name
+    if node.op is IDENTITY:
+        _name(node.args[0], name)
+
+
+def _named(path: Path) -> str:
+    return "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_") or "state"
+
+
+def _referring(value: Any) -> Callable[[], Any]:
+    """What gives ``None`` when ``value`` is gone, which is not kept if that can be: as a generator goes, what is in its
+    ``finally`` runs."""
+    return next(_references(value), lambda: value)
+
+
+def _references(value: Any) -> Iterator[Callable[[], Any]]:
+    """Weak references to an iterator, or to those that it runs over, as ``enumerate`` and its kin do."""
+    try:
+        yield weakref.ref(value)
+    except TypeError:
+        for part in gc.get_referents(value):
+            if isinstance(part, Iterator) or (isinstance(part, (tuple, list)) and isinstance(value, Iterator)):
+                yield from _references(part)
+
+
+def rebuilt(like: Any, made: Any) -> Any:
+    """A container of a subclass (namedtuple, OrderedDict, deque) with other items."""
+    if hasattr(like, "_fields"):
+        return type(like)(*made)
+    if isinstance(like, collections.defaultdict):
+        return collections.defaultdict(like.default_factory, made)
+    return type(like)(made)

@@ -1,0 +1,635 @@
+"""The hooks of an instrumented function: ``State`` sees all that happens at its border while it is traced.
+
+What it reads and writes is in ``symgrad.watch.reads``, what it calls in ``symgrad.watch.calls``; loops and statements are here.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import functools
+import itertools
+import operator
+import sys
+import types
+import warnings
+from collections.abc import Iterable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, Protocol
+
+import numpy as np
+
+from symgrad.loops import iterables
+from symgrad.loops.appended import Chosen
+from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, table
+from symgrad.loops.rolling import SHORTEST, Roller
+from symgrad.ops import create
+from symgrad.ops.core import Traced
+from symgrad.ops.engine import BOOL, NAMED, NOT
+from symgrad.source.decisions import changing
+from symgrad.source.instrument import HOOKS, instrumented
+from symgrad.source.origins import CONTAINERS, is_users, is_users_class, needs_drafts, of_class
+from symgrad.tracing.drafts import Drafts
+from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_type
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import NUMBERS, Tracer
+from symgrad.watch.calls import (
+    COMPARING,
+    OF_FUNCTIONS,
+    Calls,
+    handed,
+    is_number,
+    is_product,
+    method_of,
+    of_sparse,
+    reads_memory,
+    sparse_product,
+)
+from symgrad.watch.guards import Path
+from symgrad.watch.reads import MAX_ITEMS, TABLED, rebuilt
+
+# what they give was settled when they were made
+_SNAPSHOTS = (itertools.combinations, itertools.permutations, itertools.product, itertools.combinations_with_replacement)
+_OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
+_MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
+
+
+class State(Calls):
+    """The hooks of one traced call, and what they found."""
+
+    # ---- loops ----
+
+    Unbound = NameError  # what a local raises that has no value yet
+    _aside: list[Any]
+
+    def loop(
+        self,
+        value: Any,
+        private: tuple[str, ...] | None,
+        stored: tuple[str, ...],
+        tested: bool,
+        nested: bool | None,
+        targets: tuple[str, ...],
+        decides: bool,
+        lists: tuple[tuple[str, int, bool], ...],
+    ) -> Any:
+        """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
+
+        ``private``: the names that it assigns and nothing else reads, None where it pauses, and others go on meanwhile;
+        ``stored``: all that its body assigns; ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in
+        ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table; ``lists``: as in
+        ``Roller``.
+        """
+        often = how_often(value)
+        value = value.items if type(value) is Turns else value
+        if type(value) is not Over:
+            given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
+            if type(value) in _SNAPSHOTS:
+                given = value = [*value]
+            fewest = SHORTEST if decides else None
+            if private is not None and self.trace.symbolic:
+                self.read_by_place(value, fewest)
+            found = over(value) if type(value) in (Tracer, range) else None
+            if found is None and private is not None and self.trace.symbolic:
+                found = self._table(value, nested, fewest)
+            if found is None:
+                return self._turns(value if nested is None else self.unpacked(given, nested), often)
+            value = found
+        if private is None or value.length < SHORTEST or not self.trace.symbolic:
+            return self._turns(value.items(), how_often(value))
+        return Roller(self.trace, value, private, stored, tested, targets, lists, decides)
+
+    def section(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Any:
+        """Statements that are run once, as a loop's iteration; but not in one of a loop, where ways meet as it is."""
+        around = self.trace.innermost_loop()
+        if private is None or not self.trace.symbolic or not (around is None or around.section):
+            return (0,)
+        return Roller(self.trace, SECTION, private, stored, targets=targets)
+
+    def _turns(self, items: Any, often: Any) -> Any:
+        """What a ``for`` statement runs over; in a loop that is watched, with what tells how ``often``."""
+        return items if self.trace.innermost_loop() is None else Turns(items, often)
+
+    def _table(self, value: Any, nested: bool | None, fewest: int | None) -> Over | None:
+        """Plain numbers, or tuples of them that are unpacked, as a table."""
+        if nested is None or type(value) is np.ndarray:
+            return table(value, fewest, self.trace.once)
+        if type(value) not in (list, tuple):
+            return None
+        return columns([*self.unpacked(value, nested)], value, fewest, self.trace.once)
+
+    def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
+        """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
+        if fun in (zip, enumerate, reversed) and self.trace.symbolic:
+            fewest = SHORTEST if decides else None
+            given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
+            for arg in given:
+                self.read_by_place(arg, fewest)
+            found = paired(fun, given, options, fewest, self.trace.once)
+            if found is not None:
+                return found
+        given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
+        return self._turns(self.call(fun, *given, **options), (fun, *map(how_often, args)))
+
+    def rows(self, value: Any, nested: bool, decides: bool) -> Any:
+        """What ``zip`` or ``enumerate`` is given, the items of which are unpacked: tuples of plain numbers as a table."""
+        found = None
+        if type(value) in (list, tuple) and self.trace.symbolic:
+            found = self._table(value, nested, SHORTEST if decides else None)
+        return value if found is None else found
+
+    def appended(self, value: Any, loop: Any, name: str, owner: Any) -> Any:
+        """``owner.append(...)`` in a loop, which has given ``value``."""
+        if type(loop) is Roller and type(owner) is list:
+            loop.appended(name, owner)
+        return value
+
+    def chosen(self, value: Any, loop: Any, name: str, kept: bool) -> Any:
+        """A list to which some iterations of a loop may have appended an item, after it.
+
+        ``kept``: all that is done with it from here on is ``handed``.
+        """
+        grown = loop.grown.get(name) if type(loop) is Roller else None
+        if grown is None or grown.owner is not value or not grown.some or not grown.rolled:
+            return value
+        made = grown.chosen()
+        return made.listed() if type(made) is Chosen and not kept else made
+
+    def handed(self, value: Any, fun: Any) -> Any:
+        """What a function is given for such a list; ``fun`` may be a word, ``"index"`` or ``"test"``."""
+        if type(value) is not Chosen:
+            return value
+        known = isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is str) or any([fun is one for one in _OF_CHOSEN])
+        if value.is_whole or not known or (fun == "index" and value.array.dtype.kind not in "iu"):
+            return value.listed()
+        if fun is min or fun is max:
+            return value.extreme(fun)
+        array, taken = value.parts()
+        items = array[taken]
+        if fun is sum:
+            return value.numbers([np.sum(items)])
+        return self._len(items) if fun == "test" else items
+
+    def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Roller | None:
+        """A ``while`` statement begins."""
+        if private is None or not self.trace.symbolic:
+            return None
+        return Roller(self.trace, None, private, stored, targets=targets)
+
+    def number(self, loop: Any, name: str, value: Any, counts: bool, chooses: bool = False, *owner: Any) -> Any:
+        """A local that a loop reads and assigns, as it begins: a plain number is traced from here on, and so are those in a
+        tuple; and an array of plain numbers, where the loop ``chooses``.
+
+        An int only where the loop ``counts`` with it; others are likely to be looked at. Where the loop ``chooses`` what it
+        assigns, traced numbers are under names of their own, too. ``owner``: the number goes into this one instead.
+        """
+        if chooses and type(value) is Tracer and type(loop) is Roller:
+            return self.renamed(self._traced(value), name)
+        if chooses and type(value) is np.ndarray and type(loop) is Roller:
+            return self._traced(value)
+        if type(loop) is not Roller and type(value) in _NUMBERS:
+            loop = self._deciding()
+        if type(loop) is not Roller or (owner and self._places(*owner) is None):
+            return value
+        return self._number(loop, name, value, counts, 0 if chooses else DEEPEST)
+
+    def _deciding(self) -> Roller | None:
+        """The loop whose iteration runs, if it is known that these decide; that somebody asked may be worth knowing it."""
+        loop: Roller | None = self.trace.innermost_loop()
+        if loop is None:
+            return None
+        loop.asked = True
+        return None if loop.moving is None else loop
+
+    def stored(self, value: Any, owner: Any) -> Any:
+        """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call; a number in one of the
+        function's own is traced where iterations of a loop decide on it."""
+        value = super().stored(value, owner)
+        loop = self._deciding() if type(value) in _NUMBERS and self._places(owner) is not None else None
+        return value if loop is None else loop.number("put", value)
+
+    def _traced(self, value: Any) -> Any:
+        """An array that the function has made of plain numbers, traced, if it is known who writes into it; else the value."""
+        if type(value) is Tracer and value.tape.draft and value.like.dtype.kind in "fc":
+            self.trace.admit(value)
+        if type(value) is not np.ndarray:
+            return value
+        if self.trace.drafts is not None or value.dtype.kind not in "fc" or self.path_of(value) is not None:
+            return value
+        filled = self.trace.filled(value)
+        return self.trace.lookup(self.trace.constant(value)[0]) if filled is None else filled
+
+    def _number(self, loop: Roller, name: str, value: Any, counts: bool, depth: int) -> Any:
+        """A plain number traced, or a container with those in it."""
+        if type(value) in _NUMBERS and (counts or type(value) not in (int, bool)):
+            return loop.number(name, value)
+        if depth < DEEPEST and (type(value) in (list, dict) or isinstance(value, tuple)):
+            return self._numbers_in(loop, name, value, [(key, counts) for key in _keys(value)], depth + 1)
+        return value
+
+    def numbers(
+        self, loop: Any, name: str, owner: Any, places: Sequence[tuple[str, Any, bool]], fills: bool, attributes: Sequence[str]
+    ) -> None:
+        """An object whose items, or attributes, some iterations of a loop assign, as it begins: plain numbers there are traced
+        from here on. They do at these ``places``, some of which are within items; and what they call ``fills`` containers, and
+        puts something into these ``attributes``."""
+        within = self._places(owner) if type(loop) is Roller else None
+        deep = [counts for kind, _, counts in places if kind == "within"]
+        if within is owner:
+            known = [(key, counts) for kind, key, counts in places if kind == "item"]
+            known += [(key, any(deep)) for key in _keys(owner)] if fills or deep else []
+        else:
+            known = [(key, counts) for kind, key, counts in places if kind == "attr"]
+            known += [(key, True) for key in (*attributes, *changing(type(owner)))]
+            known += [(key, any(deep)) for key in within or ()] if deep else []
+        if within is not None:
+            self._numbers_in(loop, name, within, known, 1 if fills or deep else DEEPEST)
+
+    def lift(self, loop: Roller, name: str, owner: Any, path: Sequence[Any]) -> None:
+        """Plain numbers and arrays at a place in ``owner`` are traced from here on; an ellipsis stands for all keys."""
+        first, *rest = path
+        places: Any = owner if rest and type(owner) is tuple else self._places(owner)
+        if places is None:
+            return
+        keys = [key for key in _keys(places) if first is ... or key == first]
+        if not rest:
+            self._numbers_in(loop, name, places, [(key, True) for key in keys], DEEPEST)
+            for key in keys:
+                places[key] = self._traced(places[key])
+        for key in keys if rest else ():
+            self.lift(loop, f"{name}[{key!r}]", places[key], rest)
+
+    def _numbers_in(self, loop: Roller, name: str, owner: Any, places: Iterable[tuple[Any, bool]], depth: int) -> Any:
+        """A container whose plain numbers at these ``places``, if there are any, are traced; a tuple is another one."""
+        if self.path_of(owner) is not None:
+            return owner
+        fixed = isinstance(owner, tuple)
+        made = [*owner] if fixed else owner
+        for key, counts in places:
+            if key in (made if type(made) is dict else range(len(made))):
+                made[key] = self._number(loop, f"{name}[{key!r}]", made[key], counts, depth)
+        if not fixed or all(map(operator.is_, made, owner)):
+            return owner
+        return tuple(made) if type(owner) is tuple else type(owner)._make(made) if hasattr(owner, "_make") else owner
+
+    def _places(self, owner: Any) -> Any:
+        """A list or a dictionary of the function's own, or the attributes of an object that it has made; None for others."""
+        if type(owner) is Tracer or self.path_of(owner) is not None:
+            return None
+        if type(owner) in (list, dict):
+            return owner
+        own = is_users_class(type(owner)) or type(owner) is types.SimpleNamespace
+        return getattr(owner, "__dict__", None) if own else None
+
+    def renamed(self, value: Any, place: str) -> Any:
+        """A number under one more name, in a loop: the names go round on their own."""
+        if type(value) is not Tracer or value.base is not None or type(value.like) is np.ndarray:
+            return value
+        return self.trace.record(NAMED, (value,), {"place": place})
+
+    def filled(self, array: Any, *values: Any) -> None:
+        """A loop that writes items made of ``values`` into an array begins: where they are traced, so is the array."""
+        if type(array) is Tracer and array.tape.draft and any([type(v) is Tracer and v.node.differentiated for v in values]):
+            self.trace.admit(array)
+
+    def looked_up(self, loop: Any, owner: Any, decides: bool) -> None:
+        """A loop begins that reads items of ``owner`` at places that hang on its index: they are read from a table; from a
+        short one too if the loop ``decides``, and so may be rolled up however short it is."""
+        if type(loop) is not Roller:
+            return
+        fewest = SHORTEST if decides else iterables.FEWEST
+        if type(owner) in TABLED:
+            self.make_table(owner, MAX_ITEMS if loop.what is None else 2 * loop.what.length, fewest)
+        self.read_by_place(owner, fewest)
+
+    def read_by_place(self, array: Any, fewest: int | None) -> None:
+        """A loop begins that reads items of ``array``, by an index that is traced: so is the array, if it is of so many."""
+        fewest = iterables.FEWEST if fewest is None else fewest
+        if type(array) is Tracer and array.tape.draft and np.ndim(array.value) and len(array.value) >= fewest:
+            self.trace.admit(array)
+
+    def again(self, roller: Roller | None, test: Any) -> bool:
+        """The test of a ``while`` statement."""
+        test = self.test(test)
+        return bool(test) if roller is None else roller.again(sys._getframe(1), _truth(test))
+
+    def negated(self, value: Any) -> Any:
+        """``not value``, in the test of a loop: how often that runs may hang on it."""
+        value = self.test(value)
+        return NOT(_truth(value)) if type(value) is Tracer else not value
+
+    def part(self, roller: Roller | None, value: Any, names: tuple[str, ...]) -> Any:
+        """A part of such a test, ``value and ...``, with the names in the parts that follow: what Python goes on from."""
+        if roller is None or type(value) is not Tracer:
+            return value
+        return roller.part(sys._getframe(1), _truth(value), names)
+
+    def aside(self, value: Any, every: bool, first: bool, names: tuple[str, ...]) -> Any:
+        """A part of a test ``a and b`` (``every``) or ``a or b`` in a loop: set aside, if the parts that follow can be computed
+        anyway, as their names stand for numbers. What Python goes on from."""
+        if first:
+            self._aside = []
+        if type(value) is not Tracer or np.ndim(value.like) or not self.trace.symbolic:
+            return value
+        frame = sys._getframe(1)
+        known = [frame.f_locals.get(name, frame.f_globals.get(name, abs if name == "abs" else None)) for name in names]
+        numbers = [item.like if type(item) is Tracer else item for item in known]
+        if not all([item is abs or isinstance(item, (int, float, complex, np.number, np.bool_)) for item in numbers]):
+            return value
+        self._aside.append(value)
+        return every
+
+    def together(self, value: Any, every: bool) -> Any:
+        """Such a test, of its parts that were set aside and the ``value`` that Python has found."""
+        parts, self._aside = self._aside, []
+        if type(value) is not Tracer and parts:
+            if bool(value) is not every:
+                return value
+            value = parts.pop()
+        return functools.reduce(np.logical_and if every else np.logical_or, [*parts, value])
+
+    def ends(self, roller: Any, condition: Any) -> bool:
+        """The condition of the ``if`` that leaves a loop."""
+        condition = self.test(condition)
+        return roller.leaves(sys._getframe(1), _truth(condition)) if type(roller) is Roller else bool(condition)
+
+    def inner(self, loop: Any, site: Any, dead: tuple[str, ...]) -> None:
+        """An iteration of a ``loop`` begins: if it is within others, in this function or one that called it, all ways through
+        the iteration before meet there."""
+        outer = loop.around if type(loop) is Roller else self.trace.innermost_loop()
+        if type(loop) is Roller:
+            loop.dead = dead
+        if outer is not None and outer.marks() and (type(loop) is not Roller or loop.marks()):
+            outer.within(sys._getframe(1), loop, site, dead)
+
+    def met(self, roller: Any, number: int, dead: tuple[str, ...], unused: tuple[str, ...]) -> None:
+        """All ways through statement ``number`` of a loop meet again behind it. Nobody reads what the names in ``dead`` stand
+        for any more, and not this iteration what those in ``unused`` do."""
+        if type(roller) is Roller and roller.marks():
+            roller.met(sys._getframe(1), number, dead, unused)
+
+    def left(self, value: Any, *rollers: Any) -> Any:
+        """A ``break`` leaves a loop, or a ``return`` of ``value`` some."""
+        for roller in rollers:
+            if type(roller) is Roller:
+                roller.left()
+        return value
+
+    # ---- statements ----
+
+    def matched(self, value: Any) -> Any:
+        """The subject of a ``match`` statement that looks into objects."""
+        if self.path_of(value) is not None and not isinstance(value, Traced):
+            self.stop("a class pattern looks into an object from outside, which is not followed")
+        return value
+
+    def flagged(self, value: Any, depth: int) -> Any:
+        """What patterns that look so deep into it ask to be ``True`` or ``False``: its traced flags as one of these."""
+        if type(value) is Tracer:
+            return self.identity(value, single=True)
+        if not depth or isinstance(value, type):
+            return value
+        inner: Any = value if isinstance(value, CONTAINERS) else getattr(value, "__dict__", ())
+        items = inner.items() if isinstance(inner, dict) else enumerate(inner)
+        plain = {key: new for key, item in items if (new := self.flagged(item, depth - 1)) is not item}
+        if plain and isinstance(inner, tuple):
+            return rebuilt(inner, [plain.get(i, item) for i, item in enumerate(inner)])
+        for key, item in plain.items():
+            inner[key] = item
+        return value
+
+    def fixed(self, value: Any) -> None:
+        """A name in a pattern of a ``match`` statement, which compares the value itself."""
+        if isinstance(value, Traced):
+            self.stop("a pattern compares with a number from outside")
+
+    def frame_reader(self, name: str, value: Any) -> Any:
+        """``locals()`` and its kin."""
+        self.stop(f"{name}() looks at the frame")
+        if isinstance(value, dict) and name != "globals":
+            return {key: item for key, item in value.items() if not str(key).startswith(HOOKS[:-2])}
+        return [item for item in value if not str(item).startswith(HOOKS[:-2])] if name == "dir" else value
+
+    def class_made(self, kind: Any, *decorator: Any) -> Any:
+        """A class statement has made ``kind``, to be decorated."""
+        if decorator:
+            kind = self.call(*decorator, kind) if is_users(*decorator) else decorator[0](kind)
+        if not isinstance(kind, type):
+            return kind
+        self.own_classes[id(kind)] = kind
+        asked = [of_class(kind, "__init_subclass__"), *[of_class(type(item), "__set_name__") for item in vars(kind).values()]]
+        if type(kind) not in _MAKERS or any([is_users(getattr(hook, "__func__", hook)) for hook in asked]):
+            self.stop(f"the making of class {kind.__name__} inside the function is not followed")
+        return kind
+
+    def trying(self, start: bool) -> None:
+        """A ``try`` with handlers begins or ends."""
+        self.trace.trying += 1 if start else -1
+
+    def caught(self) -> None:
+        """An exception was caught."""
+        error = sys.exc_info()[1]
+        if not any([error is one for one in self.foreseen]):
+            self.stop("an exception is caught, and compiled code would not raise it")
+
+    def swallowed(self) -> None:
+        """A ``finally`` that leaves the function or the loop begins: an exception on its way would be lost."""
+        if sys.exc_info()[1] is not None:
+            self.caught()
+
+    def manager(self, value: Any) -> Any:
+        """What a ``with`` statement is about."""
+        return _Manager(self, value)
+
+
+class Finished(State):
+    """The hooks after the traced call has ended, for functions made in it that live on: they do what Python does."""
+
+    def root(self, value: Any, path: Path) -> None:
+        """Nothing is noted any more."""
+
+    def path_of(self, value: Any) -> Path | None:
+        """Nothing is followed any more."""
+        return None
+
+    def stop(self, reason: str) -> None:
+        """It has been compiled, or not."""
+
+    def effect(self, what: str) -> None:
+        """Nobody asks any more."""
+
+    def check(self, path: Path, kind: str, expected: Any) -> None:
+        """Nothing is guarded any more."""
+
+    def read(self, path: Path, value: Any) -> Any:
+        """The value itself."""
+        return value
+
+    def loop(self, value: Any, *facts: Any) -> Any:
+        """What it runs over."""
+        return value
+
+    def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
+        """A call, like any."""
+        return fun(*args, **options)
+
+    def rows(self, value: Any, *facts: Any) -> Any:
+        """What it is given."""
+        return value
+
+    def class_made(self, kind: Any, *decorator: Any) -> Any:
+        """A class statement, like any."""
+        return decorator[0](kind) if decorator else kind
+
+    def filled(self, array: Any, *values: Any) -> None:
+        """Nothing is traced any more."""
+
+    def start(self, *facts: Any) -> Roller | None:
+        """Nothing is rolled up any more."""
+        return None
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call."""
+        return fun(*args, **kwargs)
+
+
+def _truth(value: Any) -> Any:
+    """A traced value as one that is true or false."""
+    return BOOL(value) if type(value) is Tracer and value.node.aval.dtype.kind != "b" else value
+
+
+_NUMBERS = (float, complex, np.float64, np.float32, int, bool)
+_PLAIN_KINDS = (BuiltinFunctionType, FunctionType)
+
+
+class Plain(Finished):
+    """The hooks of a run that is not compiled: calls alone are followed, for what the function would see of Tracers.
+
+    ``type(x)`` is told the value's, not Tracer; and NumPy makes no arrays of objects of traced numbers.
+    """
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call: the user's functions are followed, those handed on too."""
+        if type(fun) is np.ufunc and args and (type(args[0]) is Tracer or (len(args) == 1 and type(args[0]) in NUMBERS)):
+            return fun(*args, **kwargs)  # as nearly always
+        if fun is type and len(args) == 1 and not kwargs:
+            return type(args[0].value if type(args[0]) is Tracer else args[0])
+        if type(fun) is MethodType:
+            if is_product(fun, args):
+                return self.matmul(fun.__self__, *args)
+            return self.call(fun.__func__, fun.__self__, *args, **kwargs)
+        if isinstance(fun, np.vectorize):
+            return self.vectorized(fun, fun.pyfunc, args, kwargs)
+        if isinstance(fun, functools.partial):
+            return self.call(fun.func, *fun.args, *args, **{**fun.keywords, **kwargs})
+        setup = of_class(fun, "__init__") if type(fun) in (type, abc.ABCMeta) else None
+        if is_users(setup) and of_class(fun, "__new__") is object.__dict__["__new__"]:
+            made = object.__new__(fun)
+            self.call(setup, made, *args, **kwargs)
+            return made
+        if is_number(fun, args):
+            return create.scalar(args[0], fun)
+        if (method := method_of(fun, args)) is not None:
+            return self.call(method, *args[1:], **kwargs)
+        if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) in _PLAIN_KINDS and self._of_numpy(fun)):
+            if fun in OF_FUNCTIONS:
+                args = tuple([handed(value, self._back) for value in args])
+                kwargs = {name: handed(value, self._back) for name, value in kwargs.items()}
+            return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
+        handler = of_class(type(fun), "__call__")
+        if is_users(handler):
+            return self.call(handler, fun, *args, **kwargs)
+        home = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
+        if reads_memory(fun):
+            return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
+        if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
+            return self.own(fun, self._on_copies(fun, args, kwargs), args)
+        unseen = not is_users(fun) or (self.trace.drafts is None and needs_drafts(fun.__code__))
+        if unseen or HOOKS in fun.__code__.co_freevars:
+            very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
+            very = very or home == "inspect"
+            given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object
+            return self.own(fun, fun(*given, **{name: self._back(v) for name, v in kwargs.items()}), args)
+        inside = instrumented(fun, self, calls_only=True)
+        if inside is None:
+            refuse_type(fun)
+        return fun(*args, **kwargs) if inside is None else inside(*args, **kwargs)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name``, of which properties of the user's are followed."""
+        fixed = None if type(owner) is Tracer else of_class(type(owner), name)
+        if type(fixed) is property and is_users(fixed.fget):
+            return self.call(fixed.fget, owner)
+        if type(fixed) is functools.cached_property and is_users(fixed.func) and name not in vars(owner):
+            vars(owner)[name] = self.call(fixed.func, owner)
+        return getattr(owner, name)
+
+    @staticmethod
+    def _of_numpy(fun: BuiltinFunctionType | FunctionType) -> bool:
+        return isinstance(getattr(fun, "__self__", None), np.ufunc) or fun in create.ARRAYS
+
+    def matmul(self, left: Any, right: Any) -> Any:
+        """``left @ right``."""
+        return sparse_product(left, right) if of_sparse(left, right) else left @ right
+
+    def _back(self, value: Any) -> Any:
+        """A function that other code will call."""
+        followed = isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value))
+        followed = followed or isinstance(value, UNBOUND)
+        return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
+
+
+def watch(trace: Trace, fun: Any, state: State | None = None, given: Sequence[Any] = ()) -> None:
+    """Give a run of ``fun`` its hooks: a ``State``, or where it is not compiled what it needs of them.
+
+    ``given``: its arguments, functions among which may need some, too.
+    """
+    functions = [value for value in given if isinstance(value, (FunctionType, MethodType, functools.partial))]
+    fun = (fun, *functions) if functions else fun
+    within = Within(fun)
+    filling = within.fill()
+    trace.drafts = Drafts(trace) if filling else None
+    plain = filling or within.ask_for_type() or within.make_lists() or ("scipy.sparse" in sys.modules and within.multiply())
+    trace.hooks = Plain(trace, set(), True) if state is None and plain else state
+
+
+DEEPEST = 3  # containers in containers whose numbers are looked at as a loop begins
+FEW = 8  # items of one that are
+_LETTING = (np.errstate, warnings.catch_warnings, contextlib.nullcontext)  # managers that let each exception through
+
+
+def _keys(value: Any) -> Sequence[Any]:
+    """Where there may be numbers in a small container."""
+    return [] if len(value) > FEW else [*value] if type(value) is dict else range(len(value))
+
+
+class _Manager:
+    """What a ``with`` statement enters and leaves, with its methods followed."""
+
+    def __init__(self, state: State, value: Any) -> None:
+        self.state, self.value, self.catches = state, value, type(value) not in _LETTING
+        for name in ("__enter__", "__exit__"):  # as Python asks, and with its words
+            if not hasattr(type(value), name):
+                with value:
+                    pass
+
+    def __enter__(self) -> Any:
+        self.state.trace.trying += self.catches
+        self.state.catching += isinstance(self.value, warnings.catch_warnings)
+        return self._call("__enter__")
+
+    def __exit__(self, *error: Any) -> Any:
+        self.state.trace.trying -= self.catches
+        self.state.catching -= isinstance(self.value, warnings.catch_warnings)
+        swallowed = self._call("__exit__", *error)
+        if swallowed and error[0] is not None:
+            self.state.caught()
+        return swallowed
+
+    def _call(self, name: str, *args: Any) -> Any:
+        kind = type(self.value)
+        if is_users(of_class(kind, name)):
+            return self.state.call(self.state.special(kind, name), self.value, *args)
+        if self.state.path_of(self.value) is not None:
+            self.state.stop(f"{self.state.path_of(self.value)!r} is entered, which is not followed")
+        return getattr(self.value, name)(*args)
