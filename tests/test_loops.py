@@ -23,11 +23,11 @@ from symgrad import (
     jacobian,
     jacrev,
     jvp,
-    rolling,
     value_and_grad,
     vmap,
     without,
 )
+from symgrad.loops import rolling
 from symgrad.pytree import flatten
 
 X = np.array([0.5, -1.25, 2.0, 0.75])

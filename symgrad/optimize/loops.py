@@ -374,8 +374,10 @@ def copied(
     mapping = copier.mapping
     for node in ancestors([*body.inputs, *body.after, *body.saved, *saved]):
         if node not in mapping:
-            known = node in same
-            mapping[node] = mapping[same[node]] if known else copier.visit(node, tuple([mapping[arg] for arg in node.args]))
+            twin = same.get(node, node)  # which may be a later one
+            if twin not in mapping:
+                mapping[twin] = copier.visit(twin, tuple([mapping[arg] for arg in twin.args]))
+            mapping[node] = mapping[twin]
 
     def of(nodes: Sequence[Node]) -> list[Node]:
         return [mapping[node] for node in nodes]

@@ -631,8 +631,10 @@ class Calls(Reads):
     def has_steady_setters(self, kind: type) -> bool:
         """Whether what is called where such an object is assigned something, or loses it, reads nothing from outside."""
         found = setters(kind)
+        if not found:
+            return True
         names = set[str]().union(*map(names_of, found))
-        for base in filter(is_users_class, kind.__mro__ if found else ()):
+        for base in filter(is_users_class, kind.__mro__):
             for name, item in vars(base).items():
                 if is_users(of_class(type(item), "__set__")) or is_users(of_class(type(item), "__delete__")):
                     place = Path(base, (("attr", "__dict__"), ("item", name)))
