@@ -117,7 +117,7 @@ class Traced(NamedTuple):
 class Account:
     """What the calls of one signature cost that no code answered, which is what tracing and compiling may cost.
 
-    The first ends of its branch tree are free. After that a function which hardly ever goes a way twice costs little more
+    That is counted in this thread's processor time: what else runs on the machine changes nothing. The first ends of its branch tree are free. After that a function which hardly ever goes a way twice costs little more
     than in dynamic mode, however long that takes.
     """
 
@@ -156,9 +156,9 @@ class Account:
 
     def compiled(self, ends: int, make: Make) -> None:
         """Make code for so many ends."""
-        start = time.perf_counter()
+        start = time.thread_time()
         make()
-        seconds = time.perf_counter() - start
+        seconds = time.thread_time() - start
         self.ends += ends
         self.each = seconds / max(ends, 1)
         if self.ends > self.free:
@@ -1108,7 +1108,7 @@ class Compiler:
             return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and family.dynamic is None
         symbolic = compiles and (at_once or (family.account.calls >= self.patience and family.account.allows()))
-        start = time.perf_counter()
+        start = time.thread_time()
         errors, family.errors = family.errors, []
         try:
             traced = family.trace(user, leaves, Trace if symbolic else Tape)
@@ -1116,7 +1116,7 @@ class Compiler:
             family.give_up(str(error))
             self._unlink()
             traced = family.trace(user, leaves, Tape)
-        family.account.called(symbolic, time.perf_counter() - start)
+        family.account.called(symbolic, time.thread_time() - start)
         code = self._learn(user, family, traced, at_once) if traced.run is not None else None
         if errors and compiles:
             self._doubt(family, errors)
