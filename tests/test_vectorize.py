@@ -516,7 +516,7 @@ ENDS = ["s += {t}", "s = s - {t}", "v += {r}", "v = {r} + v", "a[i] = {t}", "a[i
         "e[::-1, j] += {r}", "a[i] = {t}; a[i] *= z[i]; a[i] = np.tanh(a[i]) + a[i]",
         "f[i] += {r}; f[i, 0] = 2; f[i] -= np.sum(f[i])", "e[:, i] -= {r}; e[1:, i] *= {t}; s += e[0, i]",
         "for h0 in range(3): e[h0, i] = np.sin(e[h0, i] + {t})",
-        "e[2, i] = {t}; e[1, i] = e[2, i] + 1"]  # fmt: skip
+        "e[2, i] = {t}; e[1, i] = e[2, i] + 1", "f[i, [0, 2]] = {t}; f[i, [2, 0]] *= z[i]"]  # fmt: skip
 
 
 TESTS = ["{t} > 0", "{t} < z[j]", "i % 2", "np.sum({r}) > 0.3", "abs({t}) < 0.7", "z[i] > -1 and {t} < 1", "i != j", "i > 2",

@@ -94,3 +94,8 @@ def row_of(aval: Aval, spec: index.Spec) -> Aval:
     """What ``spec`` names of an array for one place."""
     key = [slice(*part) if type(part) is index.Slice else None if part is None else 0 for part in spec]
     return aval._replace(shape=np.shape(np.broadcast_to(0.0, aval.shape)[tuple(key)]))
+
+
+def is_place(node: Node) -> bool:
+    """Whether an index is one number."""
+    return not node.aval.shape and node.aval.dtype.kind in "iu"

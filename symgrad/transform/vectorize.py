@@ -25,7 +25,7 @@ from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
 from symgrad.transform.own import own_places, with_rows
 from symgrad.transform.sides import is_if, is_steady, taken_out
-from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, row_of
+from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_place, row_of
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
@@ -227,7 +227,7 @@ class _Together(Batch):
             if (
                 term.spec
                 and rows is None
-                and (type(term.spec[0]) not in (index.Hole, int) or not all(map(_is_place, term.places)))
+                and (type(term.spec[0]) not in (index.Hole, int) or not all(map(is_place, term.places)))
             ):
                 return []  # the axis of the iterations may be another one than the first
         alone = len(own) == 1 and None not in own  # each iteration has a row to itself
@@ -342,7 +342,7 @@ class _Together(Batch):
 
     def _together(self, shape: tuple[int, ...], spec: index.Spec, places: Sequence[Node]) -> Rows | None:
         """The rows that all iterations name by ``spec`` and ``places``, each another one; None for anything else."""
-        if not all([type(part) in (int, index.Hole, index.Slice) for part in spec]) or not all(map(_is_place, places)):
+        if not all([type(part) in (int, index.Hole, index.Slice) for part in spec]) or not all(map(is_place, places)):
             return None
         moving = [part for part in spec if type(part) is index.Hole and not self._is_same(places[part.number])]
         if len(moving) != 1:
@@ -410,10 +410,6 @@ def _progression(places: Sequence[int], size: int) -> index.Slice | None:
 
 def _is_number(node: Node) -> bool:
     return isinstance(node.aval, Aval) and not node.aval.shape
-
-
-def _is_place(node: Node) -> bool:
-    return not node.aval.shape and node.aval.dtype.kind in "iu"
 
 
 def _of_kind(x: Any, aval: Aval) -> Any:
