@@ -19,7 +19,7 @@ from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ASTYPE, ITEM, TO_NUMPY
 from symgrad.transform.loop import Body, Loop, copied, loop_of
-from symgrad.transform.terms import ADD, is_place, row_of
+from symgrad.transform.terms import ADD, is_basic, row_of
 
 _ACCESS = (index.GETITEM, index.SETITEM, index.INDEX_ADD)
 Place = tuple[int, Node]  # along an axis
@@ -59,7 +59,7 @@ class _Uses:
             elif node.op in _ACCESS and given == [0]:
                 places = node.args[len(node.op.rules) :]
                 spec = dict(node.params)["spec"]
-                if any([type(part) not in (int, index.Hole, index.Slice) for part in spec]) or not all(map(is_place, places)):
+                if not is_basic(spec, places):
                     return False
                 holes = [(axis, places[part.number]) for axis, part in enumerate(spec) if type(part) is index.Hole]
                 here = {(axis, outer[place]) for axis, place in holes if place in outer}

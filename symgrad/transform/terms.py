@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +95,11 @@ def row_of(aval: Aval, spec: index.Spec) -> Aval:
     """What ``spec`` names of an array for one place."""
     key = [slice(*part) if type(part) is index.Slice else None if part is None else 0 for part in spec]
     return aval._replace(shape=np.shape(np.broadcast_to(0.0, aval.shape)[tuple(key)]))
+
+
+def is_basic(spec: index.Spec, places: Sequence[Node]) -> bool:
+    """Whether an index is of numbers and slices alone, one for each axis."""
+    return all([type(part) in (int, index.Hole, index.Slice) for part in spec]) and all(map(is_place, places))
 
 
 def is_place(node: Node) -> bool:

@@ -25,7 +25,7 @@ from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
 from symgrad.transform.own import own_places, with_rows
 from symgrad.transform.sides import is_if, is_steady, taken_out
-from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_place, row_of
+from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basic, is_place, row_of
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
@@ -50,27 +50,32 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) ->
     found = _at_once(trace, body, course, args, {})
     if found is not None:
         return found
-    own = _own_rows(body, course, args)
-    if not own:
+    try:
+        with np.errstate(all="ignore"):
+            own = _own_rows(body, course, args)
+            if not own:
+                return None
+            rows = with_rows(body, {item: found.axes for item, found in own.items()})
+    except Exception:  # what the user is to see, the loop raises, too
         return None
-    rows = with_rows(body, {item: found.axes for item, found in own.items()})
     return _at_once(trace, rows, course, args, {body.carry.index(item): found for item, found in own.items()})
 
 
 def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Own]:
     """The rows of what goes round that an iteration has to itself."""
+    written = [item for item, end in zip(body.carry, body.after, strict=True) if end is not item and item.aval.kind == "array"]
+    places = {item: sorted(found, key=lambda place: place[0]) for item in written if (found := own_places(body, item))}
+    if not places:
+        return {}
     fixed = dict(zip(body.invariants, args[len(body.carry) :], strict=True))
     numbers = _counted(body, course, {item: arg.value for item, arg in fixed.items() if arg.node.op is CONST})
     own: dict[Node, Own] = {}
-    for item, end in zip(body.carry, body.after, strict=True):
-        if end is item or item.aval.kind != "array":
-            continue
-        named = sorted(own_places(body, item), key=lambda found: found[0])
+    for item, named in places.items():
         for axis, place in named:
-            places = _progression(numbers.get(place, []), item.aval.shape[axis])
-            if places is not None:
+            rows = _progression(numbers.get(place, []), item.aval.shape[axis])
+            if rows is not None:
                 same = {other: fixed[place] for other, place in named if other != axis and place in fixed}
-                parts = {axis: places, **{other: index.Hole(i) for i, other in enumerate(same)}}
+                parts = {axis: rows, **{other: index.Hole(i) for i, other in enumerate(same)}}
                 spec = tuple([parts.get(other, index.EVERY) for other in range(max(parts) + 1)])
                 own[item] = Own(spec, tuple(same.values()), axis, frozenset(parts))
                 break
@@ -342,7 +347,7 @@ class _Together(Batch):
 
     def _together(self, shape: tuple[int, ...], spec: index.Spec, places: Sequence[Node]) -> Rows | None:
         """The rows that all iterations name by ``spec`` and ``places``, each another one; None for anything else."""
-        if not all([type(part) in (int, index.Hole, index.Slice) for part in spec]) or not all(map(is_place, places)):
+        if not is_basic(spec, places):
             return None
         moving = [part for part in spec if type(part) is index.Hole and not self._is_same(places[part.number])]
         if len(moving) != 1:
