@@ -11,9 +11,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import dis
+import functools
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from symgrad.source.origins import is_users, names_in
 from symgrad.source.syntax import FunctionNode, in_class, walk
@@ -40,47 +42,57 @@ def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> Functio
         if isinstance(loop, _LOOPS):
             every = [called(part) for part in walk(loop) if isinstance(part, ast.Call)]
             nodes = [loop, *[item for item in every if isinstance(item, ast.FunctionDef)]]
-            steps = [step for item in every for step in _steps(item)]
+            done = _all([_done_by(item) for item in every])
             ifs = any([isinstance(part, _IFS) for item in nodes for part in walk(item)])
-            loop.decides = ifs or any(map(_is_jump, steps))  # type: ignore[union-attr]
-            loop.fills = any([step.opname == "STORE_SUBSCR" for step in steps])  # type: ignore[union-attr]
-            loop.attributes = _stored(steps)  # type: ignore[union-attr]
+            loop.decides = ifs or done.decides  # type: ignore[union-attr]
+            loop.fills = done.fills  # type: ignore[union-attr]
+            loop.attributes = tuple(sorted(done.attributes))  # type: ignore[union-attr]
     return node
 
 
 def changing(kind: type) -> tuple[str, ...]:
     """The attributes that methods of a class of the user's put something into, if they decide on anything."""
     methods = [item for base in kind.__mro__ for name, item in vars(base).items() if name != "__init__" and is_users(item)]
-    steps = [step for method in methods for step in _steps(method)]
-    return _stored(steps) if any(map(_is_jump, steps)) else ()
+    done = _all([_done_by(method) for method in methods])
+    return tuple(sorted(done.attributes)) if done.decides else ()
 
 
-def _stored(steps: Sequence[dis.Instruction]) -> tuple[str, ...]:
-    return tuple(sorted({step.argval for step in steps if step.opname == "STORE_ATTR"}))
+class Done(NamedTuple):
+    """Of some code: whether it decides on anything, whether it puts something into containers, and into which attributes."""
+
+    decides: bool = False
+    fills: bool = False
+    attributes: frozenset[str] = frozenset()
 
 
-def _is_jump(step: dis.Instruction) -> bool:
-    return "IF_TRUE" in step.opname or "IF_FALSE" in step.opname
+def _all(parts: Sequence[Done]) -> Done:
+    attributes = frozenset().union(*[part.attributes for part in parts])
+    return Done(any([part.decides for part in parts]), any([part.fills for part in parts]), attributes)
 
 
 def _space(fun: FunctionType) -> Mapping[str, Any]:
     """The functions that are there under a name."""
-    found = {**fun.__globals__}
+    found = {}
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # it may be empty
             found[name] = cell.cell_contents
-    return found
+    return ChainMap(found, fun.__globals__)
 
 
-def _steps(fun: Any, depth: int = 0) -> list[dis.Instruction]:
-    """What the code of a function of the user's does, with that of those that it calls by name."""
+def _done_by(fun: Any, depth: int = 0) -> Done:
+    """What a function of the user's does, with those that it calls by name."""
     if not isinstance(fun, FunctionType) or not is_users(fun) or depth > DEEPEST:
-        return []
+        return Done()
     space = _space(fun)
-    more = [step for name in names_in(fun.__code__) for step in _steps(space.get(name), depth + 1)]
-    return [*_instructions(fun.__code__), *more]
+    return _all([_done_in(fun.__code__), *[_done_by(space.get(name), depth + 1) for name in names_in(fun.__code__)]])
 
 
-def _instructions(code: CodeType) -> list[dis.Instruction]:
-    inner = [item for item in code.co_consts if isinstance(item, CodeType)]
-    return [*dis.get_instructions(code), *[step for item in inner for step in _instructions(item)]]
+@functools.lru_cache(maxsize=4096)  # decoding takes longer than tracing
+def _done_in(code: CodeType) -> Done:
+    steps = [*dis.get_instructions(code)]
+    own = Done(
+        any(["IF_TRUE" in step.opname or "IF_FALSE" in step.opname for step in steps]),
+        any([step.opname == "STORE_SUBSCR" for step in steps]),
+        frozenset([step.argval for step in steps if step.opname == "STORE_ATTR"]),
+    )
+    return _all([own, *[_done_in(item) for item in code.co_consts if isinstance(item, CodeType)]])
