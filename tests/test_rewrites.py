@@ -300,6 +300,17 @@ SLICED = {
 }
 
 
+def test_numbers_have_common_factors_too():
+    damped = grad(lambda x: np.exp(-x) * np.sin(x))
+    for x in (0.5, 0.7, -3.0, 800.0):
+        np.testing.assert_allclose(damped(x), np.exp(-x) * (np.cos(x) - np.sin(x)), rtol=1e-13)
+    assert damped.source(0.5, fast=True).count("*") == 1
+    written = grad(lambda x, y: np.sin(x * y - x * np.sqrt(y)), (0, 1))  # what the user wrote is computed as written
+    for _ in range(3):
+        written(0.5, 2.0)
+    assert "x * y - x * " in written.source(0.5, 2.0, fast=True)
+
+
 @pytest.mark.parametrize("name", SLICED)
 def test_slices_are_taken_before(name):
     fun = SLICED[name]

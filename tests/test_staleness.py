@@ -18,6 +18,7 @@ import linecache
 import operator
 import pickle
 import sys
+import textwrap
 import threading
 import types
 import warnings
@@ -1563,6 +1564,36 @@ def test_names_that_somebody_has_put_among_pythons_own(source, monkeypatch):
     monkeypatch.delattr(builtins, "SOMEWHERE")
     with pytest.raises(NameError):
         gradient(X)
+
+
+def test_names_of_the_users_are_not_the_codes_own():
+    """Globals named as Python's functions, and as what the code calls, are the user's alone."""
+    code = """
+        from numpy import cos, exp, sin
+
+        def square(x):
+            return x * x
+
+        type = len = tuple = Exception = float = abs = 2.0
+
+        def fun(x):
+            return exp(-x) * sin(x) + type * len * tuple * Exception * float * square(x) + abs
+        """
+    space: dict[str, Any] = {}
+    exec(textwrap.dedent(code), space)
+    derivative = value_and_grad(space["fun"])
+    changes = [("cos", None), ("type", 3.0), ("exp", np.cos), ("square", np.sin), ("len", 5.0), ("exp", np.exp)]
+    for name, value in changes:
+        space[name] = value
+        for x in (0.3, 0.7, -1.1) + (np.float64(0.2), 5) * 3:
+            found, slope = derivative(x)
+            assert found == pytest.approx(space["fun"](x))
+            assert slope == pytest.approx((space["fun"](x + 1e-6) - space["fun"](x - 1e-6)) / 2e-6, abs=1e-6)
+    assert derivative.cache_info().hits > 10
+    assert "__warningregistry__" not in space
+    del space["square"]
+    with pytest.raises(NameError, match="square"):
+        derivative(0.3)
 
 
 FACTOR = {"f": 1.0}

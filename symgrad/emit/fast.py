@@ -276,7 +276,8 @@ class FastBuilder(BlockBuilder):
                 if self.weight[arg]:
                     self._store(arg, self.exprs[arg], block)
         scalars = all(getattr(arg.aval, "kind", "array") != "array" for arg in node.args)
-        if self.uses[node] == 1 and (view or scalars or node.op is PICK) and sum(self.weight[arg] for arg in node.args) < 6:
+        light = node.op is engine.TO_PYTHON or sum(self.weight[arg] for arg in node.args) < 6
+        if self.uses[node] == 1 and (view or scalars or node.op is PICK) and light:
             self.exprs[node] = self._spell(node, block)
             self.reads[node] = reads
             for root in reads:

@@ -22,5 +22,7 @@ def value_and_grad_projectile(v, angle):
     # golden_functions.py:102: return v * np.cos(angle) * t
     cos_2 = cos(angle)
     g_t = v * cos_2
+    result = g_t * t
+    g_v = t * cos_2 + 0.2038735983690112 * (g_t * sin_2)
     g_angle = 0.2038735983690112 * (g_t * v * cos_2) - t * v * sin_2
-    return float64(g_t * t), (t * cos_2 + 0.2038735983690112 * (g_t * sin_2), g_angle)
+    return float64(result), (g_v, g_angle)
