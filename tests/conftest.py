@@ -21,7 +21,7 @@ os.environ.setdefault("SYMGRAD_NUM_THREADS", "8")
 from symgrad import compile  # noqa: E402
 
 # "default" finds the same examples at every run of CI; `pytest --hypothesis-profile=deep` searches for long.
-settings.register_profile("default", deadline=None, max_examples=50, derandomize="CI" in os.environ)
+settings.register_profile("default", deadline=None, max_examples=20, derandomize="CI" in os.environ)
 settings.register_profile("deep", deadline=None, max_examples=5000, derandomize=False)
 settings.load_profile("default")
 
