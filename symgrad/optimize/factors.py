@@ -27,18 +27,13 @@ def factors(program: Program) -> Program:
     """The same program with fewer multiplications of large arrays by numbers."""
     nodes = program.nodes()
     if not any(is_large(node) or is_op(node, np.heaviside) for node in nodes):
-        numbers = any(is_number(node) and node.phase is not None for node in nodes)
-        return Simplifier(program, _OF_NUMBERS).run() if numbers else program
+        return program
     signed = any(is_op(node, np.sign) for node in nodes)  # as a logistic function's terms are, which all sums are searched for
     return Simplifier(program, FACTORS if signed else _UNSIGNED).run()
 
 
 def is_large(node: Node) -> bool:
     return type(node.aval) is Aval and node.aval.dtype.char in "fd" and math.prod(node.aval.shape) >= MANY
-
-
-def is_number(node: Node) -> bool:
-    return type(node.aval) is Aval and node.aval.dtype.char == "d" and node.aval.shape == ()
 
 
 def _is_small(v: Node, x: Node, times: int = 8) -> bool:
@@ -150,7 +145,7 @@ def common_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
     So for two terms of a longer sum. What the user wrote is computed as written, but for ``x + c * (x * y**2)``, where nothing
     cancels.
     """
-    if not (is_large(node) or is_number(node)) or any(arg.aval != node.aval for arg in args):
+    if not is_large(node) or any(arg.aval != node.aval for arg in args):
         return None
     left, right = (_summands(s, arg) for arg in args)
     if is_op(node, np.subtract):
@@ -330,7 +325,6 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-_OF_NUMBERS = {op: [rule for rule in rules if rule is common_factor] for op, rules in FACTORS.items()}
 _UNSIGNED = {op: [rule for rule in rules if rule is not logistic] for op, rules in FACTORS.items()}
 
 

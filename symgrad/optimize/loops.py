@@ -560,6 +560,9 @@ def total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
+rewrite(np.add, np.subtract, of=(np.multiply,), rules=SCALAR, derived=True)(scales.common_number)
+
+
 @rewrite(np.subtract, rules=SCALAR, derived=True)
 def difference(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args

@@ -16,6 +16,7 @@ from symgrad.ops.signal import INTERP
 from symgrad.optimize.identities import masked
 from symgrad.optimize.places import writes_into_zeros, written_again
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite, split
+from symgrad.optimize.scales import common_number
 from symgrad.optimize.structure import CHOLESKY, INVERSE, is_eye
 from symgrad.optimize.sums import writes_one_each
 from symgrad.program import Program
@@ -69,6 +70,9 @@ class Lowerer(Simplifier):
         while self.searches and all([arg in self.mapping for arg in self.searches[-1]]):
             self.searched.add(tuple([self.mapping[arg] for arg in self.searches.pop()]))
         return args in self.searched
+
+
+rewrite(np.add, np.subtract, of=(np.multiply,), rules=LOWER, derived=True)(common_number)
 
 
 @rewrite(np.power, of=(CONST,), rules=LOWER)

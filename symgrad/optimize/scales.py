@@ -348,3 +348,16 @@ def common_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     if a is None or b is None or a[2:] != b[2:]:
         return None
     return _times(s, s.call(node.op, join(s, a.c, a.x), join(s, b.c, b.x)), Scaled(1.0, *a[1:]))
+
+
+def common_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g * a - g * b`` of numbers as ``g * (a - b)``, a product less, where nothing else needs those."""
+    if not all([is_op(arg, np.multiply) and s.used.get(arg, 0) <= 1 for arg in args]):
+        return None
+    (a, b), (c, d) = (arg.args for arg in args)
+    if any([x.aval.shape != () or x.aval.dtype.char != "d" for x in (a, b, c, d)]):
+        return None
+    for g, x in ((a, b), (b, a)):
+        if g is c or g is d:
+            return s.call(np.multiply, g, s.call(node.op, x, d if g is c else c))
+    return None
