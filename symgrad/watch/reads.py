@@ -406,7 +406,7 @@ class Reads:
         like = value.like if type(value) is Tracer else value
         if isinstance(like, (int, float, complex, np.generic)):
             dtype = np.result_type(like)
-            if len({answer(kind) for kind in (dtype.type, type(dtype.type(0).item()), int)}) > 1:
+            if len({answer(kind) for kind in (dtype.type, type(np.zeros((), dtype).item()), int)}) > 1:
                 self.trace.asks_kind(value)
 
     def attribute(self, owner: Any, name: str) -> Any:
