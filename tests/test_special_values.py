@@ -153,3 +153,27 @@ def test_shares_of_a_sum_of_exponentials_are_of_one():
     large = np.cos(np.arange(3000.0)).reshape(30, 100)
     slope(large)
     assert "maximum" not in slope.source(large, fast=True)
+
+
+@pytest.mark.parametrize("ufunc", [np.logaddexp, np.logaddexp2])
+def test_running_sums_of_exponentials_are_those_in_turn(ufunc):
+    """In a number of calls that hardly grows, as exact as one by one, and where some are infinite, too."""
+
+    def in_turn(x, weights):
+        found = [x[0]]
+        for row in x[1:]:
+            found.append(ufunc(found[-1], row))
+        return np.sum(weights * np.stack(found))
+
+    slope, expected = grad(lambda x, weights: np.sum(weights * ufunc.accumulate(x, axis=0))), grad(in_turn)
+    inf, some = np.inf, np.sin(np.arange(60.0)).reshape(20, 3) * 30
+    columns = [[-inf, -inf, 1, 2], [1, inf, inf, 3], [-inf, 1, -inf, 2], [1e3, -1e3, 0, 1e3], [1, np.nan, 2, 3], [-inf] * 4]
+    for x in (some, some.astype(np.float32), some[:1], np.array(columns).T):
+        weights = np.cos(np.arange(x.size)).reshape(x.shape).astype(x.dtype)
+        for _ in range(3):
+            with np.errstate(all="ignore"):
+                np.testing.assert_allclose(slope(x, weights), expected(x, weights), rtol=5e-14 if x.dtype == float else 1e-5)
+    assert slope(np.zeros((0, 3)), np.zeros((0, 3))).shape == (0, 3)
+    long = np.cos(np.arange(500.0))
+    slope(long, long)
+    assert len(slope.source(long, long).splitlines()) < 60

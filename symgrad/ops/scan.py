@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ops.core import A, Sample, composite, linear, op
+from symgrad.ops.core import REGISTRY, A, Rule, Sample, composite, linear, op
+from symgrad.ops.elementwise import weight
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import NONE, along, cast, vector_shape
 
@@ -42,11 +43,14 @@ def _cumprod(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None)
 
 
 def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
-    """``y[i-1] * s[i]`` with ``s[i] = g[i] + a[i+1] * s[i+1]``, solved by doubling; no division, so zeros are exact."""
     n = np.shape(a)[axis]
-    if n < 2:
-        return g
-    step, s, ratio = 1, g, a[along(axis, slice(1, None))]
+    return g if n < 2 else _scanned_back(g, a[along(axis, slice(1, None))], y[along(axis, slice(None, -1))], axis)
+
+
+def _scanned_back(g: Any, ratio: Any, own: Any, axis: int) -> Any:
+    """``s[0]`` and ``own[i] * s[i+1]`` with ``s[i] = g[i] + ratio[i] * s[i+1]``, which is solved by doubling, with no division:
+    what ``y[i+1] = f(y[i], a[i+1])`` with slopes ``ratio`` and ``own`` says of all ``a``."""
+    step, s, n = 1, g, np.shape(g)[axis]
     while True:
         early, late = along(axis, slice(None, -step)), along(axis, slice(step, None))
         s = np.concatenate((s[early] + ratio * s[late], s[along(axis, slice(-step, None))]), axis)
@@ -54,7 +58,42 @@ def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
             break
         step, ratio = 2 * step, ratio[early] * ratio[late]
     first, rest = along(axis, slice(0, 1)), along(axis, slice(1, None))
-    return np.concatenate((s[first], y[along(axis, slice(None, -1))] * s[rest]), axis)
+    return np.concatenate((s[first], own * s[rest]), axis)
+
+
+_logaddexp: Any = np.logaddexp.accumulate
+_logaddexp2: Any = np.logaddexp2.accumulate
+
+
+def logaddexp_accumulate(a: Any, axis: int) -> Any:
+    return _logaddexp(a, axis)
+
+
+def logaddexp2_accumulate(a: Any, axis: int) -> Any:
+    return _logaddexp2(a, axis)
+
+
+def _shares(exp: Any) -> Rule:
+    def rule(g: Any, y: Any, a: Any, axis: int = 0) -> Any:
+        axis %= np.ndim(a)
+        if np.shape(a)[axis] < 2:
+            return g
+        before, late = along(axis, slice(None, -1)), along(axis, slice(1, None))
+        return _scanned_back(g, weight(exp, y[before], a[late], y[late]), weight(exp, a[late], y[before], y[late]), axis)
+
+    return rule
+
+
+_each_axis = [Sample(A(5), axis=0), Sample(A(1), axis=0), *(sample for sample in _scans if "axis" in sample.kwargs)]
+for _total, _name, _exp in (
+    (logaddexp_accumulate, "np.logaddexp.accumulate", np.exp),
+    (logaddexp2_accumulate, "np.logaddexp2.accumulate", np.exp2),
+):
+    op(_total, _shares(_exp), name=_name, lanes="scan", samples=_each_axis, complex=False)
+RUNNING_SUMS_OF_EXPONENTIALS: dict[Any, Any] = {
+    np.logaddexp: REGISTRY[logaddexp_accumulate],
+    np.logaddexp2: REGISTRY[logaddexp2_accumulate],
+}
 
 
 @composite(np.nancumsum, samples=_scans)

@@ -19,6 +19,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced, dtype_of
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS, cast
+from symgrad.ops.scan import RUNNING_SUMS_OF_EXPONENTIALS
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import place_of_out
 from symgrad.tracing.tracer import ADVICE, NUMBERS, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
@@ -405,7 +406,10 @@ class UFuncMethods:
         axis = 0 if axis is None else axis  # of a single one
         if ufunc in _SCANS:
             return _SCANS[ufunc](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
-        whole = np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0)
+        array = _in_array(trace, array) if dtype is None else array.astype(dtype)
+        if ufunc in RUNNING_SUMS_OF_EXPONENTIALS:
+            return RUNNING_SUMS_OF_EXPONENTIALS[ufunc](array, axis=axis)
+        whole = np.moveaxis(array, axis, 0)
         if ufunc in _EXTREMES:  # of twice as many in each step: that some are counted twice changes nothing
             for step in [1 << k for k in range((len(whole) - 1).bit_length())]:
                 whole = np.concatenate((whole[:step], ufunc(whole[:-step], whole[step:])))

@@ -16,6 +16,7 @@ from symgrad.ir import Node
 from symgrad.ops import create, engine, index, linalg, shape, statistics
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
+from symgrad.ops.scan import logaddexp2_accumulate, logaddexp_accumulate
 from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, rows_of, rule
 from symgrad.transform.loop import plain
 
@@ -220,7 +221,7 @@ def _along(b: Batch, node: Node, args: Args, default: int | None) -> Any:
     return b.trace.record(node.op, args, params if axis == params.get("axis", default) else {**params, "axis": axis})
 
 
-@rule(np.cumsum, np.cumprod, np.roll, np.repeat)
+@rule(np.cumsum, np.cumprod, logaddexp_accumulate, logaddexp2_accumulate, np.roll, np.repeat)
 def along_all(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     return _along(b, node, args, None)
 
