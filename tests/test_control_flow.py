@@ -3164,6 +3164,32 @@ def test_tables_below_choices_take_no_masks_and_no_copies():
     assert not any(".append(M_" in line or ".append(X_" in line or ".append(Y_" in line for line in inner)
 
 
+def softly_warped(x, y):
+    """Soft dynamic time warping, as it is usually written."""
+    D, R = (x[:, None] - y) ** 2, np.full((len(x) + 1, len(y) + 1), 1e10)
+    R[0, 0] = 0
+    for i in range(1, len(x) + 1):
+        for j in range(1, len(y) + 1):
+            a, b, c = -R[i - 1, j - 1], -R[i - 1, j], -R[i, j - 1]
+            most = max(a, b, c)
+            R[i, j] = D[i - 1, j - 1] - most - np.log(np.exp(a - most) + np.exp(b - most) + np.exp(c - most))
+    return R[-1, -1]
+
+
+def test_masks_that_go_round_with_tables_are_written_into():
+    """By the number, as the tables are."""
+    derivative = grad(softly_warped, (0, 1))
+    for turn in range(4):
+        args = np.sin(np.arange(12.0) * (turn + 1)), np.cos(np.arange(15.0) - turn)
+        for mine, theirs in zip(derivative(*args), grad(softly_warped, (0, 1), mode="dynamic")(*args), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    assert derivative.cache_info().misses == 2
+    lines = derivative.source(*args, fast=True).splitlines()
+    inner = [line for line in lines if line.startswith(" " * 12) and "#" not in line]
+    assert len(inner) > 40
+    assert not any("np." in line or "logical_" in line for line in inner)
+
+
 def beside_infinite_slopes(x):
     """What ``max`` does not choose in the end has slopes that are infinite: of logarithms of sums that are zero."""
     R, s, q, S = np.zeros((7, 5)), 0.1, np.ones(3), np.full((7, 5), -0.2)

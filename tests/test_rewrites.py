@@ -1620,6 +1620,22 @@ def test_masks_that_are_known_are_left_out(text, left):
     assert sizes[0] <= sizes[1]
 
 
+@pytest.mark.parametrize("spec", ["1, 2", "1", ":, 1", "1:, 1:3", "::2", "0:0", "i, 2", "i, i", "[0, 1, 1], [0, 2, 2]", "m"])
+@pytest.mark.parametrize("value", ["True", "x.sum() > 0", "m[{0}]", "np.False_"])
+@pytest.mark.parametrize("mask", ["m & ~n", "m | n", "~n & m", "n | m", "m & n", "m | ~n"])
+def test_masks_beside_those_of_a_place_are_written_there(mask, value, spec):
+    """Whatever the place is, and whatever else reads the one that is written into."""
+    text = f"n = np.zeros_like(m); n[{spec}] = {value.format(spec)}; return np.sum(np.where({mask}, np.sin(x), 0.0))"
+    for tail in ("", " + np.sum(np.where(m, x, 2 * x)) * np.sum(n)"):
+        names = {"np": np}
+        exec(f"def fun(x, i):\n    m = x > 0.2\n    {text}{tail}", names)
+        derivative, plain = value_and_grad(names["fun"]), value_and_grad(names["fun"], mode="dynamic")
+        for k in range(4):
+            x = np.sin(np.arange(12.0) + k).reshape(3, 4)
+            for got, want in zip(derivative(x, k % 3), plain(x, k % 3), strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-13)
+
+
 def test_an_outer_product_of_a_number_and_others_is_as_numpy_has_it():
     """``np.outer`` makes rows of all that it gets, of one number too."""
     for fun in (

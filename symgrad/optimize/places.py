@@ -12,7 +12,18 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Node
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import rewriting
-from symgrad.optimize.rewriting import Rewrite, Simplifier, Written, const, elements_of, is_number, is_op, is_zero
+from symgrad.optimize.rewriting import (
+    Rewrite,
+    Simplifier,
+    Written,
+    const,
+    elements_of,
+    filling,
+    is_number,
+    is_op,
+    is_zero,
+    throughout,
+)
 
 PLACES: dict[Any, list[Rewrite]] = {}
 
@@ -173,6 +184,44 @@ def writes_broadcast(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
         return None
     slim = (*args[:place], args[place].args[0], *args[place + 1 :])
     return s.graph.add(node.op, slim, node.params, node.aval)
+
+
+@rewrite(np.logical_not, of=(index.SETITEM,), exact=True)
+def opposite_at_a_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The opposite of a mask that is the same throughout, but where it was written into."""
+    (mask,) = args
+    truth = _truth(s, mask.args[0]) if mask.op is index.SETITEM else None
+    if truth is None or mask.aval != node.aval or mask.args[1].aval.dtype != bool:
+        return None
+    base, value, *places = mask.args
+    known = const(value)
+    value = s.call(np.logical_not, value) if known is None else s.graph.const(not known)
+    return s.make(mask.op, (throughout(s, base, not truth), value, *places), mask.params, node.aval)
+
+
+@rewrite(np.logical_and, np.logical_or, of=(index.SCATTER, index.SETITEM), exact=True)
+def masked_at_a_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A mask that changes another one at a place alone is written there, which need not be a copy."""
+    neutral = is_op(node, np.logical_and)
+    for part, whole in (args, args[::-1]):
+        if part.op not in (index.SCATTER, index.SETITEM) or whole.aval != node.aval or part.aval != node.aval:
+            continue
+        *base, value = part.args[: len(part.op.rules)]
+        places, spec = part.args[len(part.op.rules) :], dict(part.params)["spec"]
+        numbers = all([place.aval.shape == () and place.aval.dtype.kind in "iu" for place in places])
+        once = numbers and all([type(place) in (int, index.Slice, index.Hole) for place in spec])
+        known = _truth(s, base[0]) if base else False
+        if known is neutral and once and value.aval.dtype == bool and s.used.get(part, 0) <= 1:
+            if bool(const(value)) is neutral or const(value) is None:
+                value = s.call(node.op.key, s.make(index.GETITEM, (whole, *places), (("spec", spec),)), value)
+            return s.make(index.SETITEM, (whole, value, *places), (("spec", spec),), node.aval)
+    return None
+
+
+def _truth(s: Simplifier, mask: Node) -> bool | None:
+    """What a mask is throughout, if that is known."""
+    value = s.graph.arrays.get(mask, filling(mask))
+    return bool(np.all(value)) if value is not None and np.size(value) and np.all(value) == np.any(value) else None
 
 
 @rewrite(index.GETITEM, exact=True)

@@ -51,7 +51,10 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
     return not inside or not any(is_long(end) for end in ends if end not in tables)
 
 
-_OF_MASKS = ops_of(create.ZEROS, np.where, np.count_nonzero, np.any, np.all, np.logical_not, np.logical_and, np.logical_or)
+_OF_MASKS = ops_of(
+    *(create.ZEROS, create.FULL, np.broadcast_to, np.where, np.count_nonzero, np.any, np.all),
+    *(np.logical_not, np.logical_and, np.logical_or),
+)
 
 _tables: weakref.WeakKeyDictionary[Body, dict[int, set[Node]]] = weakref.WeakKeyDictionary()  # they are asked for often
 
