@@ -210,8 +210,92 @@ def views_of_views(x):
     return s
 
 
+def patches(x):
+    X, K = np.outer(x, np.cos(x)), np.array([[0.0, 1.0, 0.5], [1.0, -4.0, 1.0], [0.2, 1.0, 0.0]])
+    out = np.zeros((len(x) - 2, len(x) - 2))
+    for i in range(len(x) - 2):
+        for j in range(len(x) - 2):
+            out[i, j] = np.sum(X[i : i + 3, j : j + 3] * K)
+    return np.sum(np.tanh(out) ** 2)
+
+
+def pooled(x):
+    X = np.outer(x, np.cos(x))
+    s = 0.0
+    for i in range(len(x) // 2):
+        for j in range(len(x) // 2):
+            s += np.max(X[2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) ** 2
+    return s
+
+
+def patches_of_channels(x):
+    X = np.stack([np.outer(x, x), np.outer(x, np.sin(x))])
+    s = 0.0
+    for c in range(2):
+        for i in range(len(x) - 1):
+            for j in range(1, len(x) - 1):
+                s += np.tanh(np.sum(X[c, i : i + 2, j - 1 : j + 2])) * np.sum(X[..., 1:3, j - 1 : j + 2])
+    return s
+
+
+def blocks_of_the_diagonal(x):
+    X = np.outer(x, np.cos(x))
+    s = 0.0
+    for i in range(len(x) - 2):
+        s += np.sum(X[i : i + 3, i : i + 3] ** 2) * np.sum(X[1, i : i + 3]) * np.sum(X[..., i : i + 3])
+    return s
+
+
+def patches_that_decide(x):
+    X = np.outer(x, np.cos(x))
+    s = 0.0
+    for i in range(len(x) - 1):
+        for j in range(len(x) - 1):
+            w = X[i : i + 2, j : j + 2]
+            if w[0, 0] > w[1, 1]:
+                s += np.sum(w) ** 2
+    return s
+
+
+def assembled(x):
+    K = np.zeros((len(x) + 1, len(x) + 1))
+    for e in range(len(x)):
+        K[e : e + 2, e : e + 2] += x[e] * np.array([[1.0, -1.0], [-1.0, 2.0]])
+    return np.sum(K**3)
+
+
+def put_into_patches(x):
+    X = np.outer(x, np.cos(x))
+    for i in range(len(x) - 1):
+        for j in range(0, len(x) - 1, 3):
+            w = X[i : i + 2, j : j + 2]
+            w -= 0.5 * np.mean(w)
+            X[i : i + 2, j : j + 2] *= x[i]
+    return np.sum(X**2)
+
+
+def kept_patches_while_written(x):
+    X = np.outer(x, np.cos(x))
+    keep = []
+    for i in range(len(x) - 2):
+        keep.append(X[i : i + 2, i : i + 2])
+        X[i, i] = X[i + 1, i] * X[i + 2, i + 1]
+    return sum(np.sum(k) ** 2 for k in keep)
+
+
+def patches_beyond_the_ends(x):
+    X = np.outer(x, np.cos(x))
+    s = 0.0
+    for i in range(-1, len(x)):
+        for j in range(len(x) - 2):
+            s += np.sum(X[i : i + 2, j : j + 3]) ** 2 + np.sum(X[: i + 1, j : j + 2])
+    return s
+
+
 CODE = [spread, rows, columns_of_rows, columns, kept, views_of_views, diffusion]
+CODE += [patches, pooled, patches_of_channels, blocks_of_the_diagonal]
 OTHERS = [
+    *[patches_that_decide, assembled, put_into_patches, kept_patches_while_written, patches_beyond_the_ends],
     *[written_as_a_whole, relaxed, read_after_a_write, blocks, beyond_the_ends, cut_off_at_the_end, growing, added_into],
     *[kept_and_read, kept_while_written, pairs, until, best, last_of_them, written_into],
 ]
@@ -220,6 +304,7 @@ OTHERS = [
 @pytest.mark.parametrize("size", [12, 48])
 @pytest.mark.parametrize("fun", [*CODE, *OTHERS])
 def test_slices_that_move_are_numpys(fun, size):
+    size = min(size, 34) if "patches" in fun.__name__ else size
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for x in np.random.default_rng(1).normal(size=(8, size)):
         kept = x.copy()
@@ -246,3 +331,29 @@ def test_a_long_loop_over_windows_is_done_at_once():
     assert len(derivative.source(x).splitlines()) < 40
     with without("vectorize"):
         np.testing.assert_allclose(value_and_grad(smoothness)(x)[1], slope, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("fun", [patches, pooled, patches_of_channels])
+def test_nests_over_patches_are_done_at_once(fun):
+    """However short each loop is: convolutions and pooling as they are first written."""
+    derivative = value_and_grad(fun)
+    for x in np.random.default_rng(1).normal(size=(3, 14)):
+        derivative(x)
+    lines = derivative.source(x).splitlines()
+    assert len(lines) < 90
+    assert not any(line.strip().startswith("for ") for line in lines)
+
+
+def test_shifts_of_whole_arrays_stay_slices():
+    def filtered(x, k):
+        X, out = np.outer(x, np.cos(x)), 0.0
+        for i in range(6):
+            for j in range(6):
+                out = out + k[i, j] * X[i : i + 9, j : j + 9]
+        return np.sum(out**2)
+
+    derivative = value_and_grad(filtered, (0, 1))
+    x, k = np.random.default_rng(1).normal(size=14), np.random.default_rng(2).normal(size=(6, 6))
+    for _ in range(3):
+        derivative(x, k)
+    assert "[3:12, 2:11]" in derivative.source(x, k)

@@ -139,7 +139,8 @@ class Roller:
         self.joins: set[Any] = set()  # the statements that were seen to decide on something
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = trace.leaps and (what is None or tested or what.length >= FAR)
-        self.windows = what is not None and not tested and (decides or what.length >= FAR)  # whether slices move with the index
+        self.decides, self.counts = decides, what is not None and not tested  # whether how often it runs is known beforehand
+        self.windows = what is not None and self.counts and (decides or what.length >= FAR)  # whether all slices move with it
         self.many = MANY  # items of containers that are looked at between two iterations
         self.ahead = 0  # iterations that the last leap ran
         self.alike = 0  # iterations in a row
@@ -185,6 +186,11 @@ class Roller:
         if self.boundaries:
             self.put.add(tracer.node)
         return tracer
+
+    def moves(self, width: int, often: int) -> bool:
+        """Whether slices so wide move with the index: in a short loop those alone that are short beside it, of a nest of loops
+        that run so ``often`` in all. Shifts of whole arrays, of which there are few, stay views."""
+        return self.windows or (often >= FAR and self.what is not None and 2 * width <= self.what.length)
 
     # ---- boundaries ----
 

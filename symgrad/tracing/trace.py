@@ -535,27 +535,60 @@ class Trace:
 
     def window(self, x: Tracer, key: Any) -> Any:
         """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
-        nobody looks at; None for other indices."""
+        nobody looks at; ``x[k, i : i + 3, j : j + 3]`` is one of a row, and of that. None for other indices."""
         parts = key if type(key) is tuple else (key,)
-        moving = [n for n, part in enumerate(parts) if type(part) is slice and type(part.start) is type(part.stop) is Tracer]
-        if len(moving) != 1 or not all([type(part) is slice for part in parts]) or np.ndim(x.like) < len(parts):
+        if self.lanes or not any([type(part) is slice and type(part.start) is type(part.stop) is Tracer for part in parts]):
             return None
-        axis = moving[0]
-        start, stop, step = parts[axis].start, parts[axis].stop, parts[axis].step
-        (root, often, _), (other, as_often, _) = _linear(start.node), _linear(stop.node)
-        known = [roller for roller in self.rollers if roller.windows and roller.boundaries]
-        if root is not other or often != as_often or step not in (None, 1) or root.op is not INDEX or self.lanes:
+        hidden = [axis for axis, part in enumerate(parts) if part is Ellipsis]
+        for axis in hidden[:1]:
+            parts = (*parts[:axis], *[slice(None)] * (1 + np.ndim(x.like) - len(parts)), *parts[axis + 1 :])
+        if len(parts) > np.ndim(x.like):
             return None
-        if not 0 <= start.value < stop.value <= x.like.shape[axis] or dict(root.params)["loop"] not in [
-            r.serial for r in known
-        ]:
+        moving = [axis for axis, part in enumerate(parts) if self._moves(part, x.like.shape[axis])]
+        rest = tuple([slice(None) if axis in moving else part for axis, part in enumerate(parts)])
+        if not moving or not all(map(_stays, rest)):
             return None
-        rest = [index.Slice(part.start, part.stop, part.step) for part in parts]
-        spec = *rest[:axis], index.Hole(0), *rest[axis + 1 :]
+        kept = [axis for axis, part in enumerate(parts) if type(part) is slice]
+        if len(moving) > 1 or len(kept) < len(parts):
+            if self._is_filled(x) or self._has_decided():
+                return None
+            x = x[rest]
+            for axis in moving:
+                x = x[(*[slice(None)] * kept.index(axis), parts[axis])]
+            return x
+        (axis,) = moving
+        start, stop = parts[axis].start, parts[axis].stop
+        spec = tuple([index.Hole(0) if i == axis else index.Slice(s.start, s.stop, s.step) for i, s in enumerate(parts)])
         places = start + np.arange(stop.value - start.value)
         found = self.record(index.GETITEM, (x, places), {"spec": spec})
         found.base, found.how, found.seen = x, (index.GETITEM, (places,), {"spec": spec}), x.version
         return found
+
+    def _is_filled(self, x: Tracer) -> bool:
+        """Whether the loops that run write into an array, or are likely to, as it is zeros: of what is written into, windows
+        of windows are many copies."""
+        while x.base is not None:
+            x = x.base
+        start = min([roller.start for roller in self.rollers if roller.boundaries], default=0)
+        written = x.node.op in (index.SETITEM, index.INDEX_ADD) and x.node.index >= start
+        return written or x.node.op in (create.ZEROS, create.FULL)
+
+    def _has_decided(self) -> bool:
+        """Whether iterations of the loops that run have decided on something, here or in other calls."""
+        running = [roller for roller in self.rollers if roller.boundaries]
+        return any([roller.decides or len(self.guards) > roller.boundaries[0].guards for roller in running])
+
+    def _moves(self, part: Any, size: int) -> bool:
+        """Whether a part of an index is a slice that moves with the index of a loop that is likely to be rolled up."""
+        if type(part) is not slice or not type(part.start) is type(part.stop) is Tracer or part.step not in (None, 1):
+            return False
+        (root, often, _), (other, as_often, _) = _linear(part.start.node), _linear(part.stop.node)
+        start, stop = part.start.value, part.stop.value
+        if root is not other or often != as_often or root.op is not INDEX or not 0 <= start < stop <= size:
+            return False
+        known = [roller for roller in self.rollers if roller.counts and roller.boundaries]
+        times = 0 if self._has_decided() else math.prod([roller.what.length for roller in known])
+        return any([roller.moves(stop - start, times) for roller in known if roller.serial == dict(root.params)["loop"]])
 
     def takes(self, mask: Tracer) -> bool:
         """Whether how many elements a mask selects need not be known here and now."""
@@ -888,6 +921,13 @@ class Tape(Trace):
 
 _STACK, _CONCATENATE = REGISTRY[np.stack], REGISTRY[np.concatenate]
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
+
+
+def _stays(part: Any) -> bool:
+    """Whether a part of an index is a number, or a slice whose bounds are plain."""
+    if type(part) is slice:
+        return Tracer not in (type(part.start), type(part.stop), type(part.step))
+    return type(part) is int or (type(part) is Tracer and part.node.aval.kind != "array" and part.node.aval.dtype.kind in "iu")
 
 
 def _linear(node: Node) -> tuple[Node, int, int]:
