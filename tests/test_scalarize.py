@@ -1,6 +1,7 @@
 """Small arrays taken apart into Python's numbers: the same results as NumPy's calls give, exceptional ones too."""
 
 import itertools
+import re
 import warnings
 from typing import Any
 
@@ -786,3 +787,22 @@ def test_arrays_whose_rows_are_added_to_stay_arrays():
             np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-12)
         assert derivative.cache_info().hits
         assert "pack_30" not in str(derivative.source(x, fast=True))
+
+
+def test_numbers_read_from_a_long_table_at_labels_are_pythons():
+    """What goes back to the table is written into it by NumPy."""
+
+    def aligned(table, labels):
+        before = [table[0, labels[0]]] + [-1e9] * (len(labels) - 1)
+        for t in range(1, len(table)):
+            here = []
+            for s in range(len(labels)):
+                here.append((before[s] if s == 0 else np.logaddexp(before[s], before[s - 1])) + table[t, labels[s]])
+            before = here
+        return -before[-1]
+
+    derivative = grad(aligned)
+    for turn in range(4):
+        args = np.cos(np.arange(300.0) * (turn + 1)).reshape(30, 10), [1, 3, 2 + turn, 5, 4]
+        np.testing.assert_allclose(derivative(*args), grad(aligned, mode="dynamic")(*args), rtol=1e-12)
+    assert "np.logaddexp(" not in re.sub("#.*", "", derivative.source(*args, fast=True))

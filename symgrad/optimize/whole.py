@@ -146,7 +146,9 @@ def is_left(node: Node) -> bool:
         return node.op in (STACK, BITS, SELECT)
     if any(value.aval.shape and value.aval.dtype == bool for value in (node, *node.args)):
         return node.op in _OF_MASKS
-    write = node.op in (index.SCATTER, index.SETITEM, index.INDEX_ADD) and len(node.args) == len(node.op.rules)
+    places = node.args[len(node.op.rules) :]
+    write = node.op in (index.SCATTER, index.SETITEM, index.INDEX_ADD) and not places
+    write |= node.op is index.SCATTER and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
     write |= node.op is index.GETITEM and len(node.args) == 1 and is_long(node)
     inner = node.op is REGISTRY[np.matmul] and not node.aval.shape
     return write or inner or node.op in _LEFT
