@@ -1,12 +1,14 @@
-"""Loops that several ``break``s leave, or one that is not their only end, get one end, as loops of the code have.
+"""Loops that are left in several places, or in one that is not their only end, get one end, as loops of the code have.
 
-``while a: b; if c: d; break; e`` runs as ``leaves = False; while not leaves and a: b; if c: d; leaves = True; else: e``. Other
-loops begin their iterations with ``leaves = False``, and end them by ``if leaves: break``.
+``while a: b; if c: d; break; e`` runs as ``leaves = 0; while leaves == 0 and a: b; if c: leaves = 1; else: e``, and then
+``if leaves == 1: d``: what is done on the way out is done when the loop is over. Other loops begin their iterations with
+``leaves = 0``, and end them by ``if leaves != 0: break``.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,7 +16,8 @@ from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, 
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _OTHERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_ENDS = (ast.Break, ast.Continue, ast.Raise)
+_EXITS = (ast.Break, ast.Return)
+_JUMPS = (*_EXITS, ast.Continue)
 
 
 def at_the_end(function: FunctionNode) -> FunctionNode:
@@ -31,85 +34,116 @@ def has_test(loop: ast.For | ast.While) -> bool:
 
 def way_out(loop: ast.For | ast.While) -> ast.If | None:
     """The one ``if`` among the statements of a loop without a test that leaves it."""
-    exits = [item for item in loop.body if isinstance(item, ast.If) and isinstance(item.body[-1], (ast.Break, ast.Return))]
+    exits = [item for item in loop.body if isinstance(item, ast.If) and isinstance(item.body[-1], _EXITS)]
     return exits[0] if len(exits) == 1 and not exits[0].orelse and not has_test(loop) else None
 
 
 class _Exits(ast.NodeTransformer):
     def __init__(self) -> None:
         self.names: set[str] | None = None  # of the function that it is in; None where somebody sees all locals
+        self.within = False  # whether it is in a loop
 
-    def _within(self, node: Any, names: set[str] | None) -> Any:
-        before, self.names = self.names, names
+    def _in_function(self, node: Any, names: set[str] | None) -> Any:
+        before, self.names, self.within = (self.names, self.within), names, False
         self.generic_visit(node)
-        self.names = before
+        self.names, self.within = before
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
-        return self._within(node, names if names.isdisjoint(LOCAL_READERS) else None)
+        return self._in_function(node, names if names.isdisjoint(LOCAL_READERS) else None)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
-        return self._within(node, None)
+        return self._in_function(node, None)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        return self._within(node, None)
+        return self._in_function(node, None)
 
     def visit_For(self, node: ast.For) -> Any:
-        leaves = self._visited(node)
-        if leaves is None:
-            return node
-        end = located(placed(ast.If(ast.Name(leaves, ast.Load()), [placed(ast.Break(), node)], []), node))
-        node.body = [assigned(leaves, ast.Constant(False), node), *_going_on(node.body, leaves), end]
-        return node
+        return self._loop(node)
 
     def visit_While(self, node: ast.While) -> Any:
-        if not has_test(node):
-            return self.visit_For(node)  # type: ignore[arg-type]
-        leaves = self._visited(node)
-        if leaves is None:
-            return node
-        stays = placed(ast.UnaryOp(ast.Not(), ast.Name(leaves, ast.Load())), node.test)
-        node.test = located(placed(ast.BoolOp(ast.And(), [stays, node.test]), node.test))
-        node.body = _going_on(node.body, leaves)
-        if node.orelse:
-            node.orelse = [_unless(leaves, node.orelse)]
-        return [assigned(leaves, ast.Constant(False), node), node]
+        return self._loop(node)
 
-    def _visited(self, loop: ast.For | ast.While) -> str | None:
-        """The name of the local that says whether such a loop has been left; None for others. Those in it come first."""
+    def _loop(self, loop: ast.For | ast.While) -> Any:
+        """The statements in place of a loop, of which those in it come first."""
+        within, self.within = self.within, True
         self.generic_visit(loop)
-        breaks = [*_all(ast.Break, loop.body)]
-        if self.names is None or not breaks or len(breaks) < len(_exits(loop.body)):
-            return None
-        late = len(breaks) == 1 and way_out(loop) is not None and not [*_all(ast.Continue, loop.body)]
-        return None if late else fresh("leaves", self.names)
+        self.within = within
+        exits = [*_all(_EXITS, loop.body)]
+        if self.names is None or not exits or len(exits) < len(_jumps(_EXITS, loop.body)):
+            return loop
+        late = way_out(loop) if len(exits) == 1 and not [*_all(ast.Continue, loop.body)] else None
+        if late and not (within and (_jumps(_JUMPS, loop.orelse) or isinstance(exits[0], ast.Return))):
+            return loop
+        return _Leaving(fresh("leaves", self.names)).ended(loop, late)
 
 
-def _going_on(body: Sequence[ast.stmt], leaves: str, last: bool = True) -> list[ast.stmt]:
-    """Statements that go on to the end of an iteration, and say by a local where they have left the loop before; they are the
-    ``last`` ones in it, or others follow."""
-    for i, statement in enumerate(body):
-        if isinstance(statement, ast.Break):
-            return [*body[:i], assigned(leaves, ast.Constant(True), statement)]
-        if isinstance(statement, ast.Continue) and last:
-            return [*body[:i], placed(ast.Pass(), statement)]
-        if not isinstance(statement, ast.If) or not [*_all((ast.Break, ast.Continue), [statement])]:
-            continue
-        sides, rest = [statement.body, statement.orelse], body[i + 1 :]
-        on = [_goes_on(side) for side in sides]
-        later = [_unless(leaves, _going_on(rest, leaves, last))] if all(on) and rest else []
-        follows = [rest if goes and not later else [] for goes in on]
-        last = last and not later
-        ended = [_going_on([*side, *more], leaves, last) for side, more in zip(sides, follows, strict=True)]
-        return [*body[:i], placed(ast.If(statement.test, *ended), statement), *later]
-    return [*body]
+class _Leaving:
+    """Ends a loop in one place. ``name`` is the local that tells whether, and by which of its exits, it has been left."""
 
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.later: list[list[ast.stmt]] = []  # what is done on the way out of each exit, but for those where that is nothing
 
-def _unless(leaves: str, body: list[ast.stmt]) -> ast.stmt:
-    """These statements, where the loop has not been left."""
-    stays = ast.UnaryOp(ast.Not(), ast.Name(leaves, ast.Load()))
-    return located(placed(ast.If(stays, body, []), body[0]))  # type: ignore[no-any-return]
+    def ended(self, loop: ast.For | ast.While, late: ast.If | None) -> list[ast.stmt]:
+        """The statements in place of the loop, which ends in one place already if it has a ``late`` way out."""
+        begun, orelse, loop.orelse = assigned(self.name, ast.Constant(0), loop), loop.orelse, []
+        if late is None:
+            self._end(loop)
+        else:
+            late.body = [*self._left(late.body), placed(ast.Break(), late.body[-1])]
+        after = [self._if(ast.Eq(), i, block) for i, block in enumerate(self.later, 2)]
+        if orelse:
+            after.append(self._if(ast.Eq(), 0, orelse))
+        for one, other in itertools.pairwise(after):
+            one.orelse = [other]
+        return [begun, loop, *after[:1]]
+
+    def _end(self, loop: ast.For | ast.While) -> None:
+        """Let a loop end by its test, or one at the end of its body."""
+        loop.body = self._going_on(loop.body)
+        if isinstance(loop, ast.While) and has_test(loop):
+            stays = self._is(ast.Eq(), 0, loop.test)
+            loop.test = located(placed(ast.BoolOp(ast.And(), [stays, loop.test]), loop.test))
+        else:
+            end = self._if(ast.NotEq(), 0, [placed(ast.Break(), loop)])
+            loop.body = [assigned(self.name, ast.Constant(0), loop), *loop.body, end]
+
+    def _going_on(self, body: Sequence[ast.stmt], last: bool = True) -> list[ast.stmt]:
+        """Statements that go on to the end of an iteration, and say by a local where they have left the loop before; they are
+        the ``last`` ones in it, or others follow."""
+        for i, statement in enumerate(body):
+            if isinstance(statement, _EXITS):
+                return self._left([*body[:i], statement])
+            if isinstance(statement, ast.Continue) and last:
+                return [*body[:i], placed(ast.Pass(), statement)]
+            if not isinstance(statement, ast.If) or not [*_all(_JUMPS, [statement])]:
+                continue
+            sides, rest = [statement.body, statement.orelse], body[i + 1 :]
+            on = [_goes_on(side) for side in sides]
+            later = [self._if(ast.Eq(), 0, self._going_on(rest, last))] if all(on) and rest else []
+            follows = [rest if goes and not later else [] for goes in on]
+            last = last and not later
+            ended = [self._going_on([*side, *more], last) for side, more in zip(sides, follows, strict=True)]
+            return [*body[:i], placed(ast.If(statement.test, *ended), statement), *later]
+        return [*body]
+
+    def _left(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """In place of statements of which the last one leaves the loop: they are run when that is over, but for what may go on
+        with it."""
+        *before, end = body
+        first = max([i + 1 for i, statement in enumerate(before) if _jumps(ast.Continue, [statement])], default=0)
+        later = body[first:] if isinstance(end, ast.Return) else before[first:]
+        self.later += [later] if later else []
+        return [*before[:first], assigned(self.name, ast.Constant(len(self.later) + 1 if later else 1), end)]
+
+    def _if(self, op: ast.cmpop, number: int, body: list[ast.stmt]) -> ast.If:
+        """These statements, where the local is this number, or is not."""
+        return located(placed(ast.If(self._is(op, number, body[0]), body, []), body[0]))  # type: ignore[no-any-return]
+
+    def _is(self, op: ast.cmpop, number: int, like: ast.AST) -> ast.expr:
+        return placed(ast.Compare(ast.Name(self.name, ast.Load()), [op], [ast.Constant(number)]), like)  # type: ignore[no-any-return]
 
 
 def _goes_on(body: Sequence[ast.stmt]) -> bool:
@@ -117,7 +151,7 @@ def _goes_on(body: Sequence[ast.stmt]) -> bool:
     last = body[-1] if body else None
     if isinstance(last, ast.If):
         return _goes_on(last.body) or _goes_on(last.orelse)
-    return not isinstance(last, _ENDS)
+    return not isinstance(last, (*_JUMPS, ast.Raise))
 
 
 def _all(kind: Any, statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -129,13 +163,21 @@ def _all(kind: Any, statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _all(kind, [*statement.body, *statement.orelse])
 
 
-def _exits(nodes: Sequence[ast.AST]) -> list[ast.AST]:
-    """All in these statements of a loop that leaves it."""
-    found: list[ast.AST] = [node for node in nodes if isinstance(node, (ast.Break, ast.Return))]
+def _jumps(kind: Any, nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """All of a kind in these statements of a loop that end it, or its iteration."""
+    found: list[ast.AST] = [node for node in nodes if isinstance(node, kind)]
     for node in nodes:
         if isinstance(node, _LOOPS):
-            found += [part for statement in node.body for part in walk(statement) if isinstance(part, ast.Return)]
-            found += _exits(node.orelse)
+            found += [part for part in _own(node.body) if isinstance(part, ast.Return) and isinstance(part, kind)]
+            found += _jumps(kind, node.orelse)
         elif not isinstance(node, _OTHERS):
-            found += _exits(parts_of(node))
+            found += _jumps(kind, parts_of(node))
     return found
+
+
+def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """All in these statements, but for functions and classes."""
+    for node in nodes:
+        if not isinstance(node, _OTHERS):
+            yield node
+            yield from _own(parts_of(node))

@@ -1,0 +1,287 @@
+"""Loops that are left in several places, by ``break`` or ``return``: they are code, right whichever way out is taken."""
+
+import ast
+import copy
+import random
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import value_and_grad
+from symgrad.source.exits import at_the_end
+
+
+def secant(x):
+    a, b = 0.5, 3.0 + x[0] ** 2
+    before = a**3 - b
+    for _ in range(60):
+        now = b**3 - 2.0 - x[1] ** 2
+        if abs(now) < 1e-10:
+            return b
+        if abs(now - before) < 1e-14:
+            break
+        a, b, before = b, b - now * (b - a) / (now - before), now
+    return 2.0 * b
+
+
+def escape(x):
+    """What the loop has counted is read behind it, and in one of the ways out."""
+    p, q, n = 0.1, 0.0, 0
+    while True:
+        p, q = p * p - q * q + 0.8 * x[0], 2 * p * q + 0.8 * x[1]
+        n += 1
+        if p * p + q * q > 4:
+            break
+        if n >= 20:
+            return p * 0.1 + n
+    return (p * p + q * q) / (n + 1)
+
+
+def first_of_its_kind(x):
+    """At the first iteration, too, or at none; each way out has locals of its own."""
+    total = 0.0
+    for i, v in enumerate(x):
+        if v > 1.2:
+            large = v**2
+            scale = 1.0 + i
+            return large * scale
+        if v < -1.2:
+            small = v - total
+            break
+        total = total + v
+    else:
+        return total * 3.0
+    return small * total
+
+
+def of_few(x):
+    """Of as many iterations as a number says, which may be none."""
+    total, i = 1.0, 0
+    while i < 4 * x[0]:
+        if total > 3:
+            return total
+        if total < 0.2:
+            total = -total
+            break
+        total = total * (1.0 + 0.6 * x[1])
+        i += 1
+    return total + x[1]
+
+
+def with_a_bracket(x):
+    low, high, y, steps = 0.0, 8.0, 4.0, 0
+    while steps < 80:
+        error = y * y * np.exp(0.1 * y) - 1.0 - x[0] ** 2
+        if abs(error) < 1e-11:
+            return y + 0.01 * x[1]
+        if error > 0:
+            high = y
+        else:
+            low = y
+        new = y - error / ((2 * y + 0.1 * y * y) * np.exp(0.1 * y))
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if high - low < 1e-13:
+            break
+        y = new
+        steps += 1
+    return -y
+
+
+def line_search(x):
+    """Loops in a loop: the inner one ends the outer one, and the function."""
+    y = x[:3]
+    for _ in range(12):
+        slope = 4 * y**3 + y
+        size = slope @ slope
+        if size < 1e-5:
+            return np.sum(y**4) + size
+        step = 1.0
+        for _ in range(8):
+            new = y - step * slope
+            if np.sum(new**4) + 0.5 * (new @ new) < np.sum(y**4) + 0.5 * (y @ y) - 1e-4 * step * size:
+                break
+            step *= 0.4
+        else:
+            return size
+        y = new
+    return y @ y
+
+
+def in_both(x):
+    """A ``return`` of the inner loop, one of the outer one, and a ``continue`` beside them."""
+    total = 0.1
+    for i in range(6):
+        if x[i] < -1.5:
+            continue
+        for j in range(4):
+            total = total + x[i] * x[j] * 0.3
+            if total > 2.0:
+                return total * x[0]
+            if total < -1.0:
+                total = -total
+                break
+        if total > 1.5:
+            return total - i
+    return total
+
+
+def restarts(x):
+    rate, tries = 1.0 + abs(x[0]), 0
+    y = 1.0
+    while tries < 3:
+        done = False
+        for _ in range(15):
+            new = np.cos(rate * y)
+            if abs(new - y) < 1e-3:
+                done = True
+                break
+            if abs(new) < 1e-3:
+                return y * 10.0
+            y = new
+        if done:
+            return y
+        rate, tries = rate * 0.8, tries + 1
+    return y * rate
+
+
+def what_is_left(x):
+    """A local that one way out assigns, and the other does not."""
+    found, y = x[0], 1.0
+    for v in x:
+        y = y * (1.0 + 0.3 * v)
+        if y > 2:
+            found = y
+            break
+        if y < 0.5:
+            y = v
+            break
+    return found * y
+
+
+def told_apart(x):
+    """Which way out it was is told by a text, and by None."""
+    why, best, y = "end", None, 0.5
+    for v in x:
+        y = y + 0.4 * v
+        if y > 1.5:
+            why = "high"
+            best = y * 2
+            break
+        if y < -0.5:
+            why = "low"
+            break
+    if best is None:
+        return y if why == "low" else y * x[0]
+    return best + x[1]
+
+
+def solved(x):
+    """Of a function that has such a loop, called several times."""
+
+    def root(c):
+        y = 1.0 + c
+        for n in range(50):
+            error = y * y - c
+            if abs(error) < 1e-10:
+                return y, n
+            if y < 0:
+                return -y, -n
+            y = 0.5 * (y + c / y)
+        return y, 50
+
+    total = 0.0
+    for v in x[:4]:
+        y, n = root(1.0 + v * v)
+        total += y * (n + 1)
+    return total
+
+
+CODE = [secant, escape, with_a_bracket, restarts, what_is_left, told_apart, solved]
+
+
+@pytest.mark.parametrize("fun", [*CODE, first_of_its_kind, of_few, line_search, in_both])
+def test_loops_that_are_left_in_several_places(fun):
+    derivative = value_and_grad(fun)
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        derivative(rng.normal(size=8))
+    hits = derivative.cache_info().hits
+    for _ in range(40):
+        right_at(derivative, fun, rng.normal(size=8), (1e-12, 1e-12), (1e-9, 1e-11))
+    assert fun not in CODE or derivative.cache_info().hits >= hits + 37
+
+
+CONDITIONS = ["x[k % 7] > 0.3", "y > 2", "k % 3 == 1", "y < -1", "x[(k + 1) % 7] < -0.5", "z > y"]
+STATEMENTS = ["y += x[k % 7]", "z = y * 0.5", "y = y - z", "log.append(round(y, 6))", "z += 1", "w = z + y"]
+ENDS = ["break", "continue", "return y", "return z, y", "return", "break", "raise ValueError(y)"]
+
+
+class _Text:
+    """Random functions with loops that are left anywhere."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng, self.left = random.Random(seed), 14
+
+    def function(self) -> str:
+        body = [
+            "y, z, k, w = 0.0, 1.0, 0, 0",
+            *self.loop(0, False),
+            *self.block(0, False),
+            *self.loop(0, False),
+            "return y, z, w, k",
+        ]
+        return "\n".join(["def fun(x, log):", *_below(body)])
+
+    def block(self, depth: int, looping: bool) -> list[str]:
+        lines: list[str] = []
+        for _ in range(self.rng.randint(1, 3)):
+            self.left -= 1
+            kind = self.rng.random() if self.left > 0 and depth < 5 else 0
+            if kind < 0.45:
+                lines.append(self.rng.choice(STATEMENTS))
+            elif kind < 0.75:
+                lines += [f"if {self.rng.choice(CONDITIONS)}:", *_below(self.block(depth + 1, looping))]
+                lines += ["else:", *_below(self.block(depth + 1, looping))] if self.rng.random() < 0.4 else []
+            elif kind < 0.9:
+                lines += self.loop(depth, looping)
+            else:
+                lines += ["try:", *_below(self.block(depth + 1, looping)), "except KeyError: pass"]
+        return [*lines, self.rng.choice(ENDS)] if looping and depth and self.rng.random() < 0.6 else lines
+
+    def loop(self, depth: int, looping: bool) -> list[str]:
+        test = f"while {self.rng.choice(CONDITIONS)} and k < 40:"
+        head = self.rng.choice([f"for i{depth} in range({self.rng.randint(0, 5)}):", test, "while True:"])
+        body = ["k += 1", *(["if k > 30: break"] if head == "while True:" else []), *self.block(depth + 1, True)]
+        other = self.rng.random() < 0.3 and head != "while True:"
+        return [head, *_below(body), *(["else:", *_below(self.block(depth + 1, looping))] if other else [])]
+
+
+def _below(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _results(tree: ast.Module) -> list[object]:
+    names: dict[str, object] = {}
+    exec(compile(tree, "<random>", "exec"), names)
+    results: list[object] = []
+    for seed in range(5):
+        rng, log = random.Random(seed), []
+        try:
+            results.append(names["fun"]([rng.uniform(-1, 1) for _ in range(7)], log))
+        except Exception as error:
+            results.append((type(error), error.args))
+        results.append(log)
+    return results
+
+
+def test_loops_with_one_end_do_what_those_did_that_were_left_anywhere():
+    changed = 0
+    for seed in range(400):
+        tree = ast.parse(_Text(seed).function())
+        other = copy.deepcopy(tree)
+        at_the_end(other.body[0])
+        assert _results(other) == _results(tree), ast.unparse(tree)
+        changed += ast.dump(other) != ast.dump(tree)
+    assert changed > 300
