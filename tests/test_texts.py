@@ -1,11 +1,14 @@
-"""Texts that stand for states: they are numbers in the function that is traced, where nothing else is done with them."""
+"""Texts, and members of an ``Enum``, that stand for states: they are numbers in the function that is traced, where nothing else
+is done with them; ``match`` statements on them are ``if``s."""
 
 import ast
+import enum
 
 import numpy as np
 import pytest
 
 from symgrad import value_and_grad
+from symgrad.source.matches import as_ifs
 from symgrad.source.texts import numbered
 
 
@@ -82,7 +85,88 @@ def regime(x):
     return factor * x[6]
 
 
-@pytest.mark.parametrize("fun", [machine, last, turns, among, regime])
+def matched(x):
+    state, energy = "idle", 0.0
+    for v in x:
+        match state:
+            case "idle" | "stop" if v > 0.5:
+                state = "run"
+            case "run":
+                energy = energy + v * v
+                if v < -0.5:
+                    state = "stop"
+            case _:
+                energy = energy * 0.9
+    return energy + x[0]
+
+
+class Phase(enum.Enum):
+    IDLE, RUN, STOP = range(3)
+    REST = 2
+
+
+class Gear(enum.IntEnum):
+    LOW, HIGH = 1, 2
+
+
+class Side(enum.StrEnum):
+    UP, DOWN = "up", "down"
+
+
+def with_members(x):
+    phase, energy = Phase.IDLE, 0.0
+    for v in x:
+        match phase:
+            case Phase.IDLE:
+                phase = Phase.RUN if v > 0.3 else phase
+            case Phase.RUN:
+                energy = energy + v * v
+                if v < -0.5:
+                    phase = Phase.REST
+            case other:
+                energy = energy * 0.9 if other is Phase.STOP else 100.0
+                if v > 0:
+                    phase = Phase.IDLE
+    return energy + x[0] if phase is not Phase.STOP else energy
+
+
+def with_members_that_are_texts(x):
+    side, gear, total = "up", Gear.LOW, 0.0
+    for v in x:
+        if side == Side.UP and v < 0:
+            side, total = Side.DOWN, total + v * v
+        elif side == "down":
+            side, total = "up", total - v
+        gear = Gear.HIGH if gear == Gear.LOW and v > 0.2 else Gear.LOW
+        if gear != Gear.HIGH:
+            total = total * 0.9
+    return total + x[0]
+
+
+OFF, ON = 0, 1
+
+
+class Level:
+    LOW, HIGH = 3, 5
+
+
+def with_numbers(x):
+    state, level, total = OFF, Level.LOW, 0.0
+    for v in x:
+        if state == OFF:
+            state = ON if v > 0.2 else state
+        elif state == 1:
+            total = total + level * v * v
+            if v < -0.3:
+                state = OFF
+        level = Level.HIGH if total > 4 else Level.LOW
+    return total * (state + level)
+
+
+STATES = [machine, last, turns, among, regime, matched, with_members, with_members_that_are_texts, with_numbers]
+
+
+@pytest.mark.parametrize("fun", STATES)
 def test_states_in_loops(fun):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     rng = np.random.default_rng(0)
@@ -95,9 +179,80 @@ def test_states_in_loops(fun):
     assert derivative.cache_info().misses < 25
 
 
+def test_states_whose_numbers_change(monkeypatch):
+    derivative, x = value_and_grad(with_numbers), np.cos(np.arange(12.0))
+    for change in [{}, {"OFF": 1, "ON": 0}, {"ON": 7}, {"OFF": 2.5}]:
+        for name, value in change.items():
+            monkeypatch.setitem(globals(), name, value)
+        for factor in (1.0, -1.0, 2.0, 0.3):
+            assert derivative(factor * x)[0] == pytest.approx(with_numbers(factor * x), rel=1e-12)
+    monkeypatch.setattr(Level, "HIGH", 50)
+    assert derivative(x)[0] == pytest.approx(with_numbers(x), rel=1e-12)
+
+
+class Equal(enum.Enum):
+    A, B = 0, 1
+
+    def __eq__(self, other):
+        return self.value == other
+
+
+def equal_to_numbers(x):
+    state, total = Equal.A, 0.0
+    for v in x:
+        if state == 0:
+            total, state = total + v * v, Equal.B
+        elif v > 0:
+            state = Equal.A
+    return total
+
+
+def by_identity(x):
+    """A text is not the member that is equal to it."""
+    side, total = "up", 0.0
+    for v in x:
+        if side is Side.UP:
+            total = total + v * v
+        side = Side.UP if v > 0 else "up"
+    return total
+
+
+@pytest.mark.parametrize("fun", [equal_to_numbers, by_identity])
+def test_members_that_are_equal_to_other_things(fun):
+    derivative = value_and_grad(fun)
+    for x in np.random.default_rng(1).normal(size=(8, 6)):
+        assert derivative(x)[0] == pytest.approx(fun(x), rel=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_names_in_patterns(mode):
+    """In dynamic mode, they were an error."""
+
+    def fun(x, phase, point):
+        match phase:
+            case Phase.IDLE:
+                x = x * x
+            case enum.Enum():
+                x = x * 3.0
+        match point:
+            case [Phase.RUN, float(scale)] if scale > 0:
+                return x * scale
+            case _:
+                return x
+
+    derivative = value_and_grad(fun, mode=mode)
+    for phase in (Phase.IDLE, Phase.RUN, Phase.IDLE):
+        for point in ([Phase.RUN, 2.0], [Phase.RUN, -1.0], [Phase.STOP, 2.0]):
+            assert derivative(1.5, phase, point)[0] == fun(1.5, phase, point)
+
+
 def rewritten(body):
     tree = ast.parse("def f(x):\n" + "\n".join(f"    {line}" for line in body.split("\n")))
-    return "\n".join(ast.unparse(numbered(tree.body[0])).split("\n")[1:]).replace("    ", "", 1).replace("\n    ", "\n")
+    return (
+        "\n".join(ast.unparse(numbered(as_ifs(tree.body[0]), {})).split("\n")[1:])
+        .replace("    ", "", 1)
+        .replace("\n    ", "\n")
+    )
 
 
 def test_what_is_numbered():
@@ -106,6 +261,15 @@ def test_what_is_numbered():
     )
     assert rewritten("s = None\nt = 'a' if x else s\nreturn s is None or t != 'c'") == (
         "s = 0\nt = 1 if x else s\nreturn s == 0 or t != 2"
+    )
+
+
+def test_matches():
+    assert rewritten("match x[0]:\n    case -1 | 2 if x:\n        return 1\n    case None:\n        return 2") == (
+        "subject = x[0]\nif (subject == -1 or subject == 2) and x:\n    return 1\nelif subject is None:\n    return 2"
+    )
+    assert rewritten("match x:\n    case c.A:\n        return 1\n    case y:\n        return y") == (
+        "if x == c.A:\n    return 1\nelse:\n    y = x\n    return y"
     )
 
 
@@ -132,7 +296,8 @@ def test_what_is_numbered():
         "global s\ns = 'a'\nreturn s == 'b'",
         "x = 'a'\nreturn x == 'b'",
         "s = None\nreturn s is None",
-        "s = 'a'\nmatch s:\n    case 'a':\n        return 1\nreturn s == 'b'",
+        "s = 'a'\nmatch s:\n    case 'a':\n        return 1\n    case [y]:\n        return y\nreturn s == 'b'",
+        "s = 'a'\nmatch s:\n    case y if y > x:\n        return 1\nreturn s == 'b'",
         "s = 'a'\ndel s\nreturn s == 'b'",
         "s, t = x\nif s == 'a':\n    s = 'b'\nreturn 0",
         "s = 'a'\nreturn f'{s}' if s == 'a' else 0",

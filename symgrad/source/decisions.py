@@ -9,14 +9,13 @@ iterations then are one code, and numbers in objects that change there are trace
 from __future__ import annotations
 
 import ast
-import contextlib
 import dis
 import functools
-from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from symgrad.source.constants import bound_anywhere, constant, space_of
 from symgrad.source.origins import is_users, names_in
 from symgrad.source.syntax import FunctionNode, in_class, walk
 
@@ -27,8 +26,9 @@ _IFS = (ast.If, ast.IfExp)
 
 def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> FunctionNode:
     """The node of ``fun``, a method of the class ``owner``, whose loops know whether they decide (``decides``), and whether
-    what they call puts something into containers (``fills``), or into which attributes (``attributes``)."""
-    space = _space(fun)
+    what they call puts something into containers (``fills``), or into which attributes (``attributes``); names outside of it
+    that stand for an int are marked as ``whole``."""
+    space = space_of(fun)
     inner = {part.name: part for part in walk(node) if isinstance(part, ast.FunctionDef)}
     kind = space.get(owner) if owner else None
 
@@ -38,7 +38,10 @@ def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> Functio
             return getattr(kind, in_class(name.attr, owner), None)
         return inner.get(name.id, space.get(name.id)) if isinstance(name, ast.Name) else None
 
+    bound = bound_anywhere(node)
     for loop in walk(node):
+        if isinstance(loop, (ast.Name, ast.Attribute)):
+            loop.whole = type(constant(loop, space, bound)) in (int, bool)  # type: ignore[union-attr]
         if isinstance(loop, _LOOPS):
             every = [called(part) for part in walk(loop) if isinstance(part, ast.Call)]
             nodes = [loop, *[item for item in every if isinstance(item, ast.FunctionDef)]]
@@ -70,20 +73,11 @@ def _all(parts: Sequence[Done]) -> Done:
     return Done(any([part.decides for part in parts]), any([part.fills for part in parts]), attributes)
 
 
-def _space(fun: FunctionType) -> Mapping[str, Any]:
-    """The functions that are there under a name."""
-    found = {}
-    for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # it may be empty
-            found[name] = cell.cell_contents
-    return ChainMap(found, fun.__globals__)
-
-
 def _done_by(fun: Any, depth: int = 0) -> Done:
     """What a function of the user's does, with those that it calls by name."""
     if not isinstance(fun, FunctionType) or not is_users(fun) or depth > DEEPEST:
         return Done()
-    space = _space(fun)
+    space = space_of(fun)
     return _all([_done_in(fun.__code__), *[_done_by(space.get(name), depth + 1) for name in names_in(fun.__code__)]])
 
 

@@ -21,10 +21,12 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from symgrad.source.comprehensions import unrolled
+from symgrad.source.constants import space_of
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.lists import appended, marked
 from symgrad.source.liveness import live_between, read_later, used_between
+from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
 from symgrad.source.sections import in_sections
 from symgrad.source.syntax import (
@@ -100,7 +102,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls:
-        tree = joined(at_the_end(unrolled(numbered(tree), fun.__globals__)))
+        tree = joined(at_the_end(unrolled(numbered(as_ifs(tree), space_of(fun)), fun.__globals__)))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
@@ -307,6 +309,11 @@ class _Calls(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
         return _product(node) if isinstance(node.op, ast.MatMult) else node
+
+    def visit_match_case(self, node: ast.match_case) -> Any:
+        """What a pattern names is no expression."""
+        node.guard, node.body = node.guard and self.visit(node.guard), [*map(self.visit, node.body)]
+        return node
 
 
 def _hashed(node: ast.expr) -> ast.expr:
@@ -1240,16 +1247,21 @@ def _used_by_calls(node: ast.AST) -> set[str]:
 
 def _flags(statement: ast.stmt) -> list[str]:
     """The names that get True or False, or an int."""
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
+    if not isinstance(statement, ast.Assign) or not _is_int(statement.value):
         return []
-    return [item.id for item in statement.targets if isinstance(item, ast.Name) and isinstance(statement.value.value, int)]
+    return [item.id for item in statement.targets if isinstance(item, ast.Name)]
+
+
+def _is_int(value: ast.expr) -> bool:
+    known = isinstance(value, ast.Constant) and isinstance(value.value, int)
+    return known or getattr(value, "whole", False)
 
 
 def _may_be_number(value: ast.expr) -> bool:
     if isinstance(value, ast.IfExp):
         return _may_be_number(value.body) or _may_be_number(value.orelse)
     value = value.operand if isinstance(value, ast.UnaryOp) else value
-    return isinstance(value, ast.Constant) and type(value.value) in (int, float, bool)
+    return _is_int(value) or (isinstance(value, ast.Constant) and type(value.value) is float)
 
 
 def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:

@@ -1,22 +1,32 @@
 """Texts that only stand for states (``state = "idle"``, ``if state == "run":``) are numbers in the function that is traced.
 
 Numbers that an ``if`` assigns can go round a loop, and be decided on in code; texts cannot. A local is numbered if all that it
-is ever assigned is texts, None, and other such locals, and all that is done with it is to compare it with such.
+is ever assigned is texts, None, and other such locals, and all that is done with it is to compare it with such. Members of an
+``Enum`` outside of the function are as good as texts.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
+from symgrad.source.constants import bound_anywhere, constant
 from symgrad.source.syntax import LOCAL_READERS, FunctionNode, paired, parts_of, placed, walk
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LISTS = (ast.Tuple, ast.List, ast.Set)
+_EQUALITIES = (object.__eq__, int.__eq__, str.__eq__)
 
 
-def numbered(function: FunctionNode) -> FunctionNode:
-    """The function, changed in place, as are those in it: such texts are ints."""
+def numbered(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
+    """The function, changed in place, as are those in it: such texts are ints. ``space``: what is outside of it."""
+    bound = bound_anywhere(function)
+    for node in [*walk(function)]:
+        member = constant(node, space, bound) if isinstance(node, ast.Attribute) else None
+        if isinstance(member, Enum) and _equality(member) in _EQUALITIES:
+            node.member = member  # type: ignore[attr-defined]
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
             names = _states(node)
@@ -88,7 +98,16 @@ def _ends(value: ast.expr) -> list[ast.expr]:
 
 
 def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return hasattr(node, "member") or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _equality(value: Any) -> Any:
+    return type(value).__eq__
+
+
+def _is_one_of_a_kind(node: ast.AST) -> bool:
+    """Whether nothing else is equal to it."""
+    return _is_none(node) or (hasattr(node, "member") and _equality(node.member) is object.__eq__)
 
 
 def _is_none(node: ast.AST) -> bool:
@@ -116,7 +135,7 @@ def _is_of_texts(node: ast.Compare, names: set[str]) -> bool:
         elif not _is_code(side, names):
             return False
         elif isinstance(op, (ast.Is, ast.IsNot)):
-            if len(sides) > 2 or not any(map(_is_none, sides)):
+            if len(sides) > 2 or not any(map(_is_one_of_a_kind, sides)):
                 return False
         elif not isinstance(op, (ast.Eq, ast.NotEq)):
             return False
@@ -134,9 +153,10 @@ class _Numbers(ast.NodeTransformer):
         if isinstance(node, ast.IfExp):
             test, body, orelse = self.visit(node.test), self._code(node.body), self._code(node.orelse)
             return placed(ast.IfExp(test, body, orelse), node)
-        if not isinstance(node, ast.Constant):
+        if not isinstance(node, ast.Constant) and not hasattr(node, "member"):
             return node
-        return placed(ast.Constant(self.codes.setdefault(node.value, len(self.codes))), node)
+        value = node.member if hasattr(node, "member") else node.value
+        return placed(ast.Constant(self.codes.setdefault(value, len(self.codes))), node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         pairs = _pairs(node)
