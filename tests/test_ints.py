@@ -169,3 +169,60 @@ def test_there_is_nothing_beyond_the_end(fun):
         np.testing.assert_allclose(derivative(np.array([x, 3.0, 1.0])), [0, 6, 0])
     with pytest.raises(IndexError, match="out of bounds"):
         derivative(np.array([99.0, 3.0, 1.0]))
+
+
+def found_by_halving(x):
+    low, high = 0, len(TABLE) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if PLACES[middle] <= x[0]:
+            low = middle
+        else:
+            high = middle
+    part = (x[0] - PLACES[low]) / (PLACES[high] - PLACES[low])
+    return TABLE[low] * (1 - part) + TABLE[high] * part
+
+
+def found_early(x):
+    keys, low, high = np.linspace(-3.0, 3.0, 64), 0, 63
+    while low < high:
+        middle = (low + high) // 2
+        if abs(keys[middle] - x[0]) < 0.02:
+            return x[1] * keys[middle] + middle
+        if keys[middle] < x[0]:
+            low = middle + 1
+        else:
+            high = middle
+    return x[1] * keys[low] - low
+
+
+def largest_run(x):
+    best, total, first, start, end = x[0], x[0], 0, 0, 0
+    for i in range(1, len(x)):
+        if total < 0:
+            total, first = x[i], i
+        else:
+            total = total + x[i]
+        if total > best:
+            best, start, end = total, first, i + 1
+    return best * (end - start + 1)
+
+
+def halved_sizes(x):
+    """What is counted is a size, which Python looks at."""
+    n, half, total = 8, 0, 0.0
+    while n > 1:
+        half = n // 2
+        n = half
+        total = total + np.sum(x[:n]) if x[n] > 0 else total * 0.5 + x[n]
+    return total
+
+
+@pytest.mark.parametrize("fun", [found_by_halving, found_early, largest_run, halved_sizes])
+def test_places_that_are_made_of_each_other(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(3).uniform(-2.9, 2.9, (60, 12)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-11, atol=1e-13)
+    assert fun is halved_sizes or derivative.cache_info().misses <= 10

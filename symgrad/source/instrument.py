@@ -708,10 +708,11 @@ class _Rewriter(ast.NodeTransformer):
         target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
         every = self.reads[-1]
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
-        counting = {name for item in walk(node) for name in _counted(item)}
+        counting = _counted([*walk(node)])
         below = [*_below_ifs(node.body)]
         places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
-        counting |= {name for statement in below for name in (*_flags(statement), *_noted_places(statement, places))}
+        counting |= {name for statement in below for name in _flags(statement)}
+        counting |= _noted_places(below, places)
         first: list[ast.stmt] = []
         decides = node.decides  # type: ignore[union-attr]
         chosen = {name for statement in below for name in names_stored(statement)} & stores
@@ -1133,14 +1134,25 @@ def _is_harmless(node: ast.expr) -> bool:
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
-def _counted(node: ast.AST) -> Iterator[str]:
-    """The names that a statement counts with: ``k += 1``, ``k = 2 * k + 1``, ``y, k = 0.5 * y, k + 1``."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        yield node.target.id
-    elif isinstance(node, ast.Assign):
-        for name, made in _pairs(node):
-            if isinstance(name, ast.Name) and isinstance(made, ast.BinOp) and name.id in names_read(made):
-                yield name.id
+def _counted(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names that statements count with: ``k += 1``, ``k = 2 * k + 1``, ``y, k = 0.5 * y, k + 1``; and those that are made
+    of each other: ``mid = (low + high) // 2``, ``low = mid``."""
+    found = {node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
+    pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
+    made = [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
+    found |= {name for name, value in made if isinstance(value, ast.BinOp) and name in names_read(value)}
+    of: dict[str, set[str]] = {}
+    for name, value in made:
+        if all([isinstance(part, _PLAIN_PARTS) for part in walk(value)]):
+            of.setdefault(name, set()).update(names_read(value))
+    for name in of:
+        reached, waiting = set[str](), [name]
+        while waiting:
+            more = of.get(waiting.pop(), set()) - reached
+            reached |= more
+            waiting += more
+        found |= {name} if name in reached else set()
+    return found
 
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
@@ -1155,12 +1167,21 @@ def _places(loop: ast.For) -> list[str]:
     return [*names_stored(target)] if made in ("range", "enumerate") else []
 
 
-def _noted_places(statement: ast.stmt, places: Collection[str]) -> Iterator[str]:
-    """The names that get numbers made of ``places`` alone: ``k = i``, ``best, k = v, i + 1``."""
-    for target, value in _pairs(statement) if isinstance(statement, ast.Assign) else ():
-        plain = all([isinstance(part, (ast.Name, ast.Constant, ast.BinOp)) for part in walk(value)])
-        if isinstance(target, ast.Name) and plain and names_read(value) and names_read(value).keys() <= {*places}:
-            yield target.id
+def _noted_places(statements: Sequence[ast.stmt], places: Collection[str]) -> set[str]:
+    """The names that get numbers made of ``places`` alone: ``k = i``, ``best, k = v, i + 1``; and of such names: ``j = k``."""
+    pairs = [pair for statement in statements if isinstance(statement, ast.Assign) for pair in _pairs(statement)]
+    made = [
+        (target.id, names_read(value).keys())
+        for target, value in pairs
+        if isinstance(target, ast.Name) and all([isinstance(part, _PLAIN_PARTS) for part in walk(value)])
+    ]
+    known = {*places}
+    while found := {name for name, of in made if of and of <= known} - known:
+        known |= found
+    return {name for name, of in made if of and of <= known}
+
+
+_PLAIN_PARTS = (ast.Name, ast.Constant, ast.BinOp)
 
 
 def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]:
