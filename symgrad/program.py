@@ -252,6 +252,9 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf, left: tuple[int, Any] | 
             if isinstance(a, Leaf) and isinstance(b, Branch) and b.yields:  # what is there knows more ways
                 return None
         if isinstance(a, Leaf) or isinstance(b, Leaf):
+            if isinstance(b, Branch) and isinstance(a, Leaf) and a.seen < 2 and _loops(a.nodes()) and _loops([b.node]):
+                above[key] = b  # which knows of a loop that what it leaves may be Python's number, or NumPy's
+                return leaf
             if isinstance(a, Branch) or isinstance(b, Branch):
                 raise Diverged("a call took another course than an earlier one with the same decisions")
             if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not _agree(a.outputs, b.outputs):

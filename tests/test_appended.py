@@ -547,3 +547,202 @@ def test_items_put_together_again_are_the_array(fun):
     assert "= np.stack" not in derivative.source(x)
     assert len(derivative.source(x).splitlines()) < 90
     assert ".copy()" not in derivative.source(x).split("# backward")[1]  # of the cotangent of the array, in each iteration
+
+
+def until_large(x):
+    history, total = [], 0.0
+    for v in x:
+        total = total + v if v > 0 else total * 0.9
+        history.append(total)
+        if total > 2.0:
+            break
+    return sum(history) / len(history) + history[-1]
+
+
+def before_the_break(x):
+    """What is left of the last iteration appends an item, too, if no ``break`` ends it."""
+    taken, total = [x[0]], 1.0
+    for i in range(1, len(x)):
+        if total * x[i] > 1.5:
+            break
+        total = total * (1.0 + 0.3 * x[i])
+        if x[i] > -0.5:
+            taken.append(total)
+    return max(taken) + taken[-1] * taken[0] + len(taken)
+
+
+def on_the_way_out(x):
+    out, total = [], 0.0
+    for v in x:
+        if v > 1.0:
+            out.append(v**3)
+            break
+        total = total + v
+        if total < -2.0:
+            return total
+        if v > 0:
+            out.append(v + total)
+    return np.sum(np.array(out)) if out else total
+
+
+def with_no_choice(x):
+    errors, y = [], x[0]
+    for _ in range(40):
+        new = 0.5 * np.cos(y) + 0.1 * x[1]
+        errors.append(abs(new - y))
+        y = new
+        if abs(new - 0.45) < 0.01 * abs(x[2]):
+            break
+    return y + min(errors) * sum(errors)
+
+
+def backwards(x):
+    places = []
+    for i in range(len(x) - 1, -1, -2):
+        if x[i] > 1.2:
+            break
+        if x[i] > 0:
+            places.append(i)
+    return np.sum(x[np.array(places)]) if places else x[0] * 2
+
+
+UNTIL = [until_large, before_the_break, with_no_choice]
+
+
+@pytest.mark.parametrize("fun", UNTIL)
+def test_lists_of_loops_that_a_break_ends(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    rng, misses = np.random.default_rng(12), 0
+    for k in range(80):
+        x = rng.normal(size=12)
+        x = np.abs(x) if k in (7, 50) else -np.abs(x) if k in (8, 60) else x
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-10, atol=1e-12)
+        misses = derivative.cache_info().misses if k < 50 else misses
+    assert derivative.cache_info().misses <= misses + 2
+
+
+def the_last_if_any(x):
+    out = []
+    for v in x:
+        if v > 0.5:
+            break
+        out.append(v * x[0])
+    return out[-1]
+
+
+def under_two_names(x):
+    out = same = []
+    for v in x:
+        out.append(v * x[0])
+        if v > 0.7:
+            break
+    same.append(x[1])
+    return sum(out) * len(same)
+
+
+def read_while_it_grows(x):
+    out = [1.0]
+    for v in x:
+        if v * out[-1] > 1.0:
+            break
+        out.append(out[-1] * (1.0 + 0.3 * v))
+    return sum(out)
+
+
+def with_an_else(x):
+    out = []
+    for v in x:
+        out.append(v * x[0])
+        if v > 0.7:
+            break
+    else:
+        out.append(5.0)
+    return out[-1] + sum(out)
+
+
+def changed_afterwards(x):
+    out = []
+    for v in x:
+        out.append(v * x[0])
+        if v > 0.7:
+            break
+    out.reverse()
+    out[0] = out[0] * 2
+    return sum([(i + 1) * v for i, v in enumerate(out)])
+
+
+def two_in_a_row(x):
+    out = []
+    for v in x:
+        out.append(v * x[0])
+        if v > 0.7:
+            break
+    for v in x:
+        if v < -0.7:
+            break
+        out.append(v)
+    return out[-1] * sum(out)
+
+
+OTHERS_UNTIL = [
+    on_the_way_out,
+    backwards,
+    the_last_if_any,
+    under_two_names,
+    read_while_it_grows,
+    with_an_else,
+    changed_afterwards,
+    two_in_a_row,
+]
+
+
+@pytest.mark.parametrize("fun", OTHERS_UNTIL)
+def test_other_lists_of_loops_that_a_break_ends(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(13).normal(size=(30, 8)):
+        try:
+            expected = fun(x)
+        except IndexError as error:
+            with pytest.raises(IndexError, match=str(error)):
+                derivative(x)
+            continue
+        value, slope = derivative(x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-10, atol=1e-12)
+
+
+def one_by_the_sum(x):
+    out = [v for v in x if v > 0.3]
+    return x[0] + 1.0 / sum(out)
+
+
+def one_by_the_largest(x):
+    out = [0.0]
+    for v in x:
+        if v > 0.3:
+            out.append(v)
+    return x[0] + 1.0 / max(out)
+
+
+def one_by_the_last(x):
+    out = [0.0]
+    for v in x:
+        if v > 9.0:
+            break
+        if v > 0.3:
+            out.append(v * 0.0 + 1.0)
+    return x[0] + 1.0 / out[-1]
+
+
+@pytest.mark.parametrize("fun", [one_by_the_sum, one_by_the_largest, one_by_the_last])
+def test_python_numbers_of_lists_that_nothing_is_appended_to(fun):
+    """They raise an error, as Python's do."""
+    derivative = value_and_grad(fun)
+    for k, x in enumerate(np.random.default_rng(14).normal(size=(20, 5))):
+        if k % 4 < 3:
+            assert derivative(np.append(x, 1.0))[0] == pytest.approx(fun(np.append(x, 1.0)), rel=1e-12)
+        else:
+            with pytest.raises(ZeroDivisionError):
+                derivative(-np.abs(x))

@@ -40,6 +40,7 @@ class Grown:
         self.first = 0
         self.items: list[Any] = []  # that were appended
         self.python: list[bool] = []  # whether these are Python's, rather than NumPy's
+        self.all_python = False  # whether all items are that any iteration of the loop, which is rolled up, appends
         self.shape: tuple[int, ...] = ()  # of an item
         self.since: list[int] = []  # which node was the next one when an item was appended
         self.array: Tracer | None = None  # has what iteration ``i`` has appended at ``i``
@@ -78,9 +79,21 @@ class Grown:
                 self.taken[place] = True
             self.items.append(item)
             self.since.append(trace.graph.next_index)
-            self.python.append(type(item) in NUMBERS or item.node.aval.kind == "python")
+            self.python.append(_is_python(item))
             if {True, False} <= {*self.python}:
                 trace.mixed[self.array.node] = Mixed(None, frozenset())
+
+    def take_last(self, place: Tracer) -> None:
+        """What is left of the iteration in which the loop has ended has appended an item."""
+        found, item = self.chosen(), self.owner.pop()
+        if not isinstance(found, Chosen) or not self._fits(item, found.array.dtype):
+            self.array = None
+            self.owner[:] = [*(found.listed() if isinstance(found, Chosen) else found), item]
+            return
+        found.array[place], found.taken[place] = item, True
+        self.python.append(_is_python(item))
+        if self.python[-1] is not found.python:
+            found.array.tape.mixed[found.array.node] = Mixed(None, frozenset())
 
     def _fits(self, item: Any, dtype: np.dtype[Any]) -> bool:
         """Whether an item is a number of this dtype, or one that is known beforehand."""
@@ -144,10 +157,10 @@ class Grown:
         items = [index.GETITEM(self.array, spec=(place,)) for place in places]
         self.items = self.owner[self.begin :] = _numbers(self.array, items, self.python)
 
-    def spread(self) -> None:
+    def spread(self, python: bool) -> None:
         """The loop is rolled up: the items are what it has left in the array; where not all append, ``chosen`` has
-        them."""
-        self.rolled = True
+        them. ``python``: iterations append Python's numbers alone."""
+        self.rolled, self.all_python = True, python
         if self.array is None:
             return
         if self.some:
@@ -162,7 +175,8 @@ class Grown:
         """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
         if self.array is None or self.taken is None:
             return self.owner
-        return Chosen(self.owner, self.array, self.taken, all(self.python))
+        mixed = self.array.node in self.array.tape.mixed
+        return Chosen(self.owner, self.array, self.taken, all(self.python) if mixed else self.all_python)
 
 
 class Chosen:
@@ -187,7 +201,17 @@ class Chosen:
         filled = np.where(taken & ~np.isnan(array), array, worst)
         first, best = array[np.argmax(taken)], filled[(np.argmin if fun is min else np.argmax)(filled)]
         found = np.where(np.isnan(first), first, best)[()]
-        return self.numbers([found])
+        if all([_is_python(item) is self.python for item in self.owner]):
+            return self.numbers([found])
+        self.array.tape.mixed[found.node] = Mixed(None, frozenset())
+        return [found]
+
+    def end(self, last: bool) -> list[Any]:
+        """A list with the first item, or the ``last`` one."""
+        if (self.owner and not last) or not np.any(self.taken):
+            return self.owner[-1:] if last else self.owner[:1]
+        place = len(self.array) - 1 - np.argmax(self.taken[::-1]) if last else np.argmax(self.taken)
+        return self.numbers([self.array[place]])
 
     def listed(self) -> list[Any]:
         """The list itself; how many items there are is known from here on."""
@@ -198,9 +222,22 @@ class Chosen:
             self.is_whole = True
         return self.owner
 
+    def total(self) -> list[Any]:
+        """A list with the sum of all items; an empty one where there are none, of which Python's sum is an int."""
+        array, taken = self.parts()
+        if not (self.owner or self.python or np.any(taken)):
+            return []
+        total = np.sum(array[taken])
+        return self.numbers([total]) if all(map(_is_python, self.owner)) else [total]
+
     def numbers(self, items: list[Any]) -> list[Any]:
-        """What is made of items as such numbers as these are."""
+        """What is made of items that were appended as such numbers as these are."""
         return _numbers(self.array, items, [True if self.python else None] * len(items))
+
+
+def _is_python(item: Any) -> bool:
+    """Whether an item is Python's number, rather than NumPy's."""
+    return type(item) in NUMBERS or (type(item) is Tracer and item.node.aval.kind == "python")
 
 
 def _numbers(array: Tracer, items: list[Any], python: Sequence[bool | None]) -> list[Any]:

@@ -114,6 +114,7 @@ class Ways(NamedTuple):
     rests: list[dict[str, Any]]
     mixed: dict[Key, frozenset[Any]]
     most: int  # operations that an iteration asked for
+    wanted: tuple[list[Key], list[Key]] | None  # the locals that went round in the loop, and those that it left behind
 
     def begins_as(self, bound: Boundary) -> bool:
         """Whether a loop that begins here finds locals of the same names, and the same in those that are not traced."""
@@ -145,6 +146,7 @@ class Fork(NamedTuple):
     plain: dict[
         Key, frozenset[Any]
     ]  # locals that NumPy's numbers go on in, and Python's may be left in; what mixed them before
+    python: set[Key]  # of the arrays beside lists, those that have Python's numbers alone
 
 
 def fork(
@@ -351,8 +353,9 @@ class _Reader:
             if self.section:  # it runs once
                 break
             plain |= before
-        lists = {key for key in plain if key[-1] == WHOLE}
-        plain -= {key for key in lists if all([appends_python(way, key, kinds) for ways in every for way in ways.values()])}
+        lists = {key for key in self.keys if key[-1] == WHOLE}
+        python = {key for key in lists if all([appends_python(way, key, kinds) for ways in every for way in ways.values()])}
+        plain -= python
         kept = self._kept(first, stretches, every, known)
         causes = {key: mixed[begin[key]].causes if begin.get(key) in mixed else frozenset() for key in plain} | kept.mixed
         several = any([len(ways) > 1 for ways in every])
@@ -364,7 +367,7 @@ class _Reader:
             if not self.section:
                 raise
             written = None, None, kinds  # other calls may tell more
-        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, causes)
+        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, causes, python)
 
     def _settle_first(self, ways: Taken) -> None:
         """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is
@@ -554,7 +557,7 @@ class _Reader:
             for one in [self.trace.mixed.get(bound.nodes.get(key)) for bound in later]:  # type: ignore[arg-type]
                 mixed[key] = mixed.get(key, frozenset()) | (one.causes if one else frozenset())
         items = (frozenset[Any](), frozenset[Any]()) if before is None else before.items
-        return Ways(first, *known, *others, items, self.rests, mixed, most)
+        return Ways(first, *known, *others, items, self.rests, mixed, most, None)
 
     def _tells(self, way: Way) -> bool:
         """Whether later calls may know of it; in a section, some are to tell what this one does not."""

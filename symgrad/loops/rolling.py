@@ -54,6 +54,7 @@ from symgrad.loops.patterns import (
     TEST,
     TRACED,
     UNSEEN,
+    WHOLE,
     Boundary,
     Join,
     Key,
@@ -114,7 +115,7 @@ class Roller:
         lists: Sequence[tuple[str, int, bool]] = (),
         decides: bool = False,
     ) -> None:
-        self.lists = {name: (deepest, some) for name, deepest, some in (() if tested else lists)}
+        self.lists = {name: (deepest, some) for name, deepest, some in lists}
         self.grown = dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset(stored), frozenset(() if tested else targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
@@ -131,7 +132,9 @@ class Roller:
         self.open = False
         self.put: set[Node] = set()  # numbers that iterations put into locals
         self.section = what is not None and what.section  # whether it is no loop: its one iteration is
-        self.forked = self.section  # whether iterations decide on what they compute; or otherwise, ever again, on what is known
+        # whether iterations decide on what they compute; or otherwise, ever again, on what is known; or whether they append to
+        # lists, and any may be the last one
+        self.forked = self.section or (tested and bool(lists))
         self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
         self.turns = 0  # how often that was something else than in the iteration before
         self.whole = True  # whether all that locals held was looked at, between all iterations
@@ -389,14 +392,26 @@ class Roller:
     def appended(self, name: str, owner: list[Any]) -> None:
         """An iteration has appended an item to a list."""
         grown = self.grown.get(name)
-        if grown is None or grown.owner is not owner or not (self.forked or len(self.boundaries) == 1):
+        if grown is None or grown.owner is not owner:
             return
-        at = self.boundaries[-1].at
+        if grown.rolled:
+            grown.take_last(self._place())
+        elif self.forked or len(self.boundaries) == 1:
+            self._append(name, grown)
+
+    def _place(self) -> Any:
+        """Which item of what it runs over is at hand, from 0 on."""
         assert self.what is not None
-        assert at is not None
-        place: Any = self.trace.lookup(at)
+        at = self.boundaries[-1].at if self.boundaries else None
+        place: Any = self.counter if at is None else self.trace.lookup(at)
         if (self.what.start, self.what.step) != (0, 1):
             place = (place - self.what.start) // self.what.step
+        return place
+
+    def _append(self, name: str, grown: Grown) -> None:
+        """An iteration that may be rolled up has appended an item."""
+        assert self.what is not None
+        place = self._place()
         if not grown.items:
             grown.begins(self.trace, self.what.length, place.value)
             for key, array in grown.arrays(name).items():
@@ -758,7 +773,8 @@ class Roller:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self.trace.quiet, self.trace.decides = False, math.inf
         self.forked |= self.open and self.whole and self.pattern is None and bool(self.saw)
-        if self.forked and (self.pattern is None or self.leapt or (self.first > 1 and not self.skipped)):
+        grows = self.tested and any([grown.items for grown in self.grown.values()])
+        if self.forked and (self.pattern is None or self.leapt or grows or (self.first > 1 and not self.skipped)):
             self._fork()
             if self.leapt and self.boundaries:  # what was run at once is a loop of its own
                 self.trace.leaping.add(self.serial)
@@ -890,6 +906,8 @@ class Roller:
             return
         if (self.what is None or self.tested) and not self.open:
             return
+        if len(self.boundaries) == 1 and self.around is None and self.tested and not self.boundaries[0].nodes[TEST].active:
+            return  # its first item has settled that it ends there
         self.boundaries = bounds = _without_twins(self.boundaries, self.private)
         way, skipped = self._way(), self.skipped
         if trace.trying and (
@@ -927,7 +945,7 @@ class Roller:
             held = bounds[-1].holds
             if found is None:
                 continue
-            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain = found
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python = found
             if self.plain and self.place in trace.asking:
                 trace.apart.add(self.place)
                 return
@@ -949,19 +967,20 @@ class Roller:
             start = bounds[first]
             self.short = count == 0
             if self.short:
+                self.wanted = (known and known.wanted) or ([], [])
                 self.boundaries = [start]
                 self._idles({key: kind for key, kind in self.kinds.items() if key not in start.nodes and key != UNSEEN})
                 first = 0
             flag = self._flag(first) if UNSEEN in self.kinds else None
             at_once = together is not None and self._replaced(together, views, first, True)
             if at_once or self._replaced(pattern, views, first, False):
-                for grown in self.grown.values():
-                    grown.spread()
+                for name, grown in self.grown.items():
+                    grown.spread((name, WHOLE) in python)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
                 if count:
-                    self._keep(way, known, ways)
+                    self._keep(way, known, ways._replace(wanted=self.wanted))
                 known_by_now = {*decided, *fixed, *self.flags}
                 rest = [guard for guard in trace.guards[start.guards :] if guard.node not in known_by_now]
                 trace.guards[start.guards :] = [
@@ -1270,7 +1289,7 @@ class Roller:
     def _replace(self, first: int, ahead: int | None = 0, together: bool = False) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
         start, end = self.boundaries[first], self.boundaries[-1]
-        wanted = self.wanted if self.short and not self.forked else self._wanted(start, end)
+        wanted = self.wanted if self.short and any(self.wanted) else self._wanted(start, end)
         if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
             return False
         self.wanted = keys, late = wanted

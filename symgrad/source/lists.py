@@ -6,18 +6,20 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from symgrad.source.exits import way_out
 from symgrad.source.syntax import LOCAL_READERS, FunctionNode, copied, declared, names_stored, parts_of, placed, walk
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 )  # fmt: skip
+_ENDS = {"0": "first", "-1": "last"}
 
 
 class Appended(NamedTuple):
     """A list that a loop only appends to, in so many statements, and reads so far from its end.
 
-    ``some``: an iteration may append nothing, and none appends two items.
+    ``some``: an iteration may append nothing, or a ``break`` ends the loop before all have run; and none appends two items.
     """
 
     name: str
@@ -34,9 +36,10 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
         statements = [item for item in below if item.value.func.value.id == name]
         deepest = _deepest(loop, name, len(statements))
         if deepest is not None:
-            going_on, ended = _counts(loop.body, statements)
-            some = 0 in going_on | ended and 2 not in going_on | ended
-            found.append(Appended(name, deepest, some and not deepest and not loop.orelse, statements))
+            every, early = set[int]().union(*_counts(loop.body, statements)), way_out(loop) is not None
+            some = (0 in every or early) and 2 not in every and not deepest and not loop.orelse
+            if some or not early:
+                found.append(Appended(name, deepest, some, statements))
     return found
 
 
@@ -99,7 +102,8 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
 
 
 def _use_of(name: ast.Name, node: Any) -> Any:
-    """The function that a name is handed to, or a word for an index or a test, or the statement that gives it another name.
+    """The function that a name is handed to, or a word for an index, a test, the first or the last item, or the statement that
+    gives it another name.
 
     None where something else is done with it.
     """
@@ -108,6 +112,8 @@ def _use_of(name: ast.Name, node: Any) -> Any:
         return node.func if alone or isinstance(node.func, ast.Attribute) else None
     if isinstance(node, ast.Subscript) and name is node.slice:
         return placed(ast.Constant("index"), name)
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and ast.unparse(node.slice) in _ENDS:
+        return placed(ast.Constant(_ENDS[ast.unparse(node.slice)]), name)
     if isinstance(node, ast.Assign) and name is node.value and [type(target) for target in node.targets] == [ast.Name]:
         return node
     tested = isinstance(node, (ast.If, ast.IfExp)) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))

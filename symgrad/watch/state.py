@@ -156,7 +156,8 @@ class State(Calls):
         return made.listed() if type(made) is Chosen and not kept else made
 
     def handed(self, value: Any, fun: Any) -> Any:
-        """What a function is given for such a list; ``fun`` may be a word, ``"index"`` or ``"test"``."""
+        """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"`` or
+        ``"last"``."""
         if type(value) is not Chosen:
             return value
         known = isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is str) or any([fun is one for one in _OF_CHOSEN])
@@ -164,10 +165,12 @@ class State(Calls):
             return value.listed()
         if fun is min or fun is max:
             return value.extreme(fun)
+        if fun is sum:
+            return value.total()
+        if fun in ("first", "last"):
+            return value.end(fun == "last")
         array, taken = value.parts()
         items = array[taken]
-        if fun is sum:
-            return value.numbers([np.sum(items)])
         return self._len(items) if fun == "test" else items
 
     def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Roller | None:
