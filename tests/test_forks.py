@@ -2295,3 +2295,121 @@ def test_what_is_decided_on_after_loops_that_are_told_of_more_ways():
         np.testing.assert_allclose(slope, other(a)[1], rtol=1e-10, atol=1e-12)
     assert "dynamic mode" not in derivative.explain()
     assert derivative.cache_info().misses < 10
+
+
+def counted_calls(x):
+    calls = 0
+
+    def residual(y):
+        nonlocal calls
+        calls += 1
+        return y * y - 2.0 - x[0] ** 2
+
+    y = 3.0 + x[1] ** 2
+    while True:
+        error = residual(y)
+        if abs(error) < 1e-10 or calls > 40:
+            break
+        y = y - error / (2 * y)
+    return y * calls
+
+
+def kept_around(x):
+    count, best = 0, -10.0
+
+    def see(v):
+        nonlocal count, best
+        if v > 0:
+            count += 1
+        if v > best:
+            best = v
+
+    for v in x:
+        see(v)
+    return best * count + x[0]
+
+
+def read_by_another(x):
+    """What one function puts there, and the loop changes, another one reads."""
+    k = 0.1
+
+    def read():
+        return k * x[0]
+
+    def put(v):
+        nonlocal k
+        k = v
+
+    total = 0.0
+    for v in x:
+        if v > 0.2:
+            put(v)
+        total += read()
+        k = k * 0.5
+    return total + read()
+
+
+def vector_around(x):
+    state, n = np.zeros(3) * x[0], 0
+
+    def add(v):
+        nonlocal state, n
+        state, n = state + v * x[:3], n + 1
+
+    for v in x:
+        if v > 0.2:
+            add(v)
+        if np.sum(state) > 3.0:
+            break
+    return np.sum(state * state) + n
+
+
+def in_functions_made_by_others(x):
+    """Each has a variable of its own, whichever calls it."""
+
+    def make():
+        total = 0.0
+
+        def add(v):
+            nonlocal total
+            total = total * 0.9 + v
+            return total
+
+        return add
+
+    one, other = make(), make()
+    both = [one, other, one]
+    result = 0.0
+    for v in x:
+        if v > 0:
+            result += one(v) * x[0]
+        else:
+            result -= both[1](v)
+    return result + both[2](0.0) * other(1.0)
+
+
+def flags_around(x):
+    seen, before = False, None
+
+    def check(v):
+        nonlocal seen, before
+        if v > 0.8:
+            seen = True
+        before = v if before is None or seen else before
+        return seen
+
+    total = 0.0
+    for v in x:
+        total += v if check(v) else v * before
+    return total
+
+
+AROUND = [counted_calls, kept_around, read_by_another, vector_around]
+
+
+@pytest.mark.parametrize("fun", [*AROUND, in_functions_made_by_others, flags_around])
+def test_variables_that_functions_in_the_function_assign(fun):
+    derivative = value_and_grad(fun)
+    for x in np.random.default_rng(5).normal(size=(50, 12)):
+        right_at(derivative, fun, x, (1e-12, 1e-13), (1e-10, 1e-12))
+    assert fun not in AROUND or derivative.cache_info().misses <= 10

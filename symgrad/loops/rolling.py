@@ -1809,6 +1809,7 @@ class _Survey:
             return (fun.func, fun.args, fun.keywords)
         if not isinstance(fun, FunctionType):
             return (fun.__self__, getattr(fun, "__func__", None))
+        self.containers.update(map(id, fun.__closure__ or ()))
         cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)  # but for empty ones, and that for the hooks
         known = [(name, cell.cell_contents) for name, cell in cells if cell != CellType() and not name.startswith(_HIDDEN)]
         held = [name if name in self.own and self.own[name] is item else item for name, item in known]  # the local itself

@@ -37,6 +37,7 @@ from symgrad.source.syntax import (
     bound_by,
     bound_in,
     copied,
+    declared,
     in_class,
     located,
     names_read,
@@ -316,6 +317,11 @@ class _Calls(ast.NodeTransformer):
         return node
 
 
+def _reading(target: ast.Name) -> ast.expr:
+    """A function that holds the cell of a variable, which it reads."""
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), ast.Name(target.id, ast.Load()))
+
+
 def _hashed(node: ast.expr) -> ast.expr:
     """What becomes a key, or a member of a set."""
     return node if isinstance(node, ast.Constant) else _hook("hashed", node, node)
@@ -349,6 +355,7 @@ class _Rewriter(ast.NodeTransformer):
         self.bodies: list[int] = []  # which scopes are of classes, whose names only the class's own body sees
         self.reads: list[Counter[str]] = []  # how often each function reads each name
         self.later: list[frozenset[str]] = []  # what functions in each function read
+        self.inner: list[tuple[set[str], set[str]]] = []  # what these assign of its variables, and what they count with
         self._loops = 0  # that it is in
         self.places: list[str] = []  # the names of where those are
         self.around: list[list[str]] = [[]]  # the names of the loops that a statement of each function may leave
@@ -364,11 +371,15 @@ class _Rewriter(ast.NodeTransformer):
         self.scopes.append(bound_in(node))
         self.reads.append(names_read_in(node))
         self.later.append(read_later(node))
+        inner = [part for part in walk(node) if isinstance(part, ast.FunctionDef) and part is not node and declared(part)]
+        counted = _counted([part for item in inner for part in walk(item)])
+        self.inner.append((set().union(*map(declared, inner)), counted))
         self.around.append([])
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
         self.scopes.pop()
         self.reads.pop()
         self.later.pop()
+        self.inner.pop()
         self.around.pop()
         return node if self.scopes else located(node)
 
@@ -705,10 +716,14 @@ class _Rewriter(ast.NodeTransformer):
             for part in leaving.body:  # it runs when the loop is over
                 inside -= names_read(part)
         stores = {name for statement in node.body for name in names_stored(statement)} & self.scopes[-1][0]
+        around, counted = set[str](), set[str]()
+        if any([isinstance(part, ast.Call) for part in walk(node)]):
+            around, counted = [names & self.scopes[-1][0] for names in self.inner[-1]]
+        stores |= around
         target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
         every = self.reads[-1]
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
-        counting = _counted([*walk(node)])
+        counting = _counted([*walk(node)]) | counted
         below = [*_below_ifs(node.body)]
         places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
         counting |= {name for statement in below for name in _flags(statement)}
@@ -716,7 +731,7 @@ class _Rewriter(ast.NodeTransformer):
         first: list[ast.stmt] = []
         decides = node.decides  # type: ignore[union-attr]
         chosen = {name for statement in below for name in names_stored(statement)} & stores
-        for name in sorted((stores - target) & (inside.keys() | (chosen - set(private)))):
+        for name in sorted((stores - target) & (inside.keys() | around | (chosen - set(private)))):
             facts = ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
             read = _hook("number", node, *facts, ast.Constant(name in counting), ast.Constant(bool(chosen) or decides))
             first.append(assigned(name, read, node))
@@ -921,7 +936,7 @@ class _Rewriter(ast.NodeTransformer):
             if target.id in self.scopes[-1][0]:
                 return []
             if self._local(target.id):
-                return [placed(ast.Expr(_hook("wrote_around", target)), target)]
+                return [placed(ast.Expr(_hook("wrote_around", target, _reading(target))), target)]
             return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(target.id))), target)]
         if isinstance(target, (ast.Attribute, ast.Subscript)):
             owner = target.value

@@ -857,9 +857,9 @@ class Reads:
         self.wrote_name(name)
         return self.kept(value)
 
-    def wrote_around(self) -> None:
-        """A variable of an enclosing function is assigned, which is part of the trace too."""
-        self.trace.writes.append(None)
+    def wrote_around(self, reading: FunctionType) -> None:
+        """A variable of an enclosing function, which a function is ``reading``, is assigned: that is part of the trace too."""
+        self.trace.writes.append(reading.__closure__[0])  # type: ignore[index]
 
     def uses(self, value: Any) -> None:
         """An object of the function's own is used; an iterator or a random generator is then another than before."""
