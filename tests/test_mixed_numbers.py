@@ -6,7 +6,10 @@ import pytest
 
 from symgrad import hessian, value_and_grad
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning"),  # of Python's truth values, by Python 3.12
+]
 
 
 def caught(x):

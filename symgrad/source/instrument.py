@@ -21,7 +21,6 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from symgrad.source.comprehensions import unrolled
-from symgrad.source.constants import space_of
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.lists import appended, marked
@@ -103,7 +102,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls:
-        tree = joined(at_the_end(unrolled(numbered(as_ifs(tree), space_of(fun)), fun.__globals__)))
+        tree = joined(at_the_end(unrolled(numbered(as_ifs(tree), fun.__globals__), fun.__globals__)))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
