@@ -726,7 +726,7 @@ class Variant:
         self._execute(f"def link({', '.join([*own, *space])}):\n{text}", f"{family.name} entry", made)
         entry = made["link"](*[None] * len(own), *space.values())
         entry.__qualname__ = family.form.title
-        self.template = Template(_at_home(entry, home), cells)
+        self.template = Template(entry, cells, home)
 
     def after(self, whole: Piece, checked: int, error: Exception, *values: Any) -> Any:
         """What answers a call in which the code has raised an error; ``_MISSED`` if it is traced: an error as Python has it."""
@@ -779,10 +779,9 @@ class Variant:
         for (path, kind), check in self.checks.items():
             if kind == "is" and uses[path] == 1 and (space_of := path.namespace()) is not None:
                 spaces.setdefault(id(space_of), {})[path] = check
-        largest: dict[Path, Check] = max(spaces.values(), key=len, default={})
-        home |= largest
-        spaces.pop(id(next(iter(home)).namespace()) if home else 0, None)
-        together = [named for named in spaces.values() if len(named) >= SEVERAL or any(map(_is_name, named))]
+        others = sorted(spaces.values(), key=len)
+        home |= others.pop() if others else {}
+        together = [named for named in others if len(named) >= SEVERAL or any(map(_is_name, named))]
         conditions = [f"{HOME}{i} is {bind(check.expected)}" for i, check in enumerate(home.values())]
         conditions += [f"{bind(_stand_for(named))}()" for named in together]
         for (path, _), check in self.checks.items():
@@ -887,11 +886,13 @@ def _is_same(a: Any, b: Any) -> bool:
 class Template:
     """What a call of any function of some code is checked and answered by, once it has that function's variables.
 
-    ``cells`` are of variables that it reads as they are now, as fast as its own: ones there are, or the function's.
+    ``cells`` are of variables that it reads as they are now, as fast as its own: ones there are, or the function's; ``home``
+    are names that it reads so in a namespace.
     """
 
-    def __init__(self, function: FunctionType, cells: dict[str, CellType | Free]) -> None:
+    def __init__(self, function: FunctionType, cells: dict[str, CellType | Free], home: dict[Path, Check]) -> None:
         self.function = function
+        self.code, self.space = _at_home(function, home)
         names = function.__code__.co_freevars
         self.closure: list[Any] = [cells.get(name, own) for name, own in zip(names, function.__closure__ or (), strict=True)]
         self.free = [(i, cell.place) for i, cell in enumerate(self.closure) if type(cell) is Free]
@@ -918,7 +919,7 @@ class Template:
                 closure[place] = CellType(value)
         for place, variable in self.free:
             closure[place] = own[-1].__closure__[variable]
-        made = FunctionType(like.__code__, like.__globals__, like.__name__, like.__defaults__, tuple(closure))
+        made = FunctionType(self.code, self.space, like.__name__, like.__defaults__, tuple(closure))
         made.__kwdefaults__, made.__qualname__ = like.__kwdefaults__, like.__qualname__
         return made
 
@@ -927,17 +928,13 @@ def _is_name(path: Path) -> bool:
     return path.steps[-1][0] == "name"
 
 
-def _at_home(entry: FunctionType, home: dict[Path, Check]) -> FunctionType:
-    """The function with a namespace of the user's for its globals, where Python finds names in a fifth of the time that a call
-    takes. All that is its own are variables from around it, so that the names are those, ``HOME`` and their numbers, alone."""
-    if not home:
-        return entry
-    code, path = entry.__code__, next(iter(home))
+def _at_home(entry: FunctionType, home: dict[Path, Check]) -> tuple[CodeType, dict[str, Any]]:
+    """The function's code, and for its globals a namespace of the user's, where Python finds names in a fifth of the time that
+    a call takes. All that is its own are variables from around it: the names in it are ``HOME`` and their numbers alone."""
     names = {f"{HOME}{i}": str(path.steps[0][1]) for i, path in enumerate(home)}
-    code = code.replace(co_names=tuple([names.get(name, name) for name in code.co_names]))
-    made = FunctionType(code, path.namespace() or {}, entry.__name__, entry.__defaults__, entry.__closure__)
-    made.__kwdefaults__, made.__qualname__ = entry.__kwdefaults__, entry.__qualname__
-    return made
+    code = entry.__code__.replace(co_names=tuple([names.get(name, name) for name in entry.__code__.co_names]))
+    space = next((path.namespace() for path in home), None)
+    return code, entry.__globals__ if space is None else space
 
 
 def _stand_for(named: dict[Path, Check]) -> Callable[[], bool]:

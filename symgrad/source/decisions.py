@@ -39,9 +39,10 @@ def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> Functio
         return inner.get(name.id, space.get(name.id)) if isinstance(name, ast.Name) else None
 
     bound = bound_anywhere(node)
+    for name in walk(node):
+        if isinstance(name, (ast.Name, ast.Attribute)):
+            name.whole = type(constant(name, space, bound)) in (int, bool)  # type: ignore[union-attr]
     for loop in walk(node):
-        if isinstance(loop, (ast.Name, ast.Attribute)):
-            loop.whole = type(constant(loop, space, bound)) in (int, bool)  # type: ignore[union-attr]
         if isinstance(loop, _LOOPS):
             every = [called(part) for part in walk(loop) if isinstance(part, ast.Call)]
             nodes = [loop, *[item for item in every if isinstance(item, ast.FunctionDef)]]
