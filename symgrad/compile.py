@@ -40,7 +40,7 @@ from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors
 from symgrad.optimize.masks import without_masks
-from symgrad.optimize.pipeline import improve, speed_up
+from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Static, check_kind, check_tree, kind_of, layout, shown
@@ -553,7 +553,7 @@ class Variant:
     def readable(self, *, confirmed: bool = False) -> Code:
         """The code for people, of all branches traced so far, or of those alone that two traces agreed on."""
         program = self.program.confirmed() if confirmed else self.program
-        return build(improve(program, self.family.off), self.signature(), fresh=False)
+        return build(for_readers(improve(program, self.family.off), self.family.off), self.signature(), fresh=False)
 
     def running(self) -> Code:
         """The code that runs, of all branches traced so far."""

@@ -185,12 +185,20 @@ def index_of(spec: index.Spec, arrays: Sequence[Expr]) -> Expr:
     for part in spec:
         if type(part) is index.Hole:
             parts.append(arrays[part.number])
+        elif type(part) is index.Window:
+            start = arrays[part.number]
+            parts.append(ast.Slice(_moved(start, part.first), _moved(start, part.first + part.width)))
         elif type(part) is index.Slice:
             ends = [None if end is None else number(end) for end in part]
             parts.append(ast.Slice(*ends))
         else:
             parts.append(number(part))
     return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+
+
+def _moved(start: Expr, steps: int) -> Expr:
+    """So many places further, or back."""
+    return ast.BinOp(start, ast.Add() if steps > 0 else ast.Sub(), number(abs(steps))) if steps else start
 
 
 def _subscript(base: Expr, where: Expr) -> Expr:

@@ -18,11 +18,9 @@ from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.ops.index import GETITEM, SETITEM, Hole
 from symgrad.tracing.trace import Trace
 from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.transform.spans import SPANS, Span
 
 _FLAGS = (TEST, EXIT, UNSEEN)
-
-
-Span = tuple[int, int]  # the least and the largest value that an index may have
 
 
 class _Put(NamedTuple):
@@ -229,7 +227,7 @@ class Builder:
         if kind == "step":
             op, _, _, args = way.steps[rest[0]]
             spans = [self._span(way, parts) for parts in args]
-            return _SPANS[op](*spans) if op in _SPANS and None not in spans else None
+            return SPANS[op](*spans) if op in SPANS and None not in spans else None
         if kind not in ("same", "value"):
             return None
         number = dict(rest[0].params)["value"] if rest[0].op is CONST else None
@@ -408,7 +406,7 @@ def _index(way: Way, parts: Parts, made: dict[int, Any]) -> Any:
         return part
     op, params, aval, args = way.steps[part[1]]
     found = tuple([_index(way, one, made) for one in args])
-    return None if op not in _SPANS or None in found else ("made", op, params, aval, found)
+    return None if op not in SPANS or None in found else ("made", op, params, aval, found)
 
 
 def _made(out: Any, index: Any, of: Callable[[Parts], Any]) -> Any:
@@ -427,22 +425,6 @@ def _is_known(parts: Parts) -> bool:
 def _is_number(part: Part) -> bool:
     """Whether it is a number of the user's code; the index of a loop around is none."""
     return part[0] == "value" or (part[0] == "same" and part[1].op is CONST)
-
-
-def _divided(a: Span, b: Span) -> Span | None:
-    return (a[0] // b[0], a[1] // b[1]) if b[0] == b[1] > 0 else None
-
-
-# how far integers go that are made of others
-_SPANS: dict[Any, Callable[..., Span | None]] = {
-    NAMED: lambda a: a,
-    REGISTRY[np.add]: lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    REGISTRY[np.subtract]: lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    REGISTRY[np.negative]: lambda a: (-a[1], -a[0]),
-    REGISTRY[np.multiply]: lambda a, b: (min(products := [x * y for x in a for y in b]), max(products)),
-    REGISTRY[np.floor_divide]: _divided,
-    REGISTRY[np.remainder]: lambda a, b: (0, b[0] - 1) if b[0] == b[1] > 0 else None,
-}
 
 
 def _zero(kind: Aval) -> Any:

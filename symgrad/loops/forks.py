@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
-from symgrad.loops.branches import Builder, Span, Spans, Steps, may_go_on, outside
+from symgrad.loops.branches import Builder, Spans, Steps, may_go_on, outside
 from symgrad.loops.patterns import (
     BOOL,
     EXIT,
@@ -74,6 +74,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
 from symgrad.tracing.trace import Guard, Trace
 from symgrad.tracing.tracer import Tracer
+from symgrad.transform.spans import Span
 
 MOST = 16  # ways through a stretch
 DEEPEST = 24  # decisions of a stretch: each is one more ``if`` within another

@@ -30,13 +30,33 @@ class Hole(NamedTuple):
     number: int
 
 
+class Window(NamedTuple):
+    """A slice of some ``width``, which begins so many places after the ``number``-th number that travels beside the spec.
+
+    Only code that runs has it: to derive, and to batch, it is a row of places.
+    """
+
+    number: int
+    first: int
+    width: int
+
+
 Spec = tuple[Any, ...]
 
 
 def fill(spec: Spec, arrays: Any) -> Any:
     """The index that ``spec`` and its arrays stand for, as ``x[...]`` takes it."""
-    parts = [arrays[part.number] if type(part) is Hole else slice(*part) if type(part) is Slice else part for part in spec]
+    parts = [_filled(part, arrays) for part in spec]
     return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _filled(part: Any, arrays: Any) -> Any:
+    if type(part) is Hole:
+        return arrays[part.number]
+    if type(part) is Window:
+        start = arrays[part.number] + part.first
+        return slice(start, start + part.width)
+    return slice(*part) if type(part) is Slice else part
 
 
 def region(spec: Spec, shape: tuple[int, ...], arrays: Any = ()) -> tuple[int, ...]:

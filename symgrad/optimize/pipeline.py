@@ -20,6 +20,7 @@ from symgrad.optimize.share import share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.structure import structure
 from symgrad.optimize.taps import taps
+from symgrad.optimize.windows import windows
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
@@ -37,17 +38,24 @@ FAST: dict[str, Callable[[Program], Program]] = {
 }
 #: Of which it takes one at the end: numbers, or arrays of all iterations of a loop.
 ENDS: dict[str, Callable[[Program], Program]] = {"scalarize": scalarize, "distribute": distribute}
+#: And what comes last.
+LAST: dict[str, Callable[[Program], Program]] = {"windows": windows, "hoist": hoist}
 #: What the bodies of loops go through before.
 INSIDE = {name: (FAST | ENDS)[name] for name in ("structure", "taps", "contract", "layout", "lower", "distribute")}
 
 
 def improve(program: Program, off: frozenset[str]) -> Program:
-    """The program as it is printed for readers; ``off`` names the passes that are switched off."""
+    """The program that readers are shown, and that is sped up; ``off`` names the passes that are switched off."""
     if not off.isdisjoint(SHARED):
         program = expand(program)  # which they do by the way
     program = _through(SHARED, program, off)
     again = off.isdisjoint(SHARED) and has_slack(program)  # by what is known of their arguments now
     return _through(SHARED, program, off) if again else program
+
+
+def for_readers(program: Program, off: frozenset[str]) -> Program:
+    """An improved program as readers see it."""
+    return _through({"windows": windows}, program, off)
 
 
 def speed_up(program: Program, off: frozenset[str]) -> Program:
@@ -56,7 +64,7 @@ def speed_up(program: Program, off: frozenset[str]) -> Program:
         program = inside(program, lambda body: _through(INSIDE, body, off))
     program = _through(FAST, program, off)
     apart, whole = (_through({name: step}, program, off) for name, step in ENDS.items())
-    return _through({"hoist": hoist}, apart if apart.apart and cost(apart) <= cost(whole) else whole, off)
+    return _through(LAST, apart if apart.apart and cost(apart) <= cost(whole) else whole, off)
 
 
 def _through(passes: dict[str, Any], program: Program, off: frozenset[str]) -> Program:

@@ -20,6 +20,7 @@ OPTIMISATIONS = {
     "layout": "big arrays with a short last axis turned, so that loops are long, in the code that runs",
     "lower": "cheaper operations, in the code that runs",
     "scalarize": "programs of small arrays taken apart into Python's floats, in the code that runs",
+    "windows": "places in a row that move with the index of a loop as slices",
     "hoist": "what loops over numbers multiply by put together before or after them, in the code that runs",
     "distribute": "totals of loops taken out of them, as one product over all iterations, in the code that runs",
     "masks": "derivatives without the masks that keep infinities out, as long as none is met, in the code that runs",
