@@ -678,6 +678,7 @@ class Builder:
         base = None if node.op is index.SCATTER else node.args[0]
         value, *arrays = [self.exprs[arg] for arg in node.args[base is not None :]]
         index_nodes = node.args[len(node.args) - len(arrays) :]
+        several = [n.aval.shape and n.aval.dtype.kind in "iu" for n in index_nodes]
         self._comment(node, block)
         if base is not None and base in self.buffers and self._is_over(base):
             variable = self.buffers[base]
@@ -686,7 +687,7 @@ class Builder:
         target = ast.Subscript(name(variable), index_of(params["spec"], arrays), ast.Store())
         if node.op is index.SETITEM:
             block.append(Line(ast.Assign([target], value, lineno=0)))
-        elif any(len(n.aval.shape) and n.aval.dtype.kind in "iu" for n in index_nodes) and not self._unique(index_nodes):
+        elif index.may_repeat(params["spec"], several) and not self._unique(index_nodes):
             where = index_of(params["spec"], arrays)
             block.append(Line(ast.Expr(call(self.add_at, name(variable), _as_value(where), value))))
         elif node.op is index.SCATTER or (base is not None and base.op is create.ZEROS):

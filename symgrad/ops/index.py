@@ -5,6 +5,7 @@ An index is split into a hashable ``spec`` (integers, slices, None, Ellipsis, an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +26,11 @@ EVERY = Slice(None, None, None)  # ``:``
 
 
 class Hole(NamedTuple):
-    """The place of an index array: the ``number``-th of those that travel beside the spec."""
+    """The place of an index array: the ``number``-th of those that travel beside the spec. ``once``: it is of whole numbers in
+    a row, along an axis of its own, so that no element is named twice."""
 
     number: int
+    once: bool = False
 
 
 class Window(NamedTuple):
@@ -69,6 +72,11 @@ def names_elements(spec: Spec, ndim: int) -> bool:
     return len(spec) == ndim and all(type(part) is Hole for part in spec)
 
 
+def may_repeat(spec: Spec, several: Sequence[Any]) -> bool:
+    """Whether an index may name an element twice: by arrays of places (``several`` tells which arrays are such) not in a row."""
+    return any(type(part) is Hole and several[part.number] and not part.once for part in spec)
+
+
 class Indexing(Op):
     """An op whose trailing arguments are index arrays, which take no derivative."""
 
@@ -93,9 +101,8 @@ def _set_value(g: Any, y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) 
     ):
         return np.where(arrays[0], g, 0)
     taken = GETITEM(g, *arrays, spec=spec)
-    if any(np.ndim(array) and dtype_of(array) != bool for array in arrays):  # an element may be written twice
-        return taken * LAST_WRITE(base, *arrays, spec=spec)
-    return taken
+    several = [np.ndim(array) and dtype_of(array) != bool for array in arrays]
+    return taken * LAST_WRITE(base, *arrays, spec=spec) if may_repeat(spec, several) else taken
 
 
 def _overwritten(y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any:

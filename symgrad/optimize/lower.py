@@ -347,7 +347,7 @@ def places_in_order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     if not all(type(part) in (index.Hole, index.Slice, int) for part in spec):
         return None
     picked = [axis for axis, part in enumerate(spec) if type(part) is not index.Slice]
-    axis, count = spec.index(index.Hole(0)), s.graph.arrays[places[0]]
+    (axis,), count = [axis for axis in picked if type(spec[axis]) is index.Hole], s.graph.arrays[places[0]]
     if picked[-1] - picked[0] >= len(picked) or not np.array_equal(count, np.arange(x.aval.shape[axis])):
         return None  # with a slice between them, the axis of an index array comes first
     return s.call(index.GETITEM, x, spec=(*spec[:axis], index.EVERY, *spec[axis + 1 :]))

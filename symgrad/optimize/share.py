@@ -211,6 +211,7 @@ class _Sharer(Simplifier):
         for inner in body.nodes():
             for arg in inner.args:
                 readers.setdefault(arg, []).append(inner)
+        fixed = {body.index, *body.invariants}  # which no iteration saves
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         items = [item for item in body.elements if item in twins and item not in needed]
         parts = {part for item in items for part in _parts(item, readers, twins, needed)}
@@ -222,7 +223,7 @@ class _Sharer(Simplifier):
             elif (
                 inner in twins
                 and inner not in given
-                and (inner in parts or _is_dear(inner) or _spares(inner, kept, readers, needed))
+                and (inner in parts or _is_dear(inner) or _spares(inner, kept, fixed, readers, needed))
             ):
                 source, other = twins[inner]
                 saved = self.saved.setdefault(source, [])
@@ -346,10 +347,10 @@ def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node], 
     return parts if 8 * sum([part.aval.nbytes for part in parts]) <= size_of(item) else []
 
 
-def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed: set[Node]) -> bool:
+def _spares(node: Node, kept: set[Node], fixed: set[Node], readers: dict[Node, list[Node]], needed: set[Node]) -> bool:
     """Whether to keep a value takes no more memory than what is ``kept`` for it alone to be computed again.
 
-    ``needed`` says of what comes after the node whether it is computed.
+    Of that, what is ``fixed`` takes none. ``needed`` says of what comes after the node whether it is computed.
     """
     size = size_of(node) if _is_made(node) else math.inf
     if isinstance(node.aval, ListAval) and node.op is ITEM:  # of all lists that the loop in this one saves
@@ -365,7 +366,8 @@ def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed
     alone = [
         item
         for item in found
-        if all(reader in below or (reader.index > node.index and reader not in needed) for reader in readers[item])
+        if item not in fixed
+        and all(reader in below or (reader.index > node.index and reader not in needed) for reader in readers[item])
     ]
     return not waiting and size <= sum(map(size_of, alone))
 

@@ -51,7 +51,7 @@ class _Windower(Simplifier):
             return self.visit_as(loop_of(copied(body, inner, {}), course), node, args)
         if node.op not in _SELECTING or len(args) == len(node.op.rules):
             return super().visit(node, args)
-        given, spec = self._as_slice(node) or (args, dict(node.params)["spec"])
+        given, spec = self._as_slices(node) or (args, dict(node.params)["spec"])
         given, spec = self._at_once(node, given, spec)
         if given == args:
             return super().visit(node, args)
@@ -90,16 +90,16 @@ class _Windower(Simplifier):
         return None if None in parts else SPANS[node.op](*parts)
 
     def _count(self, node: Node) -> int | None:
-        """The first one of whole numbers in a row; None for other arrays."""
+        """The first one of whole numbers in a row, along the first axis; None for other arrays."""
         if node.op is not CAPTURED:
             return self.known.counts.get(node)
         array = self.program.graph.arrays[node]
-        whole = array.ndim == 1 and array.size and array.dtype.kind == "i"
-        return int(array[0]) if whole and np.array_equal(array, array[0] + np.arange(array.size)) else None
+        whole = array.ndim and array.dtype.kind == "i" and 0 < array.size == len(array)
+        return int(array.flat[0]) if whole and np.array_equal(array.ravel(), array.flat[0] + np.arange(array.size)) else None
 
     def _row(self, node: Node) -> tuple[Node, int] | None:
         """The integer that, and so many more, is the first one of whole numbers in a row; None for other arrays."""
-        if node in self.known.rows or not is_op(node, np.add) or len(node.aval.shape) != 1:
+        if node in self.known.rows or not is_op(node, np.add) or not node.aval.shape:
             return self.known.rows.get(node)
         for root, count in (node.args, node.args[::-1]):
             first = self._count(count)
@@ -107,20 +107,28 @@ class _Windower(Simplifier):
                 return root, first
         return None
 
-    def _as_slice(self, node: Node) -> tuple[tuple[Node, ...], index.Spec] | None:
+    def _as_slices(self, node: Node) -> tuple[tuple[Node, ...], index.Spec] | None:
         """The arguments and the index of what is read or written at places in a row; None for other places."""
-        *given, place = node.args
-        spec = dict(node.params)["spec"]
-        row = self._row(place) if len(given) == len(node.op.rules) else None
-        if row is None or not all([type(part) in (index.Hole, index.Slice) for part in spec]):
-            return None
-        axis, (width,), (root, first) = spec.index(index.Hole(0)), place.aval.shape, row
+        given, places = node.args[: len(node.op.rules)], list(node.args[len(node.op.rules) :])
         shape = node.aval.shape if node.op is index.SCATTER else node.args[0].aval.shape
-        low, high = self._span(root) or (-1, -1)
-        if low + first < 0 or high + first + width > shape[axis]:
+        spec = list(dict(node.params)["spec"])
+        picked = [axis for axis, part in enumerate(spec) if type(part) in (int, index.Hole)]
+        plain = all([type(part) in (int, index.Hole, index.Slice) for part in spec])
+        if not plain or picked[-1] - picked[0] >= len(picked):  # NumPy puts the axes of index arrays in front
             return None
-        window = index.Window(0, first, width)
-        return tuple([self.mapping[arg] for arg in (*given, root)]), (*spec[:axis], window, *spec[axis + 1 :])
+        rows = [axis for axis in picked if type(spec[axis]) is index.Hole and places[spec[axis].number].aval.shape]
+        for across, axis in enumerate(reversed(rows)):
+            number = spec[axis].number
+            place = places[number]
+            row, width = self._row(place), place.aval.shape[0]
+            if row is None or place.aval.shape != (width,) + (1,) * across:
+                return None
+            places[number], first = row
+            low, high = self._span(row[0]) or (-1, -1)
+            if low + first < 0 or high + first + width > shape[axis]:
+                return None
+            spec[axis] = index.Window(number, first, width)
+        return (tuple([self.mapping[arg] for arg in (*given, *places)]), tuple(spec)) if rows else None
 
     def _at_once(self, node: Node, args: tuple[Node, ...], spec: index.Spec) -> tuple[tuple[Node, ...], index.Spec]:
         """The same of what is a window of a window: read, or added to zeros that are added there."""

@@ -536,33 +536,60 @@ class Trace:
     def window(self, x: Tracer, key: Any) -> Any:
         """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
         nobody looks at; ``x[k, i : i + 3, j : j + 3]`` is one of a row, and of that. None for other indices."""
+        parts, moving = self._moving(x, key)
+        kept = [axis for axis, part in enumerate(parts) if type(part) is slice]
+        if (len(moving) > 1 or len(kept) < len(parts)) and moving and not self._is_filled(x):
+            if self._has_decided():
+                return None
+            x = x[tuple([slice(None) if axis in moving else part for axis, part in enumerate(parts)])]
+            for axis in moving:
+                x = x[(*[slice(None)] * kept.index(axis), parts[axis])]
+            return x
+        if (found := self._region(parts, moving)) is None:
+            return None
+        (spec, places), params = found, {"spec": found[0]}
+        view = self.record(index.GETITEM, (x, *places), params)
+        view.base, view.how, view.seen = x, (index.GETITEM, places, params), x.version
+        return view
+
+    def written_window(self, x: Tracer, key: Any) -> tuple[index.Spec, list[Any]] | None:
+        """The same where it is written: the index, and its arrays."""
+        return self._region(*self._moving(x, key))
+
+    def _moving(self, x: Tracer, key: Any) -> tuple[tuple[Any, ...], list[int]]:
+        """The parts of an index, an axis each, and which of them are slices that move with the index of a loop; none are where
+        there is more in it than numbers and plain slices."""
         parts = key if type(key) is tuple else (key,)
         if self.lanes or not any([type(part) is slice and type(part.start) is type(part.stop) is Tracer for part in parts]):
-            return None
+            return parts, []
         hidden = [axis for axis, part in enumerate(parts) if part is Ellipsis]
         for axis in hidden[:1]:
             parts = (*parts[:axis], *[slice(None)] * (1 + np.ndim(x.like) - len(parts)), *parts[axis + 1 :])
         if len(parts) > np.ndim(x.like):
-            return None
+            return parts, []
         moving = [axis for axis, part in enumerate(parts) if self._moves(part, x.like.shape[axis])]
-        rest = tuple([slice(None) if axis in moving else part for axis, part in enumerate(parts)])
-        if not moving or not all(map(_stays, rest)):
+        return parts, moving if all([axis in moving or _stays(part) for axis, part in enumerate(parts)]) else []
+
+    def _region(self, parts: tuple[Any, ...], moving: list[int]) -> tuple[index.Spec, list[Any]] | None:
+        """The index by places of what slices that move name; None where NumPy would put the axes in another order, or where
+        iterations decide on something, as those that do not get there have no such places."""
+        picked = [axis for axis, part in enumerate(parts) if type(part) is not slice or axis in moving]
+        if not moving or picked[-1] - picked[0] >= len(picked) or (len(picked) > 1 and self._has_decided()):
             return None
-        kept = [axis for axis, part in enumerate(parts) if type(part) is slice]
-        if len(moving) > 1 or len(kept) < len(parts):
-            if self._is_filled(x) or self._has_decided():
-                return None
-            x = x[rest]
-            for axis in moving:
-                x = x[(*[slice(None)] * kept.index(axis), parts[axis])]
-            return x
-        (axis,) = moving
-        start, stop = parts[axis].start, parts[axis].stop
-        spec = tuple([index.Hole(0) if i == axis else index.Slice(s.start, s.stop, s.step) for i, s in enumerate(parts)])
-        places = start + np.arange(stop.value - start.value)
-        found = self.record(index.GETITEM, (x, places), {"spec": spec})
-        found.base, found.how, found.seen = x, (index.GETITEM, (places,), {"spec": spec}), x.version
-        return found
+        spec: list[Any] = []
+        places: list[Any] = []
+        for axis, part in enumerate(parts):
+            if axis in moving:
+                row = np.arange(part.stop.value - part.start.value)
+                across = sum([other > axis for other in moving])  # the axes of those to come
+                spec.append(index.Hole(len(places), once=True))
+                places.append(part.start + self.once(row.reshape(-1, *[1] * across)))
+            elif type(part) is Tracer:
+                spec.append(index.Hole(len(places)))
+                places.append(part)
+            else:
+                spec.append(index.Slice(part.start, part.stop, part.step) if type(part) is slice else part)
+        return tuple(spec), places
 
     def _is_filled(self, x: Tracer) -> bool:
         """Whether the loops that run write into an array, or are likely to, as it is zeros: of what is written into, windows

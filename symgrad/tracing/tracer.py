@@ -323,17 +323,19 @@ class Tracer(Traced):
             whole = np.reshape(self.tape.gather(new), ())
             self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
             return
-        more = None if arrays else self._added(spec, new)
+        more = self._added(spec, arrays, new)
         op, value = (index.SETITEM, new) if more is None else (index.INDEX_ADD, more)
         self.assign(self.tape.record(op, (self, value, *arrays), {"spec": spec}), verb)
 
-    def _added(self, spec: index.Spec, new: Any) -> Any:
+    def _added(self, spec: index.Spec, arrays: Sequence[Any], new: Any) -> Any:
         """What ``self[spec] = new`` adds to slices, as ``x[1:-1] += v`` does: derivatives pass by what was there."""
-        if type(new) is not Tracer or new.node.op not in _SUMS or any(type(part) is not index.Slice for part in spec):
+        slices = all([type(part) is index.Slice or (type(part) is index.Hole and part.once) for part in spec])
+        if type(new) is not Tracer or new.node.op not in _SUMS or not slices:
             return None
+        place = (self.node, *[array.node for array in arrays])
         first, second = new.node.args
         for old, more in ((first, second), (second, first))[: 1 if new.node.op is _SUBTRACT else 2]:
-            same = old.op is index.GETITEM and old.args == (self.node,) and dict(old.params)["spec"] == spec
+            same = old.op is index.GETITEM and old.args == place and dict(old.params)["spec"] == spec
             if same and old.aval == more.aval == new.node.aval:
                 value = self.tape.lookup(more)
                 return self.tape.record(_NEGATIVE, (value,), {}) if new.node.op is _SUBTRACT else value
@@ -343,10 +345,11 @@ class Tracer(Traced):
         if self.tape.draft and self.base is None and type(value) in NUMBERS and _is_place(key):
             self.tape.draft.set(self, key, value)
             return
-        spec, arrays = split_index(key, self, sized=np.ndim(value) > 0)
+        found = self.tape.written_window(self, key) if self.tape.rollers else None
+        spec, arrays = found or split_index(key, self, sized=np.ndim(value) > 0)
         if type(value) is Tracer and value.base is self and value.how[0] is index.GETITEM:
             _, same_arrays, params = value.how
-            if params["spec"] == spec and all(map(operator.is_, same_arrays, arrays)):
+            if params["spec"] == spec and all(map(_is_one, same_arrays, arrays)):
                 return  # the end of x[i] += v, which has written through already
         self.write(spec, arrays, value, "x[i] = v")
 
@@ -971,6 +974,11 @@ def split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, li
             parts.append(index.Hole(len(arrays)))
             arrays.append(part)
     return tuple(parts), arrays
+
+
+def _is_one(a: Any, b: Any) -> bool:
+    """Whether two index arrays are one."""
+    return a is b or (type(a) is type(b) is Tracer and a.node is b.node)
 
 
 def _counts(part: Any) -> bool:

@@ -173,7 +173,10 @@ class _Sides:
             (step,) = term.steps
             return self.copied(step, [base, value], self.body)
         *_, writer = term.steps
-        row = self.graph.add(index.GETITEM, (base, *places), (("spec", term.spec),), row_of(base.aval, term.spec))
+        if writer.op is index.INDEX_ADD:
+            return self.copied(writer, [base, value, *places], self.body)
+        aval = row_of(base.aval, term.spec, term.places)
+        row = self.graph.add(index.GETITEM, (base, *places), (("spec", term.spec),), aval)
         total = self.chosen(test, value, row) if term.puts else self.copied(term.steps[1], [row, value], self.body)
         return self.copied(writer, [base, total, *places], self.body)
 

@@ -69,6 +69,9 @@ class Reading:
         if len(readers) == 1 and readers[0].op is WHERE and readers[0].args.count(node) == 1 and readers[0].args[2] is node:
             flag, value, _ = readers[0].args
             return Term(value, (readers[0],), puts=True, flag=flag)
+        if len(readers) == 1 and readers[0].op is index.INDEX_ADD and readers[0].args[0] is node is not readers[0].args[1]:
+            _, value, *places = readers[0].args
+            return Term(value, (readers[0],), True, dict(readers[0].params)["spec"], tuple(places))
         writer = readers[-1] if readers and readers[-1].op is index.SETITEM else None
         if writer is None or writer.args[0] is not node or node in writer.args[1:]:
             return None
@@ -91,10 +94,10 @@ class Reading:
         return Term(b if a is part else a, (part, value, writer), value.op is ADD, spec, tuple(places))
 
 
-def row_of(aval: Aval, spec: index.Spec) -> Aval:
-    """What ``spec`` names of an array for one place."""
-    key = [slice(*part) if type(part) is index.Slice else None if part is None else 0 for part in spec]
-    return aval._replace(shape=np.shape(np.broadcast_to(0.0, aval.shape)[tuple(key)]))
+def row_of(aval: Aval, spec: index.Spec, places: Sequence[Node] = ()) -> Aval:
+    """What ``spec`` names of an array at places; without those, at one place."""
+    zeros = [np.zeros(place.aval.shape, int) for place in places] or [0] * len(spec)
+    return aval._replace(shape=index.region(spec, aval.shape, zeros))
 
 
 def is_basic(spec: index.Spec, places: Sequence[Node]) -> bool:

@@ -25,7 +25,7 @@ from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
 from symgrad.transform.own import own_places, with_rows
 from symgrad.transform.sides import is_if, is_steady, taken_out
-from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basic, is_place, row_of
+from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basic, row_of
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
@@ -229,12 +229,9 @@ class _Together(Batch):
             rows = self._together(item.aval.shape, term.spec, term.places) if term.spec else None
             self.rows[term.steps[-1]] = rows
             own.add(rows and (rows.axis, rows.place))
-            if (
-                term.spec
-                and rows is None
-                and (type(term.spec[0]) not in (index.Hole, int) or not all(map(is_place, term.places)))
-            ):
-                return []  # the axis of the iterations may be another one than the first
+            first = term.places and type(term.spec[0]) not in (index.Hole, int)  # or the iterations' axis may not be in front
+            if term.spec and rows is None and (first or not all([place.aval.dtype.kind in "iu" for place in term.places])):
+                return []
         alone = len(own) == 1 and None not in own  # each iteration has a row to itself
         return terms if alone or not any([term.puts for term in terms]) else []
 
@@ -271,7 +268,7 @@ class _Together(Batch):
 
     def _written(self, total: Any, aval: Aval, term: Term) -> Any:
         """What iterations put, or add, to elements or rows."""
-        values = self._values(term.node, row_of(aval, term.spec))
+        values = self._values(term.node, row_of(aval, term.spec, term.places))
         values = values if term.adds else -values
         rows = self.rows[term.steps[-1]]
         if rows is not None:
@@ -281,8 +278,15 @@ class _Together(Batch):
         if all(map(self._is_same, term.places)):
             return index.INDEX_ADD(total, np.sum(values, axis=0), *map(self._same, term.places), spec=term.spec)
         self.run(ancestors(term.places))
-        places = [self.full(self.value(place), place in self.known) for place in term.places]
-        return index.INDEX_ADD(total, values, *places, spec=term.spec)
+        rank = max([len(place.aval.shape) for place in term.places])
+        places = [self._places(place, rank) for place in term.places]
+        again = [part._replace(once=False) if type(part) is index.Hole else part for part in term.spec]
+        return index.INDEX_ADD(total, values, *places, spec=tuple(again))
+
+    def _places(self, node: Node, rank: int) -> Any:
+        """An index array, of ``rank`` axes in an iteration, in all of them."""
+        ndim = len(node.aval.shape)
+        return line_up(self.full(self.value(node), node in self.known), ndim, rank)
 
     def _replaced(self, first: Any, aval: Aval, flag: Node, node: Node) -> Any:
         """What the last iteration has put in a value's place of those that do."""
