@@ -713,35 +713,13 @@ class Roller:
             if op in LEAVES or node in again:
                 continue
             place = len(made)
-            while place < count and not _is_step(node, steps[place]):
+            while place < count and not self._is_step(node, steps[place], made, b):
                 if place not in _unread(pattern):
                     return False
                 made.append(node)  # in the place of what is gone already, for nobody held it
                 place += 1
             if place == count:
                 return False
-            _, _, aval, parts = steps[place]
-            if node.aval != aval:
-                return False
-            for (kind, what), arg in zip(parts, node.args, strict=True):
-                if kind == "step":
-                    if made[what] is not arg:
-                        return False
-                elif kind == "carry":
-                    if before.get(what) is not arg:
-                        return False
-                elif kind == "same":
-                    if what is not arg:
-                        return False
-                elif kind == "index":
-                    if arg is not b.at:
-                        return False
-                elif kind == "anew":
-                    if not self._is_like(what, arg):
-                        return False
-                    self.anew |= {what, arg}
-                elif not same_number(arg, what):
-                    return False
             made.append(node)
         if len(made) != count and not _unread(pattern).issuperset(range(len(made), count)):
             return False
@@ -768,6 +746,32 @@ class Roller:
         )
 
     # ---- rolling ----
+
+    def _is_step(self, node: Node, step: tuple[Any, ...], made: list[Node], b: Boundary) -> bool:
+        """Whether a node is a step of the pattern, of what the iteration from ``b`` on has ``made`` so far."""
+        op, params, aval, parts = step
+        if node.op is not op or node.aval != aval or not same_params(node, params) or len(node.args) != len(parts):
+            return False
+        for (kind, what), arg in zip(parts, node.args, strict=True):
+            if kind == "step":
+                if made[what] is not arg:
+                    return False
+            elif kind == "carry":
+                if b.nodes.get(what) is not arg:
+                    return False
+            elif kind == "same":
+                if what is not arg:
+                    return False
+            elif kind == "index":
+                if arg is not b.at:
+                    return False
+            elif kind == "anew":
+                if not self._is_like(what, arg):
+                    return False
+                self.anew |= {what, arg}
+            elif not same_number(arg, what):
+                return False
+        return True
 
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
@@ -1668,10 +1672,6 @@ def _needed(nodes: list[Node], users: list[Node]) -> list[Node]:
             wanted.update(node.args)
             found.append(node)
     return found[::-1]
-
-
-def _is_step(node: Node, step: tuple[Any, ...]) -> bool:
-    return node.op is step[0] and same_params(node, step[1])
 
 
 def _unread(pattern: Pattern) -> set[int]:

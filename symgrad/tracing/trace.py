@@ -592,12 +592,12 @@ class Trace:
         return tuple(spec), places
 
     def _is_filled(self, x: Tracer) -> bool:
-        """Whether the loops that run write into an array, or are likely to, as it is zeros: of what is written into, windows
-        of windows are many copies."""
+        """Whether the loops that run write into an array, or are likely to, as it is zeros, or have in iterations that were run
+        at once: of what is written into, windows of windows are many copies."""
         while x.base is not None:
             x = x.base
         start = min([roller.start for roller in self.rollers if roller.boundaries], default=0)
-        written = x.node.op in (index.SETITEM, index.INDEX_ADD) and x.node.index >= start
+        written = x.node.op in (index.SETITEM, index.INDEX_ADD, ITEM) and x.node.index >= start
         return written or x.node.op in (create.ZEROS, create.FULL)
 
     def _has_decided(self) -> bool:

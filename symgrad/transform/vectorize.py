@@ -189,6 +189,8 @@ class _Together(Batch):
             rows = self.rows.get(term.steps[-1])
             if term.reads is not None and rows is not None:
                 self.known[term.reads] = self._row(self.starts[item], rows)
+            elif term.reads is not None and self._apart(term) is not None:
+                self.known[term.reads] = index.GETITEM(self.starts[item], *self._places(term), spec=term.spec)
         for item in order:
             values = self._values(self.ends[item], item.aval)
             first = np.reshape(self.starts[item], (1, *item.aval.shape))
@@ -228,7 +230,7 @@ class _Together(Batch):
         for term in terms:
             rows = self._together(item.aval.shape, term.spec, term.places) if term.spec else None
             self.rows[term.steps[-1]] = rows
-            own.add(rows and (rows.axis, rows.place))
+            own.add((rows.axis, rows.place) if rows is not None else self._apart(term))
             first = term.places and type(term.spec[0]) not in (index.Hole, int)  # or the iterations' axis may not be in front
             if term.spec and rows is None and (first or not all([place.aval.dtype.kind in "iu" for place in term.places])):
                 return []
@@ -277,16 +279,40 @@ class _Together(Batch):
             return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *others, spec=rows.spec)
         if all(map(self._is_same, term.places)):
             return index.INDEX_ADD(total, np.sum(values, axis=0), *map(self._same, term.places), spec=term.spec)
+        spec = term.spec
+        if self._apart(term) is None:  # other iterations may have named the same elements
+            spec = tuple([part._replace(once=False) if type(part) is index.Hole else part for part in spec])
+        return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *self._places(term), spec=spec)
+
+    def _places(self, term: Term) -> list[Any]:
+        """The index arrays of all iterations."""
         self.run(ancestors(term.places))
         rank = max([len(place.aval.shape) for place in term.places])
-        places = [self._places(place, rank) for place in term.places]
-        again = [part._replace(once=False) if type(part) is index.Hole else part for part in term.spec]
-        return index.INDEX_ADD(total, values, *places, spec=tuple(again))
+        found = [(self.value(place), place in self.known, len(place.aval.shape)) for place in term.places]
+        return [line_up(value, ndim, rank) if moves else value for value, moves, ndim in found]
 
-    def _places(self, node: Node, rank: int) -> Any:
-        """An index array, of ``rank`` axes in an iteration, in all of them."""
-        ndim = len(node.aval.shape)
-        return line_up(self.full(self.value(node), node in self.known), ndim, rank)
+    def _apart(self, term: Term) -> tuple[int, Node] | None:
+        """The axis along which each iteration has places to itself, and its index array there; None where there is none."""
+        for axis, part in enumerate(term.spec):
+            place = term.places[part.number] if type(part) is index.Hole and part.once else None
+            if place is None or place.op is not ADD:
+                continue
+            for start, count in (place.args, place.args[::-1]):
+                array = self._fixed(count)
+                if array is None or (starts := self.numbers.get(start)) is None:
+                    continue
+                starts = sorted(starts)
+                gaps = np.diff(starts)
+                if starts[0] + array.min() >= 0 and np.all(gaps > np.ptp(array)):
+                    return axis, place
+        return None
+
+    def _fixed(self, node: Node) -> Any:
+        """An array that is there in the code; None for what is another one in each call."""
+        if node.op is CAPTURED:
+            return self.body.graph.arrays[node]
+        given = self.alike.get(node)
+        return given.value if given is not None and given.node.op is CAPTURED else None
 
     def _replaced(self, first: Any, aval: Aval, flag: Node, node: Node) -> Any:
         """What the last iteration has put in a value's place of those that do."""
