@@ -1907,3 +1907,47 @@ def test_long_loops_whose_iterations_compute_what_nobody_reads():
         assert str(derivative.source(x, 0.1)).count("in range(100)") == 1
         for a, b in zip(found, grad(fun, argnums=(0, 1), mode="dynamic")(x, 0.1), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda: np.arange(6.0).reshape(2, 3),
+        lambda: np.eye(3)[0],
+        lambda: np.linspace(0.0, 1.0, 4)[:, None],
+        lambda: np.ones((2, 3)).T,
+    ],
+)
+def test_views_that_iterations_make_leave_loops_loops(view):
+    def waves(x):
+        s = 0.0
+        for i in range(len(x)):
+            s = s + np.sum(np.sin(x[i] * view()))
+        return s
+
+    derivative, x = grad(waves), np.sin(np.arange(40.0))
+    for _ in range(3):
+        slope = derivative(x)
+    np.testing.assert_allclose(slope, [np.sum(np.cos(u * view()) * view()) for u in x], rtol=1e-12)
+    assert len(derivative.source(x).splitlines()) < 20
+
+
+def test_views_of_what_iterations_change_later():
+    """What an iteration reads of an array is what was there then."""
+
+    def waves(x):
+        s, kept = 0.0, []
+        for i in range(len(x)):
+            row = np.arange(10.0)
+            kept.append(row)
+            s = s + np.sum(np.sin(x[i] * row[2:5]))
+            if i > 3:
+                kept[-3][3] = 7.0
+            s = s + np.sum(x[i] * kept[-1 if i < 3 else -3][2:5])
+        return s
+
+    derivative, dynamic, x = value_and_grad(waves), value_and_grad(waves, mode="dynamic"), np.sin(np.arange(40.0))
+    for _ in range(3):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(waves(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-12)

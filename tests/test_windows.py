@@ -292,10 +292,130 @@ def patches_beyond_the_ends(x):
     return s
 
 
+def overlapping_sums(x):
+    w, out = np.hanning(6), np.zeros(2 * len(x) + 4)
+    for i in range(len(x)):
+        out[2 * i : 2 * i + 6] += np.tanh(x[i] * w)
+    return np.sum(out**2)
+
+
+def overlapping_writes(x):
+    w, out = np.arange(1.0, 4.0), np.zeros(len(x) + 2)
+    for i in range(len(x)):
+        out[i : i + 3] = x[i] * w + 0.5 * out[i : i + 3]
+    return np.sum(np.sin(out))
+
+
+def backwards(x):
+    w, out = np.arange(1.0, 4.0), np.zeros(len(x) + 2)
+    for i in range(len(x) - 1, -1, -1):
+        out[i : i + 3] = x[i] * w
+        out[i + 1 : i + 3] -= np.sin(out[i : i + 2])
+    return np.sum(np.sin(out))
+
+
+def blocks_written(x):
+    out = np.ones(3 * len(x))
+    for k in range(len(x)):
+        out[3 * k : 3 * k + 3] = np.tanh(x[k] * np.arange(3)[::-1]) * out[3 * k : 3 * k + 3]
+    return np.sum(out**2)
+
+
+def blocks_of_their_own(x):
+    y, a = np.sin(x[: len(x) // 3 * 3]), np.cos(np.arange(9.0).reshape(3, 3))
+    for k in range(len(x) // 3):
+        y[3 * k : 3 * k + 3] = a @ y[3 * k : 3 * k + 3]
+        y[3 * k : 3 * k + 3] *= x[k]
+    return np.sum(y**3)
+
+
+def blocks_of_the_last_one(x):
+    y = np.sin(x[: len(x) // 3 * 3])
+    for k in range(1, len(x) // 3):
+        y[3 * k : 3 * k + 3] += 0.5 * y[3 * k - 3 : 3 * k]
+    return np.sum(y**3)
+
+
+def enlarged_by_patches(x):
+    X, K = np.outer(x, np.cos(x)), np.array([[1.0, 2.0], [3.0, -1.0]])
+    out = np.zeros((2 * len(x), 2 * len(x)))
+    for i in range(len(x)):
+        for j in range(len(x)):
+            out[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] = X[i, j] * K
+    return np.sum(np.tanh(out))
+
+
+def spread_by_patches(x):
+    X, K = np.outer(x, np.cos(x)), np.array([[1.0, 2.0, 0.0], [3.0, -1.0, 1.0]])
+    out = np.zeros((len(x) + 1, len(x) + 2))
+    for i in range(len(x)):
+        for j in range(len(x)):
+            out[i : i + 2, j : j + 3] += X[i, j] * K
+    return np.sum(np.tanh(out))
+
+
+def bars(x):
+    K = np.zeros((2 * len(x), 2 * len(x)))
+    for e in range(len(x) - 1):
+        c = np.array([np.cos(x[e]), np.sin(x[e])])
+        B = np.outer(c, c) * x[e + 1]
+        i, j = slice(2 * e, 2 * e + 2), slice(2 * e + 2, 2 * e + 4)
+        K[i, i] += B
+        K[j, j] += B
+        K[i, j] -= B
+        K[j, i] -= B
+    return np.sum((K + np.eye(len(K))) ** 3)
+
+
+def rows_of_sums(x):
+    X, out = np.outer(x, np.cos(x)), np.zeros((len(x), len(x) + 2))
+    for i in range(len(x)):
+        for j in range(len(x)):
+            out[i, j : j + 3] += X[i, j] * np.arange(3.0)
+    return np.sum(np.sin(out))
+
+
+def in_the_middle(x):
+    out = np.zeros((2, len(x) + 2, 3))
+    for i in range(len(x)):
+        out[:, i : i + 3] += np.sin(x[i])
+        out[1, i : i + 2, 1:] -= x[i] ** 2
+        out[..., i : i + 2, 0] *= 0.5
+    return np.sum(out**2)
+
+
+def recurrence_over_patches(x):
+    X, K, y = np.outer(x, np.cos(x)), np.array([[0.0, 0.2], [0.4, 1.0]]), np.zeros((len(x), len(x)))
+    for i in range(len(x) - 1):
+        for j in range(len(x) - 1):
+            y[i + 1, j + 1] = np.tanh(np.sum(X[i : i + 2, j : j + 2] * K) + 0.5 * y[i, j + 1] + 0.3 * y[i + 1, j])
+    return np.sum(y)
+
+
+def written_if(x):
+    out = np.ones(len(x) + 2)
+    for i in range(len(x)):
+        if x[i] > 0:
+            out[i : i + 3] += x[i]
+        elif x[i] < -1:
+            out[i : i + 2] = x[i] * out[i + 1 : i + 3]
+    return np.sum(out**2)
+
+
+def beyond_the_end(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i : i + 3] += x[i]
+    return np.sum(out**2)
+
+
 CODE = [spread, rows, columns_of_rows, columns, kept, views_of_views, diffusion]
 CODE += [patches, pooled, patches_of_channels, blocks_of_the_diagonal]
+CODE += [overlapping_sums, overlapping_writes, backwards, blocks_written, blocks_of_their_own, blocks_of_the_last_one]
+CODE += [enlarged_by_patches, spread_by_patches, bars, rows_of_sums, in_the_middle, recurrence_over_patches, assembled]
+CODE += [beyond_the_end]
 OTHERS = [
-    *[patches_that_decide, assembled, put_into_patches, kept_patches_while_written, patches_beyond_the_ends],
+    *[patches_that_decide, put_into_patches, written_if, kept_patches_while_written, patches_beyond_the_ends],
     *[written_as_a_whole, relaxed, read_after_a_write, blocks, beyond_the_ends, cut_off_at_the_end, growing, added_into],
     *[kept_and_read, kept_while_written, pairs, until, best, last_of_them, written_into],
 ]
@@ -342,6 +462,38 @@ def test_nests_over_patches_are_done_at_once(fun):
     lines = derivative.source(x).splitlines()
     assert len(lines) < 90
     assert not any(line.strip().startswith("for ") for line in lines)
+
+
+AT_ONCE = [overlapping_sums, blocks_written, blocks_of_their_own, enlarged_by_patches, spread_by_patches, bars, assembled]
+
+
+@pytest.mark.parametrize("fun", [*AT_ONCE, rows_of_sums])
+def test_windows_are_written_at_once(fun):
+    """What iterations add to windows, and what they write into windows that they have to themselves."""
+    derivative = value_and_grad(fun)
+    for x in np.random.default_rng(1).normal(size=(3, 33 if "patches" in fun.__name__ else 120)):
+        derivative(x)
+    lines = derivative.source(x).splitlines()
+    assert len(lines) < 60
+    assert not any(line.strip().startswith("for ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("fun", "slices"), [(overlapping_writes, "[i:i + 3]"), (recurrence_over_patches, "[i:i + 2, i_2:i_2 + 2]")]
+)
+def test_loops_that_stay_have_slices(fun, slices):
+    """As they were written, forward and backward, to read and to run; no element is added to one by one."""
+    derivative = value_and_grad(fun)
+    for x in np.random.default_rng(1).normal(size=(3, 33)):
+        derivative(x)
+    for fast in (False, True):
+        code = derivative.source(x, fast=fast)
+        assert slices in code
+        assert not any(call in code for call in ("add.at", "add_each", "take"))
+    with without("windows"):
+        plain = value_and_grad(fun)
+        np.testing.assert_allclose(plain(x)[1], derivative(x)[1], rtol=1e-12)
+        assert slices not in plain.source(x)
 
 
 def test_shifts_of_whole_arrays_stay_slices():

@@ -73,7 +73,7 @@ def names_elements(spec: Spec, ndim: int) -> bool:
 
 
 def may_repeat(spec: Spec, several: Sequence[Any]) -> bool:
-    """Whether an index may name an element twice: by arrays of places (``several`` tells which arrays are such) not in a row."""
+    """Whether an index may name an element twice: by places (``several`` tells which arrays are such) not in a row."""
     return any(type(part) is Hole and several[part.number] and not part.once for part in spec)
 
 

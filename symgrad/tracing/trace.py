@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from threading import get_ident
 from types import SimpleNamespace, TracebackType
 from typing import Any, NamedTuple
-from weakref import ReferenceType, WeakSet, ref
+from weakref import ReferenceType, WeakSet, WeakValueDictionary, ref
 
 import numpy as np
 
@@ -99,6 +99,7 @@ class Trace:
         self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
         self._tables: dict[Any, Any] = {}  # that loops run over, by content
         self._contents: dict[Any, Node] = {}  # what the first draft of each content became
+        self._counts: WeakValueDictionary[Any, Any] = WeakValueDictionary()  # how many places windows have, of an iteration
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
@@ -384,9 +385,11 @@ class Trace:
 
         It was made while the function ran, then, and nothing will change it that a trace would not see.
         """
-        array = self.graph.arrays[node]
-        if array.base is not None or id(array) not in self._copies:
+        array, base = self.graph.arrays[node], self.graph.arrays[node].base
+        if _place(array) not in self._copies:
             return False
+        if base is not None and (type(base) is not np.ndarray or not is_held_so_often(base, 1, held.get(id(base), 0))):
+            return False  # others have what it is a view of
         own = 2 if array.flags.writeable else 4  # of which there is no copy
         return is_held_so_often(array, own, held.get(id(array), 0))
 
@@ -547,7 +550,7 @@ class Trace:
             return x
         if (found := self._region(parts, moving)) is None:
             return None
-        (spec, places), params = found, {"spec": found[0]}
+        places, params = found[1], {"spec": found[0]}
         view = self.record(index.GETITEM, (x, *places), params)
         view.base, view.how, view.seen = x, (index.GETITEM, places, params), x.version
         return view
@@ -580,16 +583,23 @@ class Trace:
         places: list[Any] = []
         for axis, part in enumerate(parts):
             if axis in moving:
-                row = np.arange(part.stop.value - part.start.value)
                 across = sum([other > axis for other in moving])  # the axes of those to come
                 spec.append(index.Hole(len(places), once=True))
-                places.append(part.start + self.once(row.reshape(-1, *[1] * across)))
+                places.append(self._row(part.start, part.stop.value - part.start.value, across))
             elif type(part) is Tracer:
                 spec.append(index.Hole(len(places)))
                 places.append(part)
             else:
                 spec.append(index.Slice(part.start, part.stop, part.step) if type(part) is slice else part)
         return tuple(spec), places
+
+    def _row(self, start: Tracer, width: int, across: int) -> Tracer:
+        """Whole numbers in a row; the same ones where an iteration reads and where it writes, as in ``x[i : i + 3] += v``."""
+        count: Any = self._counts.get((width, across))
+        node = None if count is None else self.graph.holder(count)
+        if node is None or not self.is_just_made(node):
+            self._counts[width, across] = count = np.arange(width).reshape(-1, *[1] * across).copy()
+        return self.record(REGISTRY[np.add], (start, count), {})  # type: ignore[no-any-return]
 
     def _is_filled(self, x: Tracer) -> bool:
         """Whether the loops that run write into an array, or are likely to, as it is zeros, or have in iterations that were run

@@ -96,7 +96,7 @@ class Reading:
 
 def row_of(aval: Aval, spec: index.Spec, places: Sequence[Node] = ()) -> Aval:
     """What ``spec`` names of an array at places; without those, at one place."""
-    zeros = [np.zeros(place.aval.shape, int) for place in places] or [0] * len(spec)
+    zeros: list[Any] = [np.zeros(place.aval.shape, int) for place in places] or [0] * len(spec)
     return aval._replace(shape=index.region(spec, aval.shape, zeros))
 
 

@@ -7,6 +7,7 @@ iterations, as ``vmap`` batches a function; what was summed up going round is su
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -191,6 +192,10 @@ class _Together(Batch):
                 self.known[term.reads] = self._row(self.starts[item], rows)
             elif term.reads is not None and self._apart(term) is not None:
                 self.known[term.reads] = index.GETITEM(self.starts[item], *self._places(term), spec=term.spec)
+        for found in terms.values():
+            for before, term in itertools.pairwise(found):
+                if term.reads is not None:
+                    self.known[term.reads] = self._values(before.node, row_of(term.steps[-1].aval, term.spec, term.places))
         for item in order:
             values = self._values(self.ends[item], item.aval)
             first = np.reshape(self.starts[item], (1, *item.aval.shape))
@@ -225,8 +230,8 @@ class _Together(Batch):
         if any([term.flag is not None and not term.spec for term in terms]):
             return terms if len(terms) == 1 else []
         own = set()
-        if any([term.reads is not None for term in terms[1:]]):  # what another one has written
-            return []
+        if any([term.reads is not None for term in terms[1:]]) and not all([_goes_on(term, terms[0]) for term in terms]):
+            return []  # what another one has written
         for term in terms:
             rows = self._together(item.aval.shape, term.spec, term.places) if term.spec else None
             self.rows[term.steps[-1]] = rows
@@ -237,9 +242,13 @@ class _Together(Batch):
         alone = len(own) == 1 and None not in own  # each iteration has a row to itself
         return terms if alone or not any([term.puts for term in terms]) else []
 
+    def _get(self, nodes: Sequence[Node]) -> None:
+        """Compute some values in all iterations, and what they need that is not there."""
+        self.run(ancestors(nodes, known=self.known))
+
     def _values(self, node: Node, aval: Aval) -> Any:
         """A value in all iterations, with an axis for them, as an array of ``aval``'s kind each."""
-        self.run(ancestors([node]))
+        self._get([node])
         value = self.value(node)
         if node in self.known:
             value = line_up(value, len(node.aval.shape), len(aval.shape))
@@ -249,7 +258,7 @@ class _Together(Batch):
     def _last(self, item: Node) -> Any:
         """What the last iteration leaves."""
         node = self.ends[item]
-        self.run(ancestors([node]))
+        self._get([node])
         value = self.value(node)
         return _of_kind(value[-1], item.aval) if node in self.known else value
 
@@ -286,7 +295,7 @@ class _Together(Batch):
 
     def _places(self, term: Term) -> list[Any]:
         """The index arrays of all iterations."""
-        self.run(ancestors(term.places))
+        self._get(term.places)
         rank = max([len(place.aval.shape) for place in term.places])
         found = [(self.value(place), place in self.known, len(place.aval.shape)) for place in term.places]
         return [line_up(value, ndim, rank) if moves else value for value, moves, ndim in found]
@@ -322,7 +331,7 @@ class _Together(Batch):
 
     def _sum(self, node: Node, aval: Aval) -> Any:
         """The sum of what all iterations add."""
-        self.run(ancestors([node]))
+        self._get([node])
         value = self.value(node)
         if aval.kind == "python" and aval.dtype.kind != "f" and not _is_settled(node):
             raise CannotBatch("Python's ints know no bounds")
@@ -397,8 +406,14 @@ class _Together(Batch):
 
     def _same(self, place: Node) -> Any:
         """A place that is the same one in all iterations."""
-        self.run(ancestors([place]))
+        self._get([place])
         return self.value(place)
+
+
+def _goes_on(term: Term, first: Term) -> bool:
+    """Whether what is done is done where the first thing was, and leaves nothing of what was there."""
+    same = (term.spec, term.places) == (first.spec, first.places)
+    return same and term.puts and term.node.aval.dtype == term.steps[-1].aval.dtype
 
 
 def _counted(body: Body, course: Course, fixed: Mapping[Node, Any]) -> dict[Node, list[Any]]:
