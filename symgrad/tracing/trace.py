@@ -593,13 +593,13 @@ class Trace:
                 spec.append(index.Slice(part.start, part.stop, part.step) if type(part) is slice else part)
         return tuple(spec), places
 
-    def _row(self, start: Tracer, width: int, across: int) -> Tracer:
+    def _row(self, start: Any, width: int, across: int) -> Any:
         """Whole numbers in a row; the same ones where an iteration reads and where it writes, as in ``x[i : i + 3] += v``."""
         count: Any = self._counts.get((width, across))
         node = None if count is None else self.graph.holder(count)
         if node is None or not self.is_just_made(node):
             self._counts[width, across] = count = np.arange(width).reshape(-1, *[1] * across).copy()
-        return self.record(REGISTRY[np.add], (start, count), {})  # type: ignore[no-any-return]
+        return start + count
 
     def _is_filled(self, x: Tracer) -> bool:
         """Whether the loops that run write into an array, or are likely to, as it is zeros, or have in iterations that were run
