@@ -70,8 +70,8 @@ def program_of(lines: Iterable[str], shapes: dict[str, tuple[int, ...]], seed: i
     return Program("\n".join(lines) + "\n", {name: ("float64", shape) for name, shape in shapes.items()}, seed)
 
 
-def agrees_with_dynamic(program: Program, scaled: bool = False) -> None:
-    """The value and the gradients of a random program, compiled, are those of dynamic mode.
+def agrees_with_dynamic(program: Program, scaled: bool = False, calls: int = 3) -> None:
+    """The value and the gradients of a random program, compiled at the last of a few ``calls``, are those of dynamic mode.
 
     ``scaled``: what is near zero may be off by the rounding of the largest slope.
     """
@@ -82,7 +82,7 @@ def agrees_with_dynamic(program: Program, scaled: bool = False) -> None:
         assume(np.isfinite(value) and abs(value) < 1e6)
         _, expected = value_and_grad(program.fun, everything, mode="dynamic")(*args)
         derivative = value_and_grad(program.fun, everything)
-        for _ in range(3):
+        for _ in range(calls):
             found, grads = derivative(*args)
     assert derivative.cache_info().hits, derivative.explain()
     np.testing.assert_allclose(found, value, rtol=1e-10)

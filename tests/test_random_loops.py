@@ -166,3 +166,60 @@ def test_tables(seed: int) -> None:
         assert found == pytest.approx(value, rel=1e-10, abs=1e-12)
         for mine, theirs in zip(slopes, expected, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
+
+
+# -- loops that read and write windows -----------------------------------------------------------------------------
+
+VALUES = """
+    x[i]*k k np.sin(x[i]) p[{w}]*k q[{w}]+x[{v}] np.tanh(p[{w}])*x[i] x[{v}]*x[{w}] p[{w}][::-1]*k np.cumsum(q[{w}]) s*k
+    np.sum(p[{w}])*k x[i]**2 np.flip(x[{v}])-x[i] np.where(q[{w}]>0.1,q[{w}],k) z 0.5*z+q[{w}]
+""".split()
+INTO = """
+    p[{w}]+={e} p[{w}]-={e} p[{w}]={e} q[{w}]+={e} q[{w}]={e} p[{w}]*=0.9*np.cos(x[i]) q[{w}]=p[{w}]+{e} p[{v}]+=q[{w}]
+    z={e} z=p[{w}] z+={e} s=s+np.sum({e}) s=0.5*s+q[{w}]@k p[{w}]=p[{w}]+{e} q[{w}]=q[{w}]*x[i] r[0,{w}]+={e}
+    r[1,{w}]={e} r[:,{w}]*=0.9 r[{w},0]+={e} q[i]=np.sum(p[{w}]) q[i]+=x[i]
+""".split()
+PATCHED = """
+    P[{a},{b}]+=X[i,j]*K P[{a},{b}]=np.sin(X[i,j]*K) P[{a},{b}]*=0.9 P[{a},{b}]-=Q[{a},{b}] Q[{a},{b}]=P[{a},{b}]*X[i,j]
+    s=s+np.sum(P[{a},{b}]*K) Q[i,j]=np.sum(Q[{a},{b}])+X[i,j] P[i,{b}]+=X[i,j]*k[:2] P[{a},j]=X[{a},j] Q[{b},{a}]+=K
+    P[{a},{b}]=Q[{a},{b}]@K
+""".split()
+TURNS = ["range(34)", "range(33, -1, -1)", "range(1, 34)", "range(0, 34, 3)", "range(12)", "range(33, 0, -2)"]
+MOVES = ["{i}:{i}+3", "{i}+1:{i}+4", "2*{i}:2*{i}+3", "3*{i}:3*{i}+3", "3*{i}:3*({i}+1)", "2+4*{i}:5+4*{i}"]
+PAIRS = ["{i}:{i}+2", "{i}+1:{i}+3", "2*{i}:2*{i}+2", "3*{i}+1:3*{i}+3"]
+
+
+def windowed(rng: random.Random) -> Iterator[str]:
+    yield "def program(x, y, k):"
+    yield f"    p, q, r = {rng.choice(['np.zeros(160), np.sin(y), np.ones((160, 160))', 'y * 1.0, np.ones(160), np.zeros((160, 160))'])}"
+    yield "    s, z = 0.1, k * 0.5"
+    yield f"    for i in {rng.choice(TURNS)}:"
+    for _ in range(rng.randrange(1, 5)):
+        w, v = rng.choices(MOVES, k=2) if rng.random() < 0.5 else [rng.choice(MOVES)] * 2
+        drawn = {"w": w.format(i="i"), "v": v.format(i="i")}
+        test = "if x[i] > 0: " if rng.random() < 0.15 else ""
+        yield f"        {test}" + rng.choice(INTO).format(e=rng.choice(VALUES).format(**drawn), **drawn)
+    yield "    return np.sum(p * np.cos(p)) + np.sum(q**2) + np.sum(np.sin(r)) + s + np.sum(z)"
+
+
+def patched(rng: random.Random) -> Iterator[str]:
+    yield "def program(X, Y, K, k):"
+    yield f"    P, Q, s = {rng.choice(['np.zeros((30, 30)), np.sin(Y), 0.1', 'Y * 1.0, np.ones((30, 30)), 0.1'])}"
+    yield f"    for i in range({rng.choice([5, 9])}):"
+    yield f"        for j in {rng.choice(['range(7)', 'range(8, -1, -1)', 'range(1, 9, 3)'])}:"
+    for _ in range(rng.randrange(1, 4)):
+        a, b = rng.choices(PAIRS, k=2) if rng.random() < 0.5 else [rng.choice(PAIRS)] * 2
+        yield "            " + rng.choice(PATCHED).format(a=a.format(i="i"), b=b.format(i="j"))
+    yield "    return np.sum(P * np.cos(P)) + np.sum(np.tanh(Q)) + s"
+
+
+@given(st.integers(0, 2**40))
+def test_windows(seed: int) -> None:
+    specs = {"x": (160,), "y": (160,), "k": (3,)}
+    agrees_with_dynamic(program_of(windowed(random.Random(seed)), specs, seed), scaled=True, calls=4)
+
+
+@given(st.integers(0, 2**40))
+def test_patches(seed: int) -> None:
+    specs = {"X": (30, 30), "Y": (30, 30), "K": (2, 2), "k": (3,)}
+    agrees_with_dynamic(program_of(patched(random.Random(seed)), specs, seed), scaled=True, calls=4)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, INPUT, Aval, Node
+from symgrad.ir import CAPTURED, INPUT, Aval, Leaf, Node
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY
@@ -138,7 +138,7 @@ def _is_element(node: Node) -> bool:
 
 def is_left(node: Node) -> bool:
     """Whether it is of long arrays, and left to NumPy: arithmetic, sums, and what is written at known places."""
-    if not any(map(is_long, (node, *node.args))):
+    if isinstance(node.op, Leaf) or not any(map(is_long, (node, *node.args))):
         return False
     if is_cell(node):
         return node.op is not index.GETITEM and node.aval.dtype == node.args[1].aval.dtype == np.float64

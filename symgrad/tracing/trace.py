@@ -530,11 +530,12 @@ class Trace:
     def is_just_made(self, node: Node) -> bool:
         """Whether a node is of the iteration that runs, if one does, and nothing was decided there."""
         loop = self.innermost_loop()
-        if loop is None:
-            return True
-        since, nodes = loop.boundaries[-1].every()[-1], self.graph.nodes
-        is_new = since.length < len(nodes) and node.index >= nodes[since.length].index
-        return is_new and bool(len(self.guards) == since.guards)
+        return loop is None or (self._is_since(node, since := _last(loop)) and bool(len(self.guards) == since.guards))
+
+    def _is_since(self, node: Node, since: Any) -> bool:
+        """Whether a node was recorded since an iteration began."""
+        nodes = self.graph.nodes
+        return since.length < len(nodes) and bool(node.index >= nodes[since.length].index)
 
     def window(self, x: Tracer, key: Any) -> Any:
         """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
@@ -597,7 +598,8 @@ class Trace:
         """Whole numbers in a row; the same ones where an iteration reads and where it writes, as in ``x[i : i + 3] += v``."""
         count: Any = self._counts.get((width, across))
         node = None if count is None else self.graph.holder(count)
-        if node is None or not self.is_just_made(node):
+        loop = self.innermost_loop()
+        if node is None or not (loop is None or self._is_since(node, _last(loop))):
             self._counts[width, across] = count = np.arange(width).reshape(-1, *[1] * across).copy()
         return start + count
 
@@ -958,6 +960,11 @@ class Tape(Trace):
 
 _STACK, _CONCATENATE = REGISTRY[np.stack], REGISTRY[np.concatenate]
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
+
+
+def _last(loop: Any) -> Any:
+    """Where the iteration of a loop began that runs, or what it has come to since."""
+    return loop.boundaries[-1].every()[-1]
 
 
 def _stays(part: Any) -> bool:
