@@ -128,7 +128,13 @@ class _Windower(Simplifier):
             if low + first < 0 or high + first + width > shape[axis]:
                 return None
             spec[axis] = index.Window(number, first, width)
-        return (tuple([self.mapping[arg] for arg in (*given, *places)]), tuple(spec)) if rows else None
+        return (tuple([self._new(arg) for arg in (*given, *places)]), tuple(spec)) if rows else None
+
+    def _new(self, node: Node) -> Node:
+        """What a node is here; an input that nothing else has read so far may be new."""
+        if node not in self.mapping:
+            self.mapping[node] = self.visit(node, ())
+        return self.mapping[node]
 
     def _at_once(self, node: Node, args: tuple[Node, ...], spec: index.Spec) -> tuple[tuple[Node, ...], index.Spec]:
         """The same of what is a window of a window: read, or added to zeros that are added there."""

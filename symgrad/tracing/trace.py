@@ -540,6 +540,10 @@ class Trace:
     def window(self, x: Tracer, key: Any) -> Any:
         """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
         nobody looks at; ``x[k, i : i + 3, j : j + 3]`` is one of a row, and of that. None for other indices."""
+        if type(key) is tuple and any([part is None for part in key]):
+            found = self.window(x, tuple([part for part in key if part is not None]))
+            left = [part for part in key if part is None or part is Ellipsis or type(part) is slice]
+            return None if found is None else found[tuple([slice(None) if type(part) is slice else part for part in left])]
         parts, moving = self._moving(x, key)
         kept = [axis for axis, part in enumerate(parts) if type(part) is slice]
         if (len(moving) > 1 or len(kept) < len(parts)) and moving and not self._is_filled(x):
