@@ -186,12 +186,13 @@ PATCHED = """
 """.split()
 TURNS = ["range(34)", "range(33, -1, -1)", "range(1, 34)", "range(0, 34, 3)", "range(12)", "range(33, 0, -2)"]
 MOVES = ["{i}:{i}+3", "{i}+1:{i}+4", "2*{i}:2*{i}+3", "3*{i}:3*{i}+3", "3*{i}:3*({i}+1)", "2+4*{i}:5+4*{i}"]
+ARRAYS = ["np.zeros(160), np.sin(y), np.ones((160, 160))", "y * 1.0, np.ones(160), np.zeros((160, 160))"]
 PAIRS = ["{i}:{i}+2", "{i}+1:{i}+3", "2*{i}:2*{i}+2", "3*{i}+1:3*{i}+3"]
 
 
 def windowed(rng: random.Random) -> Iterator[str]:
     yield "def program(x, y, k):"
-    yield f"    p, q, r = {rng.choice(['np.zeros(160), np.sin(y), np.ones((160, 160))', 'y * 1.0, np.ones(160), np.zeros((160, 160))'])}"
+    yield f"    p, q, r = {rng.choice(ARRAYS)}"
     yield "    s, z = 0.1, k * 0.5"
     yield f"    for i in {rng.choice(TURNS)}:"
     for _ in range(rng.randrange(1, 5)):
