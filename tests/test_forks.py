@@ -2413,3 +2413,22 @@ def test_variables_that_functions_in_the_function_assign(fun):
     for x in np.random.default_rng(5).normal(size=(50, 12)):
         right_at(derivative, fun, x, (1e-12, 1e-13), (1e-10, 1e-12))
     assert fun not in AROUND or derivative.cache_info().misses <= 10
+
+
+def test_windows_beside_decisions():
+    """Calls that go the same ways give the same, whatever arrays of places their iterations have made."""
+
+    def followed(x, k):
+        p, s = x * 1.0, 0.1
+        for i in range(33, -1, -1):
+            s = s + np.sum(x[i + 1 : i + 4])
+            if x[i] > 0:
+                p[i] += x[i]
+            p[i] = p[i] + k[0]
+        return np.sum(p * np.cos(p)) + s
+
+    derivative, dynamic = value_and_grad(followed), value_and_grad(followed, mode="dynamic")
+    x, k = np.random.default_rng(0).normal(size=160), np.ones(3)
+    for _ in range(4):
+        np.testing.assert_allclose(derivative(x, k)[1], dynamic(x, k)[1], rtol=1e-12)
+    assert derivative.cache_info().hits == 2

@@ -171,8 +171,8 @@ def test_tables(seed: int) -> None:
 # -- loops that read and write windows -----------------------------------------------------------------------------
 
 VALUES = """
-    x[i]*k k np.sin(x[i]) p[{w}]*k q[{w}]+x[{v}] np.tanh(p[{w}])*x[i] x[{v}]*x[{w}] p[{w}][::-1]*k np.cumsum(q[{w}]) s*k
-    np.sum(p[{w}])*k x[i]**2 np.flip(x[{v}])-x[i] np.where(q[{w}]>0.1,q[{w}],k) z 0.5*z+q[{w}]
+    x[i]*k 1.0*k np.sin(x[i]) p[{w}]*k q[{w}]+x[{v}] np.tanh(p[{w}])*x[i] x[{v}]*x[{w}] p[{w}][::-1]*k np.cumsum(q[{w}]) s*k
+    np.sum(p[{w}])*k x[i]**2 np.flip(x[{v}])-x[i] np.where(q[{w}]>0.1,q[{w}],k) 1.0*z 0.5*z+q[{w}]
 """.split()
 INTO = """
     p[{w}]+={e} p[{w}]-={e} p[{w}]={e} q[{w}]+={e} q[{w}]={e} p[{w}]*=0.9*np.cos(x[i]) q[{w}]=p[{w}]+{e} p[{v}]+=q[{w}]

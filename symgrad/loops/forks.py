@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, content_of
 from symgrad.loops.branches import Builder, Spans, Steps, may_go_on, outside
 from symgrad.loops.patterns import (
     BOOL,
@@ -252,6 +252,7 @@ class _Reader:
         for key in {key for bound in bounds for key in bound.nodes} - keys - late:
             self._leave(key)
         self.anew: set[Node] = set()
+        self.first: dict[Any, Node] = {}  # of arrays that iterations make, the first of each content
         self.fresh: set[Node] = set()  # what moves in this call, and did not in earlier ones
         self.made: set[Node] = set()  # by iterations, of what moves
         self.settled: set[Node] = set()  # by none
@@ -656,7 +657,9 @@ class _Reader:
                             raise Unclear
                         found[name if node.op is CONST else ("same", node)] = ("same", node)
                 elif part[0] == "anew":  # there is none of this call's own
-                    found[name] = ("anew", self.trace.constant(self.trace.once(arrays[part[1]].copy("K")))[0])
+                    if name not in self.first:
+                        self.first[name] = self.trace.constant(self.trace.once(arrays[part[1]].copy("K")))[0]
+                    found[name] = "anew", self.first[name]
                 elif part[0] == "value" and recall.is_number_of_its_own(part[1]):
                     raise Unclear  # that run's own
                 else:
@@ -850,7 +853,8 @@ class _Reader:
             found[number_name(x)] = ("same", x)
         elif x.op is CAPTURED and x.index >= self.floor:
             array = self.trace.graph.arrays[x]
-            found["anew", array.shape, array.dtype.str, array.strides, array.tobytes()] = ("anew", x)
+            key = "anew", array.strides, *content_of(array)
+            found[key] = "anew", self.first.setdefault(key, x)
             self.anew.add(x)
         elif x not in self.made and not alone:
             found["same", x] = ("same", x)

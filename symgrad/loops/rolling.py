@@ -1446,6 +1446,7 @@ class Roller:
             return invariants[node]
 
         made: list[Node] = []
+        anew: dict[Any, Node] = {}  # of arrays that are alike, the first
 
         def of(what: Part) -> Node:
             kind = what[0]
@@ -1455,6 +1456,9 @@ class Roller:
                 return carry[what[1]] if what[1] in carry else outer(start.nodes[what[1]])
             if kind == "value":
                 return graph.const(dict(what[1].params)["value"])
+            if kind == "anew":
+                array = self.trace.graph.arrays[what[1]]
+                return outer(anew.setdefault((array.strides, *content_of(array)), what[1]))
             return index if kind == "index" else outer(what[1])
 
         for (op, params, aval, parts), original in zip(steps, originals, strict=True):

@@ -271,7 +271,7 @@ class Trace:
     def once(self, table: Any) -> Any:
         """A table that loops run over, which nobody changes: of those that are alike, the first."""
         table.flags.writeable = False
-        return self._tables.setdefault((table.dtype.str, table.shape, table.tobytes()), table)
+        return self._tables.setdefault((table.dtype.str, table.shape, table.strides, table.tobytes()), table)
 
     def constant_like(self, number: complex, aval: Aval) -> Tracer:
         """A traced constant of this kind, every element ``number``."""
@@ -530,7 +530,10 @@ class Trace:
     def is_just_made(self, node: Node) -> bool:
         """Whether a node is of the iteration that runs, if one does, and nothing was decided there."""
         loop = self.innermost_loop()
-        return loop is None or (self._is_since(node, since := _last(loop)) and bool(len(self.guards) == since.guards))
+        if loop is None:
+            return True
+        since = loop.boundaries[-1].every()[-1]
+        return self._is_since(node, since) and bool(len(self.guards) == since.guards)
 
     def _is_since(self, node: Node, since: Any) -> bool:
         """Whether a node was recorded since an iteration began."""
@@ -599,12 +602,13 @@ class Trace:
         return tuple(spec), places
 
     def _row(self, start: Any, width: int, across: int) -> Any:
-        """Whole numbers in a row; the same ones where an iteration reads and where it writes, as in ``x[i : i + 3] += v``."""
-        count: Any = self._counts.get((width, across))
+        """Whole numbers in a row; the same ones where a line reads and where it writes, as in ``x[i : i + 3] += v``."""
+        key = user_line(), width, across
+        count: Any = self._counts.get(key)
         node = None if count is None else self.graph.holder(count)
         loop = self.innermost_loop()
-        if node is None or not (loop is None or self._is_since(node, _last(loop))):
-            self._counts[width, across] = count = np.arange(width).reshape(-1, *[1] * across).copy()
+        if node is None or not (loop is None or self._is_since(node, loop.boundaries[-1])):
+            self._counts[key] = count = np.arange(width).reshape(-1, *[1] * across).copy()
         return start + count
 
     def _is_filled(self, x: Tracer) -> bool:
@@ -964,11 +968,6 @@ class Tape(Trace):
 
 _STACK, _CONCATENATE = REGISTRY[np.stack], REGISTRY[np.concatenate]
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
-
-
-def _last(loop: Any) -> Any:
-    """Where the iteration of a loop began that runs, or what it has come to since."""
-    return loop.boundaries[-1].every()[-1]
 
 
 def _stays(part: Any) -> bool:
