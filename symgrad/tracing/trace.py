@@ -99,6 +99,7 @@ class Trace:
         self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
         self._tables: dict[Any, Any] = {}  # that loops run over, by content
         self._contents: dict[Any, Node] = {}  # what the first draft of each content became
+        self.ints: dict[Node, int] = {}  # of arguments, those that Python has seen
         self._counts: WeakValueDictionary[Any, Any] = WeakValueDictionary()  # how many places windows have, of an iteration
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
@@ -629,13 +630,37 @@ class Trace:
         """Whether a part of an index is a slice that moves with the index of a loop that is likely to be rolled up."""
         if type(part) is not slice or not type(part.start) is type(part.stop) is Tracer or part.step not in (None, 1):
             return False
-        (root, often, _), (other, as_often, _) = _linear(part.start.node), _linear(part.stop.node)
+        (root, often, _), (other, as_often, _) = self._linear(part.start.node), self._linear(part.stop.node)
         start, stop = part.start.value, part.stop.value
         if root is not other or often != as_often or root.op is not INDEX or not 0 <= start < stop <= size:
             return False
         known = [roller for roller in self.rollers if roller.counts and roller.boundaries]
         times = 0 if self._has_decided() else math.prod([roller.what.length for roller in known])
         return any([roller.moves(stop - start, times) for roller in known if roller.serial == dict(root.params)["loop"]])
+
+    def _linear(self, node: Node) -> tuple[Node, int, int]:
+        """Of what an int is so many times, and so much more than that: ``3 * i - 2`` is of ``i``. Ints that Python has seen are
+        what they were."""
+        often, more = 1, 0
+        while isinstance(node.op, Op) and node.op.key in (np.add, np.subtract, np.multiply):
+            a, b = node.args
+            left, right = self._plain_int(a), self._plain_int(b)
+            if (left is None) == (right is None):
+                break
+            number = left if left is not None else right
+            assert number is not None
+            if node.op.key is np.multiply:
+                often *= number
+            else:
+                more += often * (-number if node.op.key is np.subtract and left is None else number)
+                often = -often if node.op.key is np.subtract and right is None else often
+            node = b if right is None else a
+        return node, often, more
+
+    def _plain_int(self, node: Node) -> int | None:
+        """An int that is there in the code, or an argument that calls of this code have in common."""
+        number = dict(node.params)["value"] if node.op is CONST else self.ints.get(node)
+        return number if type(number) is int else None
 
     def takes(self, mask: Tracer) -> bool:
         """Whether how many elements a mask selects need not be known here and now."""
@@ -824,7 +849,12 @@ class Trace:
             node.name = target(frame)
 
     def guard(self, node: Node, value: Any) -> None:
-        """Note that Python saw ``value`` at ``node``."""
+        """Note that Python saw ``value`` at ``node``. Of an int that an argument alone tells, it saw that argument."""
+        if type(value) is int and node.active and node.aval.kind == "python" and not self.lanes:
+            root, often, more = self._linear(node)
+            if root.op is INPUT and often and root.aval == node.aval:
+                node, value = root, (value - more) // often
+                self.ints[root] = value
         if node.active:
             self.guards.append(Guard(node, value, user_line()))
         else:
@@ -975,20 +1005,6 @@ def _stays(part: Any) -> bool:
     if type(part) is slice:
         return Tracer not in (type(part.start), type(part.stop), type(part.step))
     return type(part) is int or (type(part) is Tracer and part.node.aval.kind != "array" and part.node.aval.dtype.kind in "iu")
-
-
-def _linear(node: Node) -> tuple[Node, int, int]:
-    """Of what an int is so many times, and so much more than that: ``3 * i - 2`` is of ``i``."""
-    often, more = 1, 0
-    while node.op.key in (np.add, np.subtract, np.multiply) and len(numbers := [x for x in node.args if x.op is CONST]) == 1:
-        (other,) = [x for x in node.args if x is not numbers[0]]
-        number = dict(numbers[0].params)["value"]
-        if type(number) is not int or (node.op.key is np.subtract and node.args[0] is numbers[0]):
-            break
-        often, more = (often * number, more) if node.op.key is np.multiply else (often, more)
-        more += often * number * {np.add: 1, np.subtract: -1, np.multiply: 0}[node.op.key]
-        node = other
-    return node, often, more
 
 
 _SMALL = 4096  # bytes
