@@ -226,3 +226,111 @@ def test_places_that_are_made_of_each_other(fun):
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-11, atol=1e-13)
     assert fun is halved_sizes or derivative.cache_info().misses <= 10
+
+
+# -- ints as arguments ---------------------------------------------------------------------------------------------
+
+STEPS = [1.0] * 64 + [2.0] * 400
+
+
+def counted_on(x, n):
+    s, y = 0.0, x[:n]
+    for i in range(100):
+        s = s + x[i] * STEPS[n]
+        n += 1
+    return s + len(y)
+
+
+def by_sizes_of_ranges(x, n):
+    s, y = 0.0, x[:n]
+    for i in range(100):
+        k = n + i
+        s = s + np.sum(x[i : i + 2]) * len(range(k % 7))
+    return s + np.sum(y)
+
+
+def grown_once(x, n):
+    y, s = x[:n], np.sum(x[:n])
+    for i in range(100):
+        s = s + np.sum(x[i : i + n]) * n
+        if i == 70:
+            n += 1
+    return s + np.sum(y)
+
+
+def grown_where_large(x, n):
+    s = np.sum(x[:n])
+    for i in range(80):
+        s = s + np.sum(x[i : i + n] * np.arange(n))
+        if x[i] > 1:
+            n = min(n + 1, 6)
+    return s
+
+
+def seen_on_one_side(x, n):
+    s = np.sum(x[:n]) if x[0] > 0 else 0.0
+    return s * n + np.sum(x) * n
+
+
+def counted_down(x, n):
+    s = np.sum(x[:n])
+    while n > 0:
+        s = s + np.sum(x[n : 2 * n]) ** 2
+        n -= 1
+    return s
+
+
+def windows(x, n):
+    h, s = (n - 1) // 2, 0.0
+    for i in range(h, len(x) - h):
+        s = s + np.median(x[i - h : i + h + 1]) ** 2
+    return s
+
+
+def strides(x, n):
+    out = np.zeros(n * 20 + 8)
+    for i in range(20):
+        out[i * n : i * n + 8] += np.tanh(x[i * n : i * n + 8])
+    return np.sum(out**2)
+
+
+def seen_again(x, n):
+    def first(k):
+        return np.sum(x[:k]) * k
+
+    return first(n) + first(n + 1) * first(2 * n) + first(7 - n) * n**2
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        counted_on,
+        by_sizes_of_ranges,
+        grown_once,
+        grown_where_large,
+        seen_on_one_side,
+        counted_down,
+        windows,
+        strides,
+        seen_again,
+    ],
+)
+def test_ints_of_each_call(fun):
+    """What Python has seen of an int is that of the calls that go this way, and of no others; in loops it may change."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    rng = np.random.default_rng(1)
+    for n in (3, 3, 3, 4, 4, 4, 5, 3, 4, 2, 2, 2, True, np.int64(3), np.int64(3), np.int64(3)):
+        x = rng.normal(size=120)
+        (value, slope), (_, other) = derivative(x, n), dynamic(x, n)
+        assert value == pytest.approx(fun(x, n), rel=1e-10)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("fun", [windows, strides])
+def test_loops_by_ints_that_calls_have_in_common_are_done_at_once(fun):
+    derivative = value_and_grad(fun)
+    for x in np.random.default_rng(1).normal(size=(3, 120)):
+        derivative(x, 5)
+    code = derivative.source(x, 5)
+    assert "for " not in code.replace("   for x: ", "")
+    assert code.count("if ") == 1

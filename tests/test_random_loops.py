@@ -26,7 +26,7 @@ MATRICES = """
     np.squeeze({a}[None]) np.stack([{a},{b}])[1] np.take({a},[1,0,2,4,3],axis=0) np.broadcast_to({v},{a}.shape)
     np.clip({a},-0.5,0.5) np.tril({a}) np.flip({a},{i}) np.diff(np.vstack([{a},{v}]),axis=0) np.moveaxis({a},0,1).T
     np.sum({a}[:,:,None]*W,axis=1) np.cumsum({a},axis={i}) np.sort({a},axis={i}) np.einsum("ij,j->ij",{a},{v})
-    {a}*(np.sum({b},axis=1)[:,None]>0)
+    {a}*(np.sum({b},axis=1)[:,None]>0) {a}/np.std(np.concatenate([{b},-1-{b}]),axis=0)
 """.split()
 ROWS = """
     np.tanh({v})*{w} {v}@W {u}@{a} np.{r}({a},axis=0) {a}[2] {v}+{s} np.mean({a}-{u}[:,None],axis=0) {v}/(1+np.sum({b}>0))
@@ -52,7 +52,7 @@ def lines(rng: random.Random) -> Iterator[str]:
         kind = rng.choice("aaavus")
         drawn = {name: rng.choice(known[name]) for name in known}
         drawn |= {"b": rng.choice(known["a"]), "w": rng.choice(known["v"])}
-        reduce = rng.choice(["sum", "mean", "max", "min", "std", "var"])
+        reduce = rng.choice(["sum", "mean", "max", "min", "var"])
         text = rng.choice(FORMS[kind]).format(**drawn, i=rng.randrange(2), r=reduce)
         if rng.random() < 0.6:
             yield "        " + rng.choice(

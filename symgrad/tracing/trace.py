@@ -99,7 +99,8 @@ class Trace:
         self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
         self._tables: dict[Any, Any] = {}  # that loops run over, by content
         self._contents: dict[Any, Node] = {}  # what the first draft of each content became
-        self.ints: dict[Node, int] = {}  # of arguments, those that Python has seen
+        self.ints: dict[Node, int] = {}  # that Python has seen before any loop that runs
+        self.settled: dict[Node, Node] = {}  # the numbers that those are from then on
         self._counts: WeakValueDictionary[Any, Any] = WeakValueDictionary()  # how many places windows have, of an iteration
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
@@ -642,7 +643,9 @@ class Trace:
         """Of what an int is so many times, and so much more than that: ``3 * i - 2`` is of ``i``. Ints that Python has seen are
         what they were."""
         often, more = 1, 0
-        while isinstance(node.op, Op) and node.op.key in (np.add, np.subtract, np.multiply):
+        for _ in range(_FEW):
+            if not _is_linear(node):
+                break
             a, b = node.args
             left, right = self._plain_int(a), self._plain_int(b)
             if (left is None) == (right is None):
@@ -658,8 +661,10 @@ class Trace:
         return node, often, more
 
     def _plain_int(self, node: Node) -> int | None:
-        """An int that is there in the code, or an argument that calls of this code have in common."""
+        """An int that is there in the code, or that calls of this code have in common; None for others."""
         number = dict(node.params)["value"] if node.op is CONST else self.ints.get(node)
+        if number is None and _is_linear(node) and all([arg.op is CONST or arg in self.ints for arg in node.args]):
+            number = self.computed(node)
         return number if type(number) is int else None
 
     def takes(self, mask: Tracer) -> bool:
@@ -725,6 +730,7 @@ class Trace:
                 if arg.base is not None:
                     arg.refresh()
                 node, value = arg.node, arg.like
+                node = self.settled.get(node, node) if self.settled else node
                 waits = waits or arg.later
             else:
                 node, value = self.constant(arg)
@@ -849,12 +855,17 @@ class Trace:
             node.name = target(frame)
 
     def guard(self, node: Node, value: Any) -> None:
-        """Note that Python saw ``value`` at ``node``. Of an int that an argument alone tells, it saw that argument."""
-        if type(value) is int and node.active and node.aval.kind == "python" and not self.lanes:
+        """Note that Python saw ``value`` at ``node``. Outside of loops, where each iteration may see something else, an int is
+        that number from then on, and one that an argument alone tells is told by that."""
+        alone = self.innermost_loop() is None and not self.lanes
+        if alone and type(value) is int and node.active and node.aval.kind == "python":
+            if self._plain_int(node) is not None:
+                return
             root, often, more = self._linear(node)
             if root.op is INPUT and often and root.aval == node.aval:
                 node, value = root, (value - more) // often
-                self.ints[root] = value
+            self.ints[node] = value
+            self.settled[node] = self.constant(value)[0]
         if node.active:
             self.guards.append(Guard(node, value, user_line()))
         else:
@@ -1007,6 +1018,11 @@ def _stays(part: Any) -> bool:
     return type(part) is int or (type(part) is Tracer and part.node.aval.kind != "array" and part.node.aval.dtype.kind in "iu")
 
 
+def _is_linear(node: Node) -> bool:
+    return isinstance(node.op, Op) and node.op.key in (np.add, np.subtract, np.multiply)
+
+
+_FEW = 100  # ints that one is made of, up to which they are looked at
 _SMALL = 4096  # bytes
 _BIG = 131_072
 
