@@ -1073,3 +1073,20 @@ def test_second_names_of_what_np_polynomial_makes(again, first):
         return np.sum(z[:3] * y[:3] * np.arange(3))
 
     agrees(fun, V)
+
+
+def test_axes_of_one_number_in_front_of_what_is_written():
+    """NumPy leaves them out."""
+
+    def written(x):
+        v, w = np.zeros_like(x), np.ones(3)
+        v[0] = x * x
+        w[:] = np.sin(x)
+        w[1] += np.sum(x[:, :1] * x[:, 1:2])
+        return np.sum(np.sin(v)) + np.sum(w**2)
+
+    derivative, dynamic = value_and_grad(written), value_and_grad(written, mode="dynamic")
+    for x in np.random.default_rng(1).normal(size=(3, 1, 3)):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(written(x))
+        np.testing.assert_allclose(slope, other, rtol=1e-12)

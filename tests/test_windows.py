@@ -509,3 +509,26 @@ def test_shifts_of_whole_arrays_stay_slices():
     for _ in range(3):
         derivative(x, k)
     assert "[3:12, 2:11]" in derivative.source(x, k)
+
+
+def test_windows_of_tables_are_numbers():
+    """Recurrences over a few earlier values, of the table that they fill and of data, are code of Python's numbers."""
+
+    def moving_averages(c, q, y):
+        p, e = len(c), np.zeros(len(y))
+        for t in range(p, len(y)):
+            e[t] = y[t] - c @ y[t - p : t][::-1] - np.sum(q * np.tanh(e[t - p : t]))
+            e[t - 1 : t + 1] += 0.01 * y[t]
+        return np.sum(e[p:] ** 2)
+
+    derivative, dynamic = value_and_grad(moving_averages, (0, 1, 2)), value_and_grad(moving_averages, (0, 1, 2), mode="dynamic")
+    for y in np.random.default_rng(1).normal(size=(4, 200)):
+        (value, slopes), (_, others) = derivative(y[:3], 0.1 * y[3:6], y), dynamic(y[:3], 0.1 * y[3:6], y)
+        assert value == pytest.approx(moving_averages(y[:3], 0.1 * y[3:6], y), rel=1e-12)
+        for slope, other in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-12)
+    assert derivative.cache_info().hits == 2
+    code = derivative.source(y[:3], y[3:6], y, fast=True).splitlines()
+    loops = "\n".join([line for line in code if line.startswith(" " * 8)])
+    assert ".item(" in loops
+    assert not any(call in loops for call in ("take", ".dot(", "multiply(", "add_each"))

@@ -51,6 +51,22 @@ def cast_to_same(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return args[0] if args[0].aval.dtype == node.aval.dtype and args[0].aval.kind == node.aval.kind else None
 
 
+@rewrite(np.add, np.subtract, of=(CONST,), exact=True)
+def whole_number_further(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Python's ints, which know no bounds: ``i - 3 + 1`` is ``i - 2``, and ``i + 0`` is ``i``."""
+    x, y = args if is_op(node, np.subtract) or args[0].op is not CONST else args[::-1]
+    more = const(y)
+    if node.aval.kind != "python" or x.aval != node.aval or type(more) is not int:
+        return None
+    more = more if is_op(node, np.add) else -more
+    if (is_op(x, np.add) or is_op(x, np.subtract)) and type(known := const(x.args[1])) is int and x.args[0].aval == node.aval:
+        x, more = x.args[0], more + (known if is_op(x, np.add) else -known)
+    elif more and x is args[0]:
+        return None
+    key = np.add if more > 0 else np.subtract
+    return x if more == 0 else s.graph.add(REGISTRY[key], (x, s.graph.const(abs(more))), (), node.aval)
+
+
 @rewrite(engine.TO_PYTHON, exact=True)
 def number_already(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0] if args[0].aval.kind == "python" else None

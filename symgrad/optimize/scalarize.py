@@ -37,7 +37,7 @@ from symgrad.optimize.scalars import (
     UNPACKING,
     VIEW,
 )
-from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row
+from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row, is_window
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
@@ -79,7 +79,7 @@ def _operations(nodes: Sequence[Node], running: bool) -> float:
             turns = (node.op.course.count or TURNS) if running else 1
             total += turns * _operations(node.op.body.nodes(), running)
         elif isinstance(node.aval, Aval) and node.op not in FREE and not (is_long(node) or is_cell(node) or is_left(node)):
-            values = node.args[1:2] if is_row(node) else (node, *node.args)
+            values = node.args[1:] if is_row(node) or is_window(node) else (node, *node.args)
             sizes = [math.prod(value.aval.shape) for value in values if isinstance(value.aval, Aval)]
             total += 2 * math.sqrt(math.prod(sizes)) if node.op in SUMMING else max(sizes)
     return total

@@ -18,9 +18,9 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive
-from symgrad.optimize.rewriting import Simplifier, const, ops_of
-from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
-from symgrad.optimize.whole import LARGEST, is_cell, is_left, is_long, is_row, tables_of
+from symgrad.optimize.rewriting import Simplifier, const, is_op, ops_of
+from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
+from symgrad.optimize.whole import LARGEST, is_cell, is_left, is_long, is_row, is_window, tables_of
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
 
@@ -53,6 +53,8 @@ class Scalarizer(Simplifier):
         self.lists: dict[tuple[Node, tuple[int, ...]], Node] = {}  # arrays as nested lists, by places along some axes
         nodes = program.nodes()
         self.elements_read = {arg for node in nodes for arg in node.args if node.op not in BLAS}
+        values = {arg for node in nodes for arg in (node.args[: len(node.op.rules)] if is_window(node) else node.args)}
+        self.places = {node for node in nodes if _is_row(node) and node not in values}  # which nothing else is made of
         self.grids: dict[Node, Any] = {}  # of every node: its grid; of a loop, those of its results
         self.arrays: dict[Node, Node] = {}  # the arrays that NumPy calls need whole
         self.tables: set[Node] = set()  # arrays that stay whole: see ``tables_of``
@@ -122,23 +124,41 @@ class Scalarizer(Simplifier):
             self.arrays[node] = new = self.graph.add(STACK, lists, node.params, node.aval)
             return None if is_long(node) else self._apart(new)
         if node in self.tables:
-            self.arrays[node] = self._called(node)
+            self.arrays[node] = self._put(node) if is_window(node) else self._called(node)
             return None
         if is_left(node):
             return self._whole(node)
         if op is index.GETITEM and node.args[0] in self.tables and is_row(node):
             return self._whole(node)
         if op is index.GETITEM and node.args[0] in self.tables:
-            places = [self._one(node.args[1 + part.number]) if type(part) is index.Hole else part for part in params["spec"]]
-            return grid_of(self.number(CELL, self.array(node.args[0]), *places))
+            return self.each(lambda *place: self.number(CELL, self.array(node.args[0]), *place), *self._places(node))
         if not all(isinstance(arg.aval, Aval) for arg in node.args):
             raise Unsuited
+        if node in self.places:  # which are no large numbers: Python's have their sums
+            return self.each(lambda a, b: self.make(op, (a, b), (), INT), *self._of(node.args))
         rule = self.table.get(op)
         found = None if rule is None else rule(self, node, self._of(node.args), params)
         return self._whole(node) if found is None else found
 
     def _of(self, nodes: Sequence[Node]) -> list[Grid]:
         return [self.grids[node] for node in nodes]
+
+    def _places(self, node: Node) -> list[Any]:
+        """The index of what names numbers of an array, as grids and plain numbers."""
+        arrays = node.args[len(node.op.rules) :]
+        parts = [arrays[part.number] if type(part) is index.Hole else part for part in dict(node.params)["spec"]]
+        if any([type(part) is Node and isinstance(self.grids[part], list) for part in parts]):
+            raise Unsuited
+        return [self.grids[part] if type(part) is Node else part for part in parts]
+
+    def _put(self, node: Node) -> Node:
+        """An array with numbers written, or added, one by one."""
+        array, parts = self.array(node.args[0]), self._places(node)
+        spec = (("spec", tuple([index.Hole(number) for number in range(len(parts))])),)
+        for number, *place in zip(*[grid.flat for grid in np.broadcast_arrays(self.grids[node.args[1]], *parts)], strict=True):
+            at = [part if isinstance(part, Node) else self.graph.const(int(part)) for part in place]
+            array = self.graph.add(node.op, (array, number, *at), spec, node.aval)
+        return array
 
     def _one(self, node: Node) -> Node:
         """The node of a number."""
@@ -203,14 +223,16 @@ class Scalarizer(Simplifier):
         """What lies at an index that is known at run time: of a list, which is made before the loop; None where it is not."""
         whole, *arrays = node.args
         spec = dict(node.params)["spec"]
-        places = [self.grids[array][()] if array.aval.shape == () else None for array in arrays]
-        if any(place is None or place.aval.dtype != int for place in places):
+        if any([isinstance(self.grids[array], list) or array.aval.dtype != int for array in arrays]):
             return None
         if not all(type(part) in (index.Hole, index.Slice, int) for part in spec) or not self._is_given(whole):
             return None
         if math.prod(whole.aval.shape) > max(LARGEST, 4 * self.turns):
             return None  # it would not be read often enough
         axes = tuple([axis for axis, part in enumerate(spec) if type(part) is index.Hole])
+        if any([array.aval.shape for array in arrays]):
+            return self._window_of(node, axes) if is_window(node) and len(axes) == len(spec) else None
+        places = [self.grids[array][()] for array in arrays]
         path = [places[spec[axis].number] for axis in axes]
         shape = tuple([size for axis, size in enumerate(whole.aval.shape) if axis not in axes])
         aval = NUMBERS[whole.aval.dtype]
@@ -219,6 +241,12 @@ class Scalarizer(Simplifier):
         found = self._unpacked(one, shape, aval) if shape else grid_of(one)
         found = found[index.fill(rest, ())] if rest else found
         return found if type(found) is np.ndarray else grid_of(found)
+
+    def _window_of(self, node: Node, axes: tuple[int, ...]) -> Grid:
+        """A few numbers of a list that is made before the loop."""
+        whole, aval = node.args[0], NUMBERS[node.aval.dtype]
+        listed = self.list_of(whole, axes)
+        return self.each(lambda *path: self.graph.add(PICK, (listed, *path), (), aval), *self._places(node))
 
     def _is_given(self, node: Node) -> bool:
         """Whether it is there before the loop whose body this is."""
@@ -366,6 +394,16 @@ class Scalarizer(Simplifier):
                 found.append(new)
             self.grids[item] = grid
         return found
+
+
+def _is_row(node: Node) -> bool:
+    """Whether it is whole numbers beside one, as slices that move with an index are."""
+    return (
+        is_op(node, np.add)
+        and bool(node.aval.shape)
+        and node.aval.dtype == int
+        and not all(arg.aval.shape for arg in node.args)
+    )
 
 
 def _listed(aval: Any, depth: int) -> Any:

@@ -23,6 +23,7 @@ from symgrad.optimize.scalars import NUMBERS, PLAIN
 from symgrad.transform.loop import Body, Loop
 
 LARGEST = 100  # elements of an array that is taken apart
+WINDOW = 16  # numbers that are read or written at once of one that is not
 
 _LEFT = PLAIN | ops_of(
     *(STACK, INNER, create.ZEROS, np.broadcast_to, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot),
@@ -85,7 +86,7 @@ def _found_tables(body: Body) -> dict[int, set[Node]]:
                 continue
             if isinstance(node.op, Loop) and len(used) == 1 and used[0] in tables_of(node.op.body):
                 places = True
-            elif used == [0] and (is_cell(node) or is_row(node)):
+            elif used == [0] and (is_cell(node) or is_row(node) or is_window(node)):
                 places = places or len(node.args) > len(node.op.rules)
                 table |= {node} if node.op is not index.GETITEM else set()
             elif not (is_long(item) and is_left(node)):
@@ -106,6 +107,16 @@ def is_cell(node: Node) -> bool:
     places = node.args[len(node.op.rules) :]
     numbers = all([arg.aval.shape == () for arg in node.args[1:]]) and all([place.aval.dtype.kind in "iu" for place in places])
     return whole and numbers
+
+
+def is_window(node: Node) -> bool:
+    """Whether a few numbers of an array are read, written, or added to, at places in each of its axes."""
+    if node.op not in (index.GETITEM, index.SETITEM, index.INDEX_ADD) or not isinstance(node.args[0].aval, Aval):
+        return False
+    spec, places = dict(node.params)["spec"], node.args[len(node.op.rules) :]
+    each = len(spec) == len(node.args[0].aval.shape) and all([type(part) in (index.Hole, int) for part in spec])
+    few = all([place.aval.dtype.kind in "iu" and math.prod(place.aval.shape) <= WINDOW for place in places])
+    return each and few and any([place.aval.shape for place in places])
 
 
 def is_row(node: Node) -> bool:

@@ -103,8 +103,11 @@ class _Windower(Simplifier):
             return self.known.rows.get(node)
         for root, count in (node.args, node.args[::-1]):
             first = self._count(count)
-            if first is not None and self._span(root) is not None:
-                return root, first
+            if first is None or self._span(root) is None:
+                continue
+            if (is_op(root, np.add) or is_op(root, np.subtract)) and type(more := const(root.args[1])) is int:
+                return root.args[0], first + (more if is_op(root, np.add) else -more)
+            return root, first
         return None
 
     def _as_slices(self, node: Node) -> tuple[tuple[Node, ...], index.Spec] | None:

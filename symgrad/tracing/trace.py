@@ -611,6 +611,7 @@ class Trace:
         loop = self.innermost_loop()
         if node is None or not (loop is None or self._is_since(node, loop.boundaries[-1])):
             self._counts[key] = count = np.arange(width).reshape(-1, *[1] * across).copy()
+            count.flags.writeable = False
         return start + count
 
     def _is_filled(self, x: Tracer) -> bool:

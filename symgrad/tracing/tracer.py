@@ -324,6 +324,9 @@ class Tracer(Traced):
             whole = np.reshape(self.tape.gather(new), ())
             self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
             return
+        if np.shape(new)[:1] == (1,):  # NumPy leaves out axes of one number that come first
+            spare = np.ndim(new) - len(index.region(spec, self.like.shape, plain(list(arrays))))
+            new = np.reshape(new, np.shape(new)[spare:]) if spare > 0 else new
         more = self._added(spec, arrays, new)
         op, value = (index.SETITEM, new) if more is None else (index.INDEX_ADD, more)
         self.assign(self.tape.record(op, (self, value, *arrays), {"spec": spec}), verb)
@@ -337,7 +340,8 @@ class Tracer(Traced):
         first, second = new.node.args
         for old, more in ((first, second), (second, first))[: 1 if new.node.op is _SUBTRACT else 2]:
             same = old.op is index.GETITEM and old.args == place and dict(old.params)["spec"] == spec
-            if same and old.aval == more.aval == new.node.aval:
+            number = more.aval.dtype == old.aval.dtype and not more.aval.shape
+            if same and old.aval == new.node.aval and (number or more.aval == old.aval):
                 value = self.tape.lookup(more)
                 return self.tape.record(_NEGATIVE, (value,), {}) if new.node.op is _SUBTRACT else value
         return None
