@@ -186,21 +186,25 @@ PATCHED = """
 """.split()
 TURNS = ["range(34)", "range(33, -1, -1)", "range(1, 34)", "range(0, 34, 3)", "range(12)", "range(33, 0, -2)"]
 MOVES = ["{i}:{i}+3", "{i}+1:{i}+4", "2*{i}:2*{i}+3", "3*{i}:3*{i}+3", "3*{i}:3*({i}+1)", "2+4*{i}:5+4*{i}"]
-ARRAYS = ["np.zeros(160), np.sin(y), np.ones((160, 160))", "y * 1.0, np.ones(160), np.zeros((160, 160))"]
+ARRAYS = ["np.zeros(160), np.sin(y)", "y * 1.0, np.ones(160)", "np.zeros(160), np.ones(160)"]
 PAIRS = ["{i}:{i}+2", "{i}+1:{i}+3", "2*{i}:2*{i}+2", "3*{i}+1:3*{i}+3"]
 
 
 def windowed(rng: random.Random) -> Iterator[str]:
     yield "def program(x, y, k):"
-    yield f"    p, q, r = {rng.choice(ARRAYS)}"
+    yield f"    p, q = {rng.choice(ARRAYS)}"
     yield "    s, z = 0.1, k * 0.5"
+    flat = rng.random() < 0.5  # so that there is nothing but numbers and tables of them
+    into = [form for form in INTO if not flat or "r[" not in form]
+    if not flat:
+        yield "    r = np.ones((160, 160))"
     yield f"    for i in {rng.choice(TURNS)}:"
     for _ in range(rng.randrange(1, 5)):
         w, v = rng.choices(MOVES, k=2) if rng.random() < 0.5 else [rng.choice(MOVES)] * 2
         drawn = {"w": w.format(i="i"), "v": v.format(i="i")}
         test = "if x[i] > 0: " if rng.random() < 0.15 else ""
-        yield f"        {test}" + rng.choice(INTO).format(e=rng.choice(VALUES).format(**drawn), **drawn)
-    yield "    return np.sum(p * np.cos(p)) + np.sum(q**2) + np.sum(np.sin(r)) + s + np.sum(z)"
+        yield f"        {test}" + rng.choice(into).format(e=rng.choice(VALUES).format(**drawn), **drawn)
+    yield "    return np.sum(p * np.cos(p)) + np.sum(q**2) + s + np.sum(z)" + ("" if flat else " + np.sum(np.sin(r))")
 
 
 def patched(rng: random.Random) -> Iterator[str]:
