@@ -172,6 +172,21 @@ def test_carried_arrays_go_round_as_numbers():
     assert "np." not in derivative.source(V, X, fast=True).split("for _")[1].split("# backward")[0]
 
 
+def test_long_arrays_that_change_places_in_a_loop_are_numpys():
+    def chebyshev(c, x):
+        before, polynomial = np.ones_like(x), x
+        total = c[0] * before + c[1] * polynomial
+        for n in range(2, len(c)):
+            before, polynomial = polynomial, 2 * x * polynomial - before
+            total = total + c[n] * polynomial
+        return np.sum(total**2)
+
+    derivative, expected = grad(chebyshev, (0, 1)), grad(chebyshev, (0, 1), mode="dynamic")
+    args = np.cos(np.arange(12.0)), np.linspace(-1, 1, 200)
+    for _ in range(3):
+        agree(derivative(*args), expected(*args), 1e-11)
+
+
 def test_arguments_of_any_layout():
     fun = lambda a, b: np.sum(a * np.sin(b) @ a.T)
     a, b = np.sin(np.arange(6.0)).reshape(2, 3), np.cos(np.arange(3.0))
