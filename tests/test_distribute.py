@@ -168,9 +168,17 @@ def hidden_chain(w, u, b, xs, h):
     return np.logaddexp.reduce(a) + np.sum(b)
 
 
+def readout(w, u, b, xs, h):
+    h, total = h[0], 0.0
+    for t in range(len(xs)):
+        h = np.tanh(xs[t, 0] @ w + h @ u + b)
+        total = total + (h @ u[0] - xs[t, 0, 0]) ** 2
+    return total
+
+
 PROGRAMS = [rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts]
 PROGRAMS += [runge_kutta, nothing_to_save, soft(np.max), soft(np.min), kept, by_columns, edges, in_front, outer_of_matrices]
-PROGRAMS += [hidden_chain]
+PROGRAMS += [hidden_chain, readout]
 
 
 def arguments(fun, dtype=float, rows=8, size=40):
@@ -244,6 +252,15 @@ def test_few_numbers_are_computed_for_all_iterations_at_once():
     inside, outside = bodies(compiled(hidden_chain, *args).source(*args, fast=True))
     assert not any("np.where(" in line or "exp(" in line for line in inside)
     assert any("exp(" in line for line in outside)
+
+
+def test_what_an_iteration_ended_with_is_read_for_all_iterations_at_once():
+    """As the next one began with it, the loop back need not carry it."""
+    args, derivative = arguments(readout), symgrad.grad(readout, argnums=(0, 1, 2))
+    for _ in range(3):
+        derivative(*args)
+    way_back = str(derivative.source(*args, fast=True)).split("reversed(", 1)[1].split("    del ")[0]
+    assert len(way_back.strip().splitlines()) == 4
 
 
 def test_infinities_stay_hidden_where_all_iterations_are_computed_at_once():

@@ -63,14 +63,19 @@ class Plan:
 
     ``before`` are the nodes of its body that are computed before it, ``totals`` the carried values that are computed after
     it, with the terms of each and their factors. ``saved`` is saved for them, and ``arrays`` are the sequences of the loop's
-    that must be arrays.
+    that must be arrays. ``late`` are the carried values among ``before``, with the sequences that they are read from.
     """
 
     body: Body
     before: list[Node] = field(default_factory=list)
+    late: dict[int, Node] = field(default_factory=dict)
     totals: dict[int, list[tuple[Node, float]]] = field(default_factory=dict)
     saved: list[Node] = field(default_factory=list)
     arrays: set[Node] = field(default_factory=set)
+
+    def carried(self) -> list[int]:
+        """The numbers of the values that are still carried."""
+        return [i for i in range(len(self.body.carry)) if i not in self.totals and i not in self.late]
 
 
 def plan_of(node: Node) -> Plan:
@@ -99,13 +104,25 @@ class _Planner:
         self.uses.update([*body.after, *body.saved])
         self.given = set(body.inputs)
         self.early: list[Node] = []
+        self.late: dict[Node, Node] = {}
         self.kept: set[Node] = set()  # what is computed in the loop anyway
 
     def before(self) -> list[Node]:
+        """What to compute before the loop, and what it reads then."""
+        late = {item: after for item, after in zip(self.body.carry, self.body.after, strict=True) if self._is_late(item, after)}
+        return (late and self._before(late)) or self._before({})
+
+    def _is_late(self, item: Node, after: Node) -> bool:
+        """Whether a carried value is what the iteration before has read as an element."""
+        few = (self.count or 0) >= OFTEN and after in self.body.elements and after.aval == item.aval
+        return few and self._is_row(after) and item.aval.nbytes <= CALL
+
+    def _before(self, late: dict[Node, Node]) -> list[Node]:
         """What to compute before the loop, from rows of arrays and what earlier loops have saved: where it is less to keep
-        than what it is of, or has a product in it or saves many calls, and is not much."""
+        than what it is of, or has a product in it or saves many calls, and is not much. ``late``, if it is for that, is read
+        from what earlier loops have saved, too."""
         body = self.body
-        rows = {node for node in body.nodes() if line(node, body, self.course) is not None}
+        rows = {node for node in body.nodes() if line(node, body, self.course) is not None} | late.keys()
         ready = {item for item in body.elements if self._is_row(item)} | set(body.invariants) | rows
         moving = {item for item in body.elements if item in ready} | rows  # other in each iteration
         for node in body.nodes():
@@ -121,11 +138,14 @@ class _Planner:
         found = [n for n in computed if n in ends or any(user not in computed for user in self.reads[n])]
         found = [n for n in found if not n.op.alias and self._is_row(n)]
         below = set(ancestors(found))
+        if not late.keys() <= below:
+            return self._before({item: after for item, after in late.items() if item in below})
+        found += late
         gone = [e for e in body.elements if e in below and e not in ends and below.issuperset(self.reads.get(e, ()))]
         size, less = (sum(n.aval.nbytes for n in nodes) for nodes in (found, gone))
         pays = any(map(_is_product, computed)) or self._is_called_often(found, below & computed)
         if found and (size < less or (pays and (size - less) * (self.count or 0) <= EARLY)):
-            self.early = self._in_order(found, set(gone))
+            self.early, self.late = self._in_order(found, set(gone)), late
         return self.early
 
     def _is_called_often(self, found: list[Node], computed: set[Node]) -> bool:
@@ -148,6 +168,7 @@ class _Planner:
         """The totals that are worth it, and the rest."""
         body = self.body
         plan = Plan(body, self.early)
+        plan.late = {i: self.sequences[self.late[item]] for i, item in enumerate(body.carry) if item in self.late}
         sums = {i: terms for i in range(len(body.carry)) if (terms := self._terms(i))}
         self.kept = _needed([*(after for i, after in enumerate(body.after) if i not in sums), *body.saved], self.early)
         parts = {i: self._parts([t for t, _ in terms]) for i, terms in sums.items()}
@@ -158,6 +179,7 @@ class _Planner:
                 plan.totals[i] = sums[i]
         plan.saved = [part for part in saved if part not in self.given or part in body.carry]
         plan.arrays = {self.sequences[part] for part in [*saved, *ancestors(self.early)] if part in self.sequences}
+        plan.arrays.update(plan.late.values())
         return plan
 
     def _terms(self, i: int) -> list[tuple[Node, float]]:
@@ -422,8 +444,10 @@ class _Distributor(Contractor):
         firsts, sequences, fixed = op.split(args)
         known = dict(zip(plan.body.invariants, [(x, False) for x in fixed], strict=True))
         known |= dict(zip(plan.body.elements, [(x, True) for x in sequences], strict=True))
+        late = {i: self.mapping[sequence] for i, sequence in plan.late.items()}
+        known |= {plan.body.carry[i]: (self._late(firsts[i], x, op.course), True) for i, x in late.items()}
         sequences += [self._all(item, plan, op.course, known)[0] for item in plan.before]
-        body, carry = self._smaller(plan), [i for i in range(n) if i not in plan.totals]
+        body, carry = self._smaller(plan), plan.carried()
         needed = set(ancestors([*body.after, *body.saved]))
         elements = [i for i, item in enumerate(body.elements) if item in needed]
         if not elements and op.course.count is op.course.test is None:  # it runs as often as its sequences are long
@@ -442,6 +466,7 @@ class _Distributor(Contractor):
         made = [self.graph.add(ITEM, (loop,), (("item", i),), aval) for i, aval in enumerate(avals)]
         found = dict(zip([*carry, *range(n, n + len(saved))], made, strict=True))
         known |= {item: (found[n + saved.index(item)], True) for item in plan.saved}
+        found |= {i: self.call(index.GETITEM, x, spec=(0 if op.course.backwards else count - 1,)) for i, x in late.items()}
         for i, terms in plan.totals.items():
             found[i] = firsts[i]
             for term, factor in terms:
@@ -460,8 +485,15 @@ class _Distributor(Contractor):
             copier.mapping[item] = more[-1]
         saved = [item for item in plan.saved if item not in body.saved]
         whole = copied(body, copier, {}, elements=more, saved=saved)
-        carry = [i for i in range(len(body.carry)) if i not in plan.totals]
+        carry = plan.carried()
         return replace(whole, carry=[whole.carry[i] for i in carry], after=[whole.after[i] for i in carry])
+
+    def _late(self, first: Node, x: Node, course: Course) -> Node:
+        """What the iterations have that read, after ``first``, each what the one before has of ``x``."""
+        first = self.call(np.reshape, first, shape=(1, *first.aval.shape))
+        rest = index.Slice(1, None, None) if course.backwards else index.Slice(None, -1, None)
+        parts = (first, self.call(index.GETITEM, x, spec=(rest,)))
+        return self.call(np.concatenate, *(parts[::-1] if course.backwards else parts), axis=0)
 
     def _total(self, term: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
         """The sum of a term over all iterations."""
