@@ -176,9 +176,36 @@ def readout(w, u, b, xs, h):
     return total
 
 
+LABELS = np.array([3, 0, 0, -1, 7, 2, 3, 15, 1, 4] * 3)
+
+
+def labelled(w, u, b, xs, h):
+    a, moves = h[0, :16], u[:16, :16]
+    for label in LABELS:
+        s = a[:, None] + moves
+        m = np.max(s, axis=0)
+        a = m + np.log(np.sum(np.exp(s - m), axis=0)) + w[:, label] - b[label]
+    return np.sum(a * b[:16]) + xs[0, 0, 0]
+
+
+def best_path(w, u, b, xs, h):
+    a = h[0, :16]
+    for t in range(30):
+        a = np.max(a[:, None] + w[:, :16], axis=0) + u[LABELS[t], :16] - w[LABELS[t], 20:36]
+    return np.max(a) + b[0] + xs[0, 0, 0]
+
+
+def looked_up(w, u, b, xs, h):
+    h = h[0]
+    for t in range(30):
+        rows = xs[t] @ w
+        h = np.tanh(rows[LABELS[t] % 8] + rows[LABELS[3]] + h @ u + (xs[t] @ u[:16])[:, LABELS[t]][0] * b)
+    return np.sum(h)
+
+
 PROGRAMS = [rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts]
 PROGRAMS += [runge_kutta, nothing_to_save, soft(np.max), soft(np.min), kept, by_columns, edges, in_front, outer_of_matrices]
-PROGRAMS += [hidden_chain, readout]
+PROGRAMS += [hidden_chain, readout, labelled, best_path, looked_up]
 
 
 def arguments(fun, dtype=float, rows=8, size=40):
@@ -261,6 +288,14 @@ def test_what_an_iteration_ended_with_is_read_for_all_iterations_at_once():
         derivative(*args)
     way_back = str(derivative.source(*args, fast=True)).split("reversed(", 1)[1].split("    del ")[0]
     assert len(way_back.strip().splitlines()) == 4
+
+
+@pytest.mark.parametrize("fun", [labelled, best_path])
+def test_what_is_at_labels_is_read_before_and_added_after(fun):
+    args = arguments(fun)
+    inside, outside = bodies(compiled(fun, *args).source(*args, fast=True))
+    assert not any("+=" in line or "[:, LABELS" in line or "LABELS[i], " in line for line in inside if "#" not in line)
+    assert any("add_each(" in line for line in outside)
 
 
 def test_infinities_stay_hidden_where_all_iterations_are_computed_at_once():

@@ -2,7 +2,8 @@
 
 Reverse mode makes loops that sum up the cotangent of what every iteration reads, one small product an iteration. Nobody reads
 such a total before the loop is over: the loop saves what the terms are made of, as one array with a row an iteration, and after
-it one large product of these arrays gives the total.
+it one large product of these arrays gives the total. So do one sum of few numbers, and one addition to the rows or columns
+that the iterations add to.
 
 Whatever else a loop saves lies in such arrays, too, where it is much: rows of one array need no fresh memory each.
 """
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from symgrad.optimize.contract import CONTRACT
 from symgrad.optimize.contraction import Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, rows_at
-from symgrad.optimize.rewriting import Simplifier, const, is_op, is_zero, join, split
+from symgrad.optimize.rewriting import Simplifier, const, filling, is_op, is_zero, join, split
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -57,6 +58,14 @@ def distribute(program: Program) -> Program:
 # -- what to do ----------------------------------------------------------------------------------------------------
 
 
+class Term(NamedTuple):
+    """What an iteration adds to a total, and a factor of it; ``add`` is what adds it, if only to a part of the total."""
+
+    node: Node
+    factor: float = 1.0
+    add: Node | None = None
+
+
 @dataclass(eq=False)
 class Plan:
     """What becomes of one loop.
@@ -69,7 +78,7 @@ class Plan:
     body: Body
     before: list[Node] = field(default_factory=list)
     late: dict[int, Node] = field(default_factory=dict)
-    totals: dict[int, list[tuple[Node, float]]] = field(default_factory=dict)
+    totals: dict[int, list[Term]] = field(default_factory=dict)
     saved: list[Node] = field(default_factory=list)
     arrays: set[Node] = field(default_factory=set)
 
@@ -136,7 +145,7 @@ class _Planner:
         computed = moving - self.given - rows
         ends = {*body.after, *body.saved}
         found = [n for n in computed if n in ends or any(user not in computed for user in self.reads[n])]
-        found = [n for n in found if not n.op.alias and self._is_row(n)]
+        found = [n for n in found if (not n.op.alias or _is_gather(n)) and self._is_row(n)]
         below = set(ancestors(found))
         if not late.keys() <= below:
             return self._before({item: after for item, after in late.items() if item in below})
@@ -152,7 +161,7 @@ class _Planner:
         """Whether in what is ``computed`` for ``found``, on few numbers, most of the time is that of the calls."""
         if (self.count or 0) < OFTEN or any(node.aval.nbytes > CALL for node in computed):
             return False
-        return sum(not node.op.alias for node in computed) > len(found)
+        return sum(2 if _is_gather(node) else not node.op.alias for node in computed) > len(found)
 
     def _in_order(self, found: list[Node], gone: set[Node]) -> list[Node]:
         """Those first that need most of what nothing needs after them, for the memory."""
@@ -171,8 +180,8 @@ class _Planner:
         plan.late = {i: self.sequences[self.late[item]] for i, item in enumerate(body.carry) if item in self.late}
         sums = {i: terms for i in range(len(body.carry)) if (terms := self._terms(i))}
         self.kept = _needed([*(after for i, after in enumerate(body.after) if i not in sums), *body.saved], self.early)
-        parts = {i: self._parts([t for t, _ in terms]) for i, terms in sums.items()}
-        dear = [i for i, part in parts.items() if part is not None and self._pays([t for t, _ in sums[i]])]
+        parts = {i: self._parts([term.node for term in terms]) for i, terms in sums.items()}
+        dear = [i for i, part in parts.items() if part is not None and self._pays(sums[i], part)]
         saved = {part: None for i in dear for part in parts[i] or ()}
         for i, part in parts.items():
             if part is not None and dear and saved.keys() >= set(part):
@@ -182,37 +191,41 @@ class _Planner:
         plan.arrays.update(plan.late.values())
         return plan
 
-    def _terms(self, i: int) -> list[tuple[Node, float]]:
-        """What is added to a carried value that nothing else reads, with factors; nothing for any other."""
+    def _terms(self, i: int) -> list[Term]:
+        """What is added to a carried value that nothing else reads; nothing for any other."""
         total, end = self.body.carry[i], self.body.after[i]
-        terms: list[tuple[Node, float]] = []
+        terms: list[Term] = []
         if total.aval.dtype.kind not in "fc" or total.aval.kind == "python" or self.uses[end] != 1:
             return []
         node = total
         while node is not end:  # on the way there, one value after another is added
             reader = self.reads[node][0] if self.uses[node] == 1 and node in self.reads else None
-            if reader is None or reader.op not in (_ADD, _SUBTRACT) or reader.aval != total.aval:
+            if reader is None or reader.aval != total.aval or len(reader.args) < 2:
                 return []
-            a, b = reader.args
-            other = b if node is a else a
-            if other.aval != total.aval or (reader.op is _SUBTRACT and node is b):
+            a, b = reader.args[:2]
+            if reader.op is index.INDEX_ADD and node is a and together(reader, self.body, self.course) is not None:
+                terms.append(Term(b, add=reader))
+            elif reader.op is _ADD or (reader.op is _SUBTRACT and node is a):
+                terms.append(Term(b if node is a else a, 1.0 if reader.op is _ADD else -1.0))
+            else:
                 return []
-            terms.append((other, 1.0 if reader.op is _ADD else -1.0))
+            if terms[-1].add is None and terms[-1].node.aval != total.aval:
+                return []
             node = reader
         return self._apart(terms)
 
-    def _apart(self, terms: list[tuple[Node, float]]) -> list[tuple[Node, float]]:
-        """The terms that terms are the sums of, with their factors, the first ones last."""
-        found: list[tuple[Node, float]] = []
+    def _apart(self, terms: list[Term]) -> list[Term]:
+        """The terms that terms are the sums of, the first ones last."""
+        found: list[Term] = []
         while terms:
-            term, factor = terms.pop()
+            term, factor, add = terms.pop()
             c, x = split(term)
             parts = [(x, c)] if c != 1.0 else list(zip(term.args, (1.0, -1.0 if term.op is _SUBTRACT else 1.0), strict=False))
             sums = c != 1.0 or term.op in (_ADD, _SUBTRACT)
             if self.uses[term] > 1 or not sums or term.exact or any(part.aval != term.aval for part, _ in parts):
-                found.append((term, factor))
+                found.append(Term(term, factor, add))
             else:
-                terms += [(part, factor * c) for part, c in reversed(parts)]
+                terms += [Term(part, factor * c, add) for part, c in reversed(parts)]
         return found
 
     def _parts(self, terms: Several[Node]) -> list[Node] | None:
@@ -247,11 +260,16 @@ class _Planner:
         if source is not None and not is_counted(source):
             return False
         plain = isinstance(node.aval, Aval) and node.aval.kind == "array" and node.aval.shape != ()
-        return plain and node.aval.dtype.kind in "fc" and node.aval.nbytes <= min(ROW, ROWS // self.count)
+        return plain and node.aval.dtype.kind in "fcb" and node.aval.nbytes <= min(ROW, ROWS // self.count)
 
-    def _pays(self, terms: list[Node]) -> bool:
-        """Whether there is a product among what is taken out of the loop."""
-        return any(_is_product(node) for node in ancestors(terms) if node not in self.kept and node not in self.given)
+    def _pays(self, terms: list[Term], parts: list[Node]) -> bool:
+        """Whether there is a product among what is taken out of the loop, or most of the time that it takes there is that of
+        calls."""
+        nodes = [term.node for term in terms]
+        if any(_is_product(node) for node in ancestors(nodes) if node not in self.kept and node not in self.given):
+            return True
+        few = all((term.add or node).aval.shape and node.aval.nbytes <= CALL for term, node in zip(terms, nodes, strict=True))
+        return few and (self.count or 0) >= OFTEN and sum(part.aval.nbytes for part in parts) * (self.count or 0) <= EARLY
 
 
 def _needed(outputs: Several[Node], given: Several[Node]) -> set[Node]:
@@ -270,38 +288,52 @@ def _needed(outputs: Several[Node], given: Several[Node]) -> set[Node]:
 
 def regrouped(body: Body) -> Body:
     """The body, its products of arrays multiplied in another order: what hangs on no carried value first."""
-    return copied(body, _Regrouper(BodyProgram(body), set(body.carry)), {})
+    return copied(body, _Regrouper(BodyProgram(body), set(body.carry), {body.index, *body.elements}), {})
 
 
 class _Regrouper(Simplifier):
-    def __init__(self, program: Program, carried: set[Node]) -> None:
+    def __init__(self, program: Program, carried: set[Node], moving: set[Node]) -> None:
         super().__init__(program, {})
-        self.carried = carried
+        self.carried, self.moving = carried, moving  # and what hangs on these
         for node in program.nodes():
-            if any(arg in carried for arg in node.args):
-                carried.add(node)
+            for known in (carried, moving):
+                known |= {node} if any(arg in known for arg in node.args) else set()
             for arg in node.args:
                 self.uses[arg] = self.uses.get(arg, 0) + 1
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         factors = self._factors(node) if node in self.carried else []
-        steady = [self.mapping[factor] for factor in factors if factor not in self.carried]
-        if len(steady) < 2:
+        steady, over = ([f for f, up in factors if f not in self.carried and up is way] for way in (True, False))
+        if not steady or len(steady + over) < 2 or self.moving.isdisjoint(steady + over):
             return super().visit(node, args)
-        rest = [self.mapping[factor] for factor in factors if factor in self.carried]
-        return self._multiplied(node, [self._multiplied(node, rest), self._multiplied(node, steady)])
+        rest = self._multiplied(node, [factor for factor, _ in factors if factor in self.carried])
+        known = self._multiplied(node, steady)
+        known = self._made(np.true_divide, node, known, self._multiplied(node, over)) if over else known
+        return self._made(np.multiply, node, rest, known)
 
-    def _factors(self, node: Node) -> list[Node]:
-        """The factors of a product of arrays alike, those of its factors that nothing else needs in their place."""
-        if not is_op(node, np.multiply) or node.exact or any(arg.aval != node.aval for arg in node.args):
+    def _factors(self, node: Node, up: bool = True) -> list[tuple[Node, bool]]:
+        """The factors of a product of arrays alike, those of its factors that nothing else needs in their place; of a
+        derivative, of arrays that need not be alike, and also what it is divided by, which is not ``up``."""
+        quotient, derived = is_op(node, np.true_divide), node.phase is not None
+        if node.exact or not (is_op(node, np.multiply) or (quotient and derived and node.args[1] not in self.carried)):
             return []
-        return [f for arg in node.args for f in (self.uses[arg] == 1 and self._factors(arg)) or [arg]]
+        if any(arg.aval != node.aval and not (derived and arg.aval.dtype == node.aval.dtype) for arg in node.args):
+            return []
+        ways = up, up != quotient
+        apart = [arg in self.carried and self.uses[arg] == 1 for arg in node.args]
+        parts = zip(node.args, ways, apart, strict=True)
+        return [f for arg, way, more in parts for f in (more and self._factors(arg, way)) or [(arg, way)]]
 
     def _multiplied(self, node: Node, factors: list[Node]) -> Node:
-        product = factors[0]
-        for factor in factors[1:]:
-            product = self.visit_as(REGISTRY[np.multiply], node, (product, factor))
+        product, *others = [self.mapping[factor] for factor in factors]
+        for factor in others:
+            product = self._made(np.multiply, node, product, factor)
         return product
+
+    def _made(self, key: Any, node: Node, *args: Node) -> Node:
+        made = self.call(key, *args)
+        made.name, made.line, made.phase = node.name, node.line, node.phase
+        return made
 
 
 # -- what iterations are -------------------------------------------------------------------------------------------
@@ -336,6 +368,26 @@ def line(node: Node, body: Body, course: Course) -> tuple[Node, index.Spec] | No
     return None if spec is None else (node.args[0], spec)
 
 
+def together(add: Node, body: Body, course: Course) -> tuple[index.Spec, tuple[Node, ...]] | None:
+    """The index of all that iterations add to an array together, and the array in it, as the iterations have that, if any:
+    where each one adds to a part of its own number, or of one that it reads from an array."""
+    spec, places = dict(add.params)["spec"], add.args[2:]
+    if len(places) != 1 or places[0].aval.shape or any(type(part) not in (index.Hole, index.Slice, int) for part in spec):
+        return None
+    base, value, (place,), at = *add.args[:2], places, _place(spec)
+    if value.aval.dtype != base.aval.dtype or value.aval.shape != index.region(spec, base.aval.shape, (0,)):
+        return None
+    rows = rows_at(spec[at : at + 1], place, body, course)
+    if rows is not None:
+        return (*spec[:at], *rows, *spec[at + 1 :]), ()
+    return (spec, places) if int not in map(type, spec) and line(place, body, course) is not None else None
+
+
+def _place(spec: index.Spec) -> int:
+    """Where an index has its array."""
+    return next(i for i, part in enumerate(spec) if type(part) is index.Hole)
+
+
 # -- all iterations at once ----------------------------------------------------------------------------------------
 
 How = Callable[[Contractor, Node, "list[Node]", "list[bool]", Aval], Node]
@@ -350,7 +402,7 @@ def how(node: Node) -> How | None:
     if is_op(node, np.reshape) and "order" in dict(node.params):
         return None
     if node.op is index.GETITEM and len(node.args) > 1:  # index arrays decide where the axes of a result stand
-        return None
+        return _gather if _is_gather(node) else None
     if node.op in ALL:
         return ALL[node.op]
     return _product if _is_product(node) else None
@@ -400,6 +452,34 @@ def _reshape(s: Contractor, node: Node, args: list[Node], flags: list[bool], ava
 def _getitem(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
     spec = (index.EVERY, *dict(node.params)["spec"])
     return s.make(node.op, tuple(args), (("spec", spec),), aval)
+
+
+def _is_gather(node: Node) -> bool:
+    """Whether it is a row or column of an array, or the like, at a number."""
+    if node.op is not index.GETITEM or len(node.args) != 2 or node.args[1].aval.shape:
+        return False
+    whole = all([type(part) in (index.Hole, index.Slice) for part in dict(node.params)["spec"]])
+    return whole and node.args[1].aval.dtype.kind in "iu"
+
+
+def _gather(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    (x, places), spec = args, dict(node.params)["spec"]
+    if not flags[1]:
+        return s.call(node.op, x, places, spec=(index.EVERY, *spec))
+    if flags[0]:  # arrays in front and in the place of another axis have theirs in front
+        return s.call(node.op, x, s.graph.captured(np.arange(aval.shape[0])), places, spec=(index.Hole(0), *_next(spec)))
+    return _axis_moved(s, s.call(node.op, x, places, spec=spec), _place(spec), 0)
+
+
+def _next(spec: index.Spec) -> index.Spec:
+    """An index whose array is the second one."""
+    return tuple([index.Hole(1) if type(part) is index.Hole else part for part in spec])
+
+
+def _axis_moved(s: Simplifier, x: Node, source: int, to: int) -> Node:
+    axes = list(range(len(x.aval.shape)))
+    axes.insert(to, axes.pop(source))
+    return x if source == to else s.call(np.transpose, x, axes=tuple(axes))
 
 
 @_for_all(np.sum)
@@ -469,9 +549,8 @@ class _Distributor(Contractor):
         found |= {i: self.call(index.GETITEM, x, spec=(0 if op.course.backwards else count - 1,)) for i, x in late.items()}
         for i, terms in plan.totals.items():
             found[i] = firsts[i]
-            for term, factor in terms:
-                total = join(self, factor, self._total(term, plan, op.course, known))
-                found[i] = total if is_zero(found[i]) else self.call(np.add, found[i], total)
+            for term in terms:
+                found[i] = self._added(found[i], term, plan, op.course, known)
         self.results[node] = found
         return loop
 
@@ -505,6 +584,22 @@ class _Distributor(Contractor):
             inner = x if len(axes) == 1 else self.call(np.sum, x, axis=tuple([i - 1 for i in axes[1:]]))
             return self.call(np.multiply, float(course.count or 0), inner)
         return self.call(np.sum, x, axis=axes if len(axes) > 1 else 0)
+
+    def _added(self, total: Node, term: Term, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
+        """The total with what all iterations add to it."""
+        if term.add is None:
+            value = join(self, term.factor, self._total(term.node, plan, course, known))
+            nothing = is_zero(total) or (self.phase is not None and filling(total) == 0)
+            return value if nothing else self.call(np.add, total, value)
+        parts = together(term.add, plan.body, course)
+        assert parts is not None
+        value, many = self._all(term.node, plan, course, known)
+        value = value if many else self.call(np.broadcast_to, value, shape=(course.count, *value.aval.shape))
+        before = dict(term.add.params)["spec"]
+        slices = [part for part in before[: _place(before)] if type(part) is index.Slice]
+        places = [self._all(place, plan, course, known)[0] for place in parts[1]]
+        value = _axis_moved(self, join(self, term.factor, value), 0, len(slices))
+        return self.call(index.INDEX_ADD, total, value, *places, spec=parts[0])
 
     def _all(self, term: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> tuple[Node, bool]:
         """The values of a node of the body in all iterations, as one array; or the one value, and False."""
