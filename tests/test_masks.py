@@ -75,6 +75,19 @@ def test_without_masks_the_results_are_the_same(fun, x):
     np.testing.assert_allclose(slope, derivative(x), rtol=1e-13)
 
 
+@pytest.mark.parametrize("number", [float, np.float64, np.array])
+def test_derivatives_by_numbers_have_no_masks_either(number):
+    fun, args = lambda rate, spot, strike: tree([rate, spot, strike]), [number(n) for n in (0.2, 100.0, 105.0)]
+    derivative = grad(fun, (0, 1, 2))
+    with without("masks"):
+        other = grad(fun, (0, 1, 2))
+    for found, expected in zip(compiled(derivative, *args), compiled(other, *args), strict=True):
+        assert type(found) is type(expected)
+        assert found == pytest.approx(expected, rel=1e-13)
+    assert "logical_or" in other.source(*args, fast=True)
+    assert "logical_or" not in derivative.source(*args, fast=True)
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("fun", [logs, larger, scan])
 def test_what_is_not_finite_is_masked_as_ever(fun, bad):

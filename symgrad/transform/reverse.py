@@ -88,6 +88,8 @@ def note_unmasked(trace: Trace, found: Sequence[Any], plain: Sequence[Any]) -> N
     for masked, other in zip(found, plain, strict=True):
         if type(masked) is not Tracer or type(other) is not Tracer or masked.node is other.node:
             continue
+        if masked.node.aval == (*other.node.aval[:2], "array") != other.node.aval:  # a mask has made an array of a number
+            other = np.where(True, other, 0)
         if masked.node.aval == other.node.aval:
             met = not other.later and not np.all(np.isfinite(other.value))
             trace.unmasked[masked.node] = None if met else other.node
