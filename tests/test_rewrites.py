@@ -996,6 +996,40 @@ def test_slopes_of_maxima_make_no_choices(name, dtype):
         assert "runtime.steps(" not in grad(fun).source(x, y, fast=True)
 
 
+CHOICES = {
+    **{name: MAXIMA[name] for name in ("number", "array", "minima", "chain")},
+    "of zeros": lambda x, y: np.sum(np.where(x > y, 0, x * y) ** 2),
+    "of arrays": lambda x, y: np.sum(np.where(x > y, x, np.sin(x * y)) ** 2),
+    "of a view": lambda x, y: np.sum(np.where(x > y, np.exp(x)[::-1], np.exp(x)) ** 2),
+    "of an element": lambda x, y: np.sum(np.where(x > y, 2 * np.exp(x)[3], np.exp(x)) ** 2),
+    "of what is read later": lambda x, y: np.sum(np.where(x > y, y, np.exp(x)) * np.exp(x)),
+    "of what is turned": lambda x, y: np.sum(np.where(x > 1, 0.5, np.outer(x[:8], y[:8]).T[:, :1].ravel()[0] * x) ** 2),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices_from_what_nobody_reads_any_more_are_made_in_place(name, dtype):
+    fun, rng = CHOICES[name], np.random.default_rng(0)
+    x, y = (np.round(2 * rng.normal(size=200)).astype(dtype) / 2 for _ in range(2))
+    odd = x.copy()
+    odd[[3, 5, 7]] = np.inf, -np.inf, np.nan
+    derivative, plain = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic")
+    with np.errstate(all="ignore"):
+        for given in (x, y), (odd, y), (x, x):
+            for _ in range(3):
+                value, got = derivative(*given)
+            expected, slopes = plain(*given)
+            np.testing.assert_allclose(value, expected, rtol=1e-5 if dtype == "f4" else 1e-13)
+            for one, other in zip(got, slopes, strict=True):
+                assert one.dtype == dtype
+                np.testing.assert_allclose(one, other, rtol=1e-5 if dtype == "f4" else 1e-13)
+    if name in ("array", "minima", "of zeros", "of arrays"):
+        assert "putmask(" in derivative.source(x, y, fast=True)
+    with without("buffers"):
+        assert "putmask(" not in value_and_grad(fun, (0, 1)).source(x, y, fast=True)
+
+
 def test_what_is_added_to_a_whole_array_turned_around():
     for fun in (
         lambda x: np.sum(x[::-1] * x),
