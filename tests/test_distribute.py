@@ -290,6 +290,23 @@ def test_what_an_iteration_ended_with_is_read_for_all_iterations_at_once():
     assert len(way_back.strip().splitlines()) == 4
 
 
+@pytest.mark.parametrize("fun", [readout, labelled, best_path])
+def test_what_iterations_end_with_is_computed_where_it_is_kept(fun):
+    """And what they begin with is that of the one before: it need not be copied there."""
+    args, derivative = arguments(fun), symgrad.grad(fun, argnums=(0, 1, 2))
+    for _ in range(3):
+        derivative(*args)
+    text = str(derivative.source(*args, fast=True))
+    way_back = text.split("reversed(", 1)[1].split("    del ")[0]
+    assert "_row[...] =" not in (way_back if fun is best_path else text)
+    assert "np.where(" not in way_back
+    first = derivative(*args)
+    kept = [part.copy() for part in first]
+    for a, b, c in zip(first, kept, derivative(*[2 * arg for arg in args]), strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert not np.shares_memory(a, c)
+
+
 @pytest.mark.parametrize("fun", [labelled, best_path])
 def test_what_is_at_labels_is_read_before_and_added_after(fun):
     args = arguments(fun)

@@ -287,7 +287,7 @@ class FastBuilder(BlockBuilder):
         if self._is_ufunc(node) and "buffers" not in self.off:
             self._ufunc(node, block)
             return
-        if self._is_choice(node) and self._chosen_in_place(node, block):
+        if self._chosen_in_place(node, block):
             return
         expr = self._spell(node, block)
         row = self.rows.get(node)
@@ -572,26 +572,34 @@ class FastBuilder(BlockBuilder):
         if target is not None:
             self.owner[node] = target
 
-    def _is_choice(self, node: Node) -> bool:
-        """Whether a mask chooses from a whole array and from one more, or a number."""
-        if node.op is not REGISTRY[np.where] or not self.straight or not node.aval.shape or "buffers" in self.off:
-            return False
-        mask, x, y = node.args
-        alike = x.aval.dtype == node.aval.dtype or x.aval.kind == "python"
-        whole = mask.aval.shape == node.aval.shape and x.aval.shape in ((), node.aval.shape) and y.aval == node.aval
-        return alike and whole and y not in self.root and y is not self.root.get(x, x)
-
     def _chosen_in_place(self, node: Node, block: list[Any]) -> bool:
-        """``putmask(y, mask, x)``, where nothing reads ``y`` any more: ``where`` takes twice as long for few numbers."""
-        mask, x, y = node.args
-        if y not in self.owner or node in self.rows or not self._dies(y):
+        """Write what a mask chooses into the row that is there for it, or into ``y``, where nothing reads that any more:
+        half of what ``where`` takes for few numbers is to make an array."""
+        if node.op is not REGISTRY[np.where] or not node.aval.shape or "buffers" in self.off:
             return False
-        target = self.owner.pop(y)
-        call = call_of(self.bind("putmask", np.putmask), name(target), self.exprs[mask], self.exprs[x])
-        self._retire(node)
-        block.append(Line(ast.Expr(call), self._comment(node, block)))
-        self.exprs[node], self.weight[node], self.owner[node] = name(target), 0, target
+        mask, x, y = node.args
+        row = self.rows.get(node)
+        if row is not None and y.op is CONST:
+            calls = [method(name(row), "fill", self.exprs[y])]
+            calls.append(call_of(self.bind("copyto", np.copyto), name(row), self.exprs[x], where=self.exprs[mask]))
+            self._retire(node)
+        elif row is None and self._is_free_for(node, y, x):
+            row = self.owner.pop(y)
+            calls = [call_of(self.bind("putmask", np.putmask), name(row), self.exprs[mask], self.exprs[x])]
+            self._retire(node)
+            self.owner[node] = row
+        else:
+            return False
+        block += [Line(ast.Expr(call), self._comment(node, block)) for call in calls]
+        self.exprs[node], self.weight[node] = name(row), 0
         return True
+
+    def _is_free_for(self, node: Node, y: Node, x: Node) -> bool:
+        """Whether ``y`` may become what a mask chooses from it and ``x``, of which it needs as many numbers, or one."""
+        alike = x.aval.dtype == node.aval.dtype or x.aval.kind == "python"
+        whole = node.args[0].aval.shape == node.aval.shape and x.aval.shape in ((), node.aval.shape) and y.aval == node.aval
+        apart = y not in self.root and y is not self.root.get(x, x)
+        return self.straight and alike and whole and apart and y in self.owner and self._dies(y)
 
     def _is_asked_for(self, node: Node) -> bool:
         """Whether an array in C order is handed over for a result: one of NumPy's own would follow the arguments."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -76,6 +76,7 @@ class Plan:
     """
 
     body: Body
+    count: int = 0
     before: list[Node] = field(default_factory=list)
     late: dict[int, Node] = field(default_factory=dict)
     totals: dict[int, list[Term]] = field(default_factory=dict)
@@ -85,6 +86,19 @@ class Plan:
     def carried(self) -> list[int]:
         """The numbers of the values that are still carried."""
         return [i for i in range(len(self.body.carry)) if i not in self.totals and i not in self.late]
+
+    def begun(self, saved: Several[Node], arrays: Iterable[int]) -> dict[int, int]:
+        """The carried values, of few numbers, that are saved in arrays as iterations begin with them, by their places there,
+        and that are computed where they lie if they are saved as iterations end with them: without a copy each."""
+        found, computed = {}, {node for node in self.body.nodes() if node.args} - {*saved, *self.before}
+        for i in self.carried() if self.count >= OFTEN else ():
+            item, after = self.body.carry[i], self.body.after[i]
+            places = [j for j in arrays if saved[j] is item]
+            into = after in computed and (isinstance(after.op.key, np.ufunc) or is_op(after, np.sum) or _is_product(after))
+            few = item.aval.nbytes <= min(CALL, EARLY // self.count) and after.aval == item.aval
+            if into and few and len(places) == 1:
+                found[places[0]] = i
+        return found
 
 
 def plan_of(node: Node) -> Plan:
@@ -176,7 +190,7 @@ class _Planner:
     def plan(self) -> Plan:
         """The totals that are worth it, and the rest."""
         body = self.body
-        plan = Plan(body, self.early)
+        plan = Plan(body, self.count or 0, self.early)
         plan.late = {i: self.sequences[self.late[item]] for i, item in enumerate(body.carry) if item in self.late}
         sums = {i: terms for i in range(len(body.carry)) if (terms := self._terms(i))}
         self.kept = _needed([*(after for i, after in enumerate(body.after) if i not in sums), *body.saved], self.early)
@@ -504,6 +518,7 @@ class _Distributor(Contractor):
         super().__init__(program, CONTRACT)
         self.plans, self.arrays = plans, arrays
         self.results: dict[Node, dict[int, Node]] = {}  # of loops, by the number that they had
+        self.ends: dict[tuple[Node, Node, bool], Node] = {}  # what iterations ended with, by what they began with, and the last
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Loop):
@@ -525,7 +540,9 @@ class _Distributor(Contractor):
         known = dict(zip(plan.body.invariants, [(x, False) for x in fixed], strict=True))
         known |= dict(zip(plan.body.elements, [(x, True) for x in sequences], strict=True))
         late = {i: self.mapping[sequence] for i, sequence in plan.late.items()}
-        known |= {plan.body.carry[i]: (self._late(firsts[i], x, op.course), True) for i, x in late.items()}
+        for i, x in late.items():
+            whole = self.ends.get((x, firsts[i], not op.course.backwards)) or self._late(firsts[i], x, op.course)
+            known[plan.body.carry[i]] = whole, True
         sequences += [self._all(item, plan, op.course, known)[0] for item in plan.before]
         body, carry = self._smaller(plan), plan.carried()
         needed = set(ancestors([*body.after, *body.saved]))
@@ -537,6 +554,9 @@ class _Distributor(Contractor):
         saved = [*plan.body.saved, *(item for item in plan.saved if item not in plan.body.saved)]
         arrays = {dict(item.params)["item"] - n for item in self.arrays if item.args[0] is node}
         arrays |= {saved.index(item) for item in plan.saved}
+        begun = plan.begun(saved, arrays)
+        ends = [body.after[carry.index(begun[j])] if j in begun else item for j, item in enumerate(body.saved)]
+        body = replace(body, saved=ends)
         avals = [item.aval for item in body.carry]
         avals += [_stacked(item.aval, count) if j in arrays else Sequence(item.aval) for j, item in enumerate(body.saved)]
         params = (("arrays", tuple(sorted(arrays))),) if arrays else ()
@@ -545,6 +565,9 @@ class _Distributor(Contractor):
         loop.line, loop.phase = node.line, node.phase
         made = [self.graph.add(ITEM, (loop,), (("item", i),), aval) for i, aval in enumerate(avals)]
         found = dict(zip([*carry, *range(n, n + len(saved))], made, strict=True))
+        for j, i in begun.items():
+            end, found[n + j] = found[n + j], self._late(firsts[i], found[n + j], op.course)
+            self.ends[found[n + j], found[i], op.course.backwards] = end
         known |= {item: (found[n + saved.index(item)], True) for item in plan.saved}
         found |= {i: self.call(index.GETITEM, x, spec=(0 if op.course.backwards else count - 1,)) for i, x in late.items()}
         for i, terms in plan.totals.items():
