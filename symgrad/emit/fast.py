@@ -291,11 +291,17 @@ class FastBuilder(BlockBuilder):
             return
         expr = self._spell(node, block)
         row = self.rows.get(node)
-        out = (self._out(node) if row is None else name(row)) if self._takes_out(node, expr) else None
+        reduces = row is not None and self._reduces(node, expr)
+        out = (self._out(node) if row is None else name(row)) if reduces or self._takes_out(node, expr) else None
         self._retire(node)
         if out is not None:
             assert isinstance(expr, ast.Call)
-            expr.args.append(out)
+            if not reduces:
+                expr.args.append(out)
+            elif len(expr.args) > 3:  # array, axis, dtype, out, keepdims
+                expr.args[3] = out
+            else:
+                expr.keywords.append(ast.keyword("out", out))
             if row is not None:
                 block.append(Line(ast.Expr(expr), self._comment(node, block)))
                 self.exprs[node], self.weight[node] = out, 0
@@ -653,6 +659,14 @@ class FastBuilder(BlockBuilder):
             function = self.namespace.get(expr.func.id)
             return function is np.matmul or function is np.concatenate
         return isinstance(expr.func, ast.Attribute) and expr.func.attr in ("dot", "running")
+
+    def _reduces(self, node: Node, expr: Expr) -> bool:
+        """Whether it is ``add_reduce(a, axis)``, ``np.logaddexp.reduce(a, axis=0)``, or the like, of more than one number."""
+        if not isinstance(expr, ast.Call) or not node.aval.shape or "buffers" in self.off:
+            return False
+        if isinstance(expr.func, ast.Name):
+            return getattr(self.namespace.get(expr.func.id), "__name__", None) == "reduce"
+        return isinstance(expr.func, ast.Attribute) and expr.func.attr == "reduce"
 
     def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
         waiting = self.free.get(kind) if self.straight and "buffers" not in self.off else None
