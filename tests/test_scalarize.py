@@ -172,6 +172,25 @@ def test_carried_arrays_go_round_as_numbers():
     assert "np." not in derivative.source(V, X, fast=True).split("for _")[1].split("# backward")[0]
 
 
+@pytest.mark.parametrize(("states", "apart"), [(2, True), (3, True), (8, False)])
+def test_what_loops_over_rows_cost(states, apart):
+    """NumPy's calls for few numbers, and what it takes to get to the next row."""
+
+    labels = np.arange(50) ** 2 % 8
+
+    def chain(moves, heard):
+        a = heard[:, 0]
+        for label in labels:
+            a = np.max(a[:, None] + moves, axis=0) + heard[:, label]
+        return np.max(a)
+
+    args = np.sin(np.arange(1.0 * states**2)).reshape(states, states), np.cos(np.arange(8.0 * states)).reshape(states, 8)
+    derivative, expected = grad(chain, (0, 1)), grad(chain, (0, 1), mode="dynamic")
+    for _ in range(3):
+        agree(derivative(*args), expected(*args), 1e-11)
+    assert is_apart(derivative, *args) is apart
+
+
 def test_long_arrays_that_change_places_in_a_loop_are_numpys():
     def chebyshev(c, x):
         before, polynomial = np.ones_like(x), x

@@ -81,6 +81,7 @@ RUN = 32  # numbers in a row of an array, from which on it is added to another b
 LONG = 256  # and numbers in all such
 ROWS = 2048  # rows of few numbers, from which on to begin with each costs more than with calls for the columns
 MANY = 500
+CHOSEN = 1024  # numbers that a mask chooses, up to which to make an array for them takes as long as to choose
 PICKED = 512  # numbers read at index arrays, from which on it pays to tell their places in memory
 SEVERAL = 3  # lists that are better one of tuples
 
@@ -581,7 +582,8 @@ class FastBuilder(BlockBuilder):
     def _chosen_in_place(self, node: Node, block: list[Any]) -> bool:
         """Write what a mask chooses into the row that is there for it, or into ``y``, where nothing reads that any more:
         half of what ``where`` takes for few numbers is to make an array."""
-        if node.op is not REGISTRY[np.where] or not node.aval.shape or "buffers" in self.off:
+        few = node.op is REGISTRY[np.where] and node.aval.shape != () and math.prod(node.aval.shape) <= CHOSEN
+        if not few or "buffers" in self.off:
             return False
         mask, x, y = node.args
         row = self.rows.get(node)

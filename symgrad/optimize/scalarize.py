@@ -17,13 +17,14 @@ from symgrad.ops import engine, index
 from symgrad.ops.reduction import OTHERS
 from symgrad.optimize.grids import FREE, GRIDS, SOLVING, SUMMING
 from symgrad.optimize.loops import SCALAR, STACK, decisive, rows_apart, trim_loops
-from symgrad.optimize.rewriting import Simplifier
+from symgrad.optimize.rewriting import Simplifier, ops_of
 from symgrad.optimize.scalarizer import BLAS, HOPE, MOST, TURNS, Scalarizer, Unsuited
 from symgrad.optimize.scalars import (
     CALL,
     CELL,
     ELEMENT,
     FUNCTION,
+    ITEM,
     LAPACK,
     LIST,
     NUMBER,
@@ -32,6 +33,7 @@ from symgrad.optimize.scalars import (
     PACKING,
     PICK,
     PLAIN,
+    ROW,
     STREAM,
     UNPACK,
     UNPACKING,
@@ -85,6 +87,9 @@ def _operations(nodes: Sequence[Node], running: bool) -> float:
     return total
 
 
+_EXTREMES = ops_of(np.max, np.min)
+
+
 # -- what it costs -------------------------------------------------------------------------------------------------
 
 
@@ -98,7 +103,10 @@ def _cost(node: Node) -> float:
     if op in (INPUT, CONST, CAPTURED, engine.ITEM):
         return 0.0
     if isinstance(op, Loop):
-        return (op.course.count or TURNS) * (sum(map(_cost, op.body.nodes())) + 0.02 * len(op.body.saved + op.body.elements))
+        _, sequences, _ = op.split(node.args)
+        rows = sum(isinstance(sequence.aval, Aval) for sequence in sequences) + len(dict(node.params).get("arrays", ()))
+        items = len(sequences + op.body.saved) - rows
+        return (op.course.count or TURNS) * (sum(map(_cost, op.body.nodes())) + ROW * rows + ITEM * items)
     if op is UNPACK:
         return UNPACKING + ELEMENT * len(aval) if isinstance(node.args[0].aval, Aval) else ELEMENT * len(aval)
     if op is LIST:
@@ -125,5 +133,5 @@ def _cost(node: Node) -> float:
         return VIEW
     if aval.kind != "array" and all(arg.aval.kind != "array" for arg in node.args):
         return NUMBER if op in PLAIN else CALL
-    calls = 1.0 if isinstance(op.key, np.ufunc) or op in BLAS else 2.0
+    calls = 1.0 if isinstance(op.key, np.ufunc) or op in BLAS else 3.0 if op in _EXTREMES else 2.0
     return calls * CALL + STREAM * math.prod(aval.shape)
