@@ -315,6 +315,28 @@ def test_what_is_at_labels_is_read_before_and_added_after(fun):
     assert any("add_each(" in line for line in outside)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_extremes_are_told_by_is_the_same_to_the_bit(seed):
+    """In the loop back as in the loop before, which has saved them."""
+
+    labels = LABELS[:12] % 8
+
+    def loss(moves, w, a, b):
+        for t in range(11, -1, -1):
+            best = np.max(b[:, None] + moves, axis=1) * 0.5
+            v = np.minimum(np.max((w[:, labels[t]] * 0.3)[:, None] + moves, axis=0) * 0.5, w[:, labels[11 - t]] * 0.3 * best)
+            a, b = np.max(np.maximum(np.minimum(a, v), b)[:, None] + moves, axis=0) * 0.5, (moves @ a * 0.3 + v) * 0.5
+        return np.sum(np.sin(a)) + np.sum(a * b)
+
+    rng = np.random.default_rng(seed)
+    args = [rng.standard_normal(shape) for shape in ((20, 20), (20, 8), 20, 20)]
+    derivative, expected = (symgrad.grad(loss, argnums=(0, 1, 2, 3), mode=mode) for mode in ("auto", "dynamic"))
+    for _ in range(3):
+        found = derivative(*args)
+    for one, other in zip(found, expected(*args), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
+
+
 def test_infinities_stay_hidden_where_all_iterations_are_computed_at_once():
     def loss(moves, heard):
         a = heard[0]

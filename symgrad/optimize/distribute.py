@@ -28,7 +28,7 @@ from symgrad.optimize.contract import CONTRACT
 from symgrad.optimize.contraction import Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, rows_at
-from symgrad.optimize.rewriting import Simplifier, const, filling, is_op, is_zero, join, split
+from symgrad.optimize.rewriting import Simplifier, const, filling, is_op, is_zero, join, ops_of, split
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -129,6 +129,7 @@ class _Planner:
         self.early: list[Node] = []
         self.late: dict[Node, Node] = {}
         self.kept: set[Node] = set()  # what is computed in the loop anyway
+        self.compared = set(ancestors([node for node in body.nodes() if node.op in _COMPARING]))  # to the bit
 
     def before(self) -> list[Node]:
         """What to compute before the loop, and what it reads then."""
@@ -138,7 +139,7 @@ class _Planner:
     def _is_late(self, item: Node, after: Node) -> bool:
         """Whether a carried value is what the iteration before has read as an element."""
         few = (self.count or 0) >= OFTEN and after in self.body.elements and after.aval == item.aval
-        return few and self._is_row(after) and item.aval.nbytes <= CALL
+        return few and self._is_row(after) and item.aval.nbytes <= CALL and item not in self.compared
 
     def _before(self, late: dict[Node, Node]) -> list[Node]:
         """What to compute before the loop, from rows of arrays and what earlier loops have saved: where it is less to keep
@@ -266,6 +267,8 @@ class _Planner:
         """Whether an operation can be done for all iterations at once; what is summed at once need not lie in memory."""
         if not isinstance(node.aval, Aval) or node.aval.kind == "python" or how(node) is None or node.exact:
             return False
+        if _is_gather(node) and node in self.compared:
+            return False
         return self.count * node.aval.nbytes <= ROWS or (last and _is_product(node))
 
     def _is_row(self, node: Node) -> bool:
@@ -353,6 +356,10 @@ class _Regrouper(Simplifier):
 # -- what iterations are -------------------------------------------------------------------------------------------
 
 _ADD, _SUBTRACT = REGISTRY[np.add], REGISTRY[np.subtract]
+_COMPARING = ops_of(
+    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.sign, np.heaviside),
+    *(np.max, np.min, np.maximum, np.minimum, np.fmax, np.fmin),
+)
 
 
 def is_counted(sequence: Node) -> bool:
