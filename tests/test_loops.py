@@ -837,6 +837,24 @@ def leap_swaps(x):
     return a + 3.0 * b
 
 
+def leap_swaps_with_a_number(x):
+    a, b = x + 0.0, 2.0
+    for _ in range(40):
+        if len(X) < 4:
+            a = a * x
+        a, b = b, a
+    return a
+
+
+def leap_along_a_line(x):
+    a, b, c, d, e, f, g, h, n = x, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0
+    for _ in range(50):
+        if len(X) < 4:
+            a = a * x
+        a, b, c, d, e, f, g, h, n = h, a, b, c, d, e, f, g, n + 1
+    return a + 2 * c + 3 * d + n + sum([x for _ in range(n)])
+
+
 def leap_within_loops(x):
     y = x
     for k in range(5):

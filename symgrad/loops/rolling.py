@@ -1365,9 +1365,11 @@ class Roller:
             if apart or any([end.shared.get(key) != ident for key, ident in start.shared.items()]):
                 tests.discard(start.nodes[TEST])
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
+        hanging = _hanging(body, given) if ahead else [end.holds[key].node.active for key in every]
         for i, key in enumerate(every):
             if key not in aliases:
-                self._bind(end, key, node, i, moved=ahead > 0 or self.short or self._kind(end, key) != end.nodes[key].aval)
+                moved = ahead > 0 or self.short or self._kind(end, key) != end.nodes[key].aval
+                self._bind(end, key, node, i, moved, hanging[i])
         for tracer in names:
             tracer.parted = self.place
         return True
@@ -1476,8 +1478,9 @@ class Roller:
         body = Body(graph, [carry[key] for key in every], index, [], list(invariants.values()), finals, [])
         return body, list(invariants)
 
-    def _bind(self, end: Boundary, key: Key, loop: Node, place: int, moved: bool) -> None:
-        """Make a local the result of the loop at ``place``; ``moved``: the loop has run beyond what the local holds."""
+    def _bind(self, end: Boundary, key: Key, loop: Node, place: int, moved: bool, hangs: bool) -> None:
+        """Make a local the result of the loop at ``place``; ``moved``: the loop has run beyond what the local holds;
+        ``hangs``: the result may hang on arguments."""
         trace, tracer = self.trace, end.holds[key]
         later = loop in trace.likes
         known = trace.likes if later else trace.values
@@ -1486,7 +1489,7 @@ class Roller:
         if moved or later:
             tracer.like, tracer.later = value, later
             tracer.version += 1
-        if self.open or self.forked or tracer.node.active or self._is_inner():
+        if self.open or self.forked or hangs or self._is_inner():
             tracer.node = trace.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
             known[tracer.node] = value
@@ -1688,6 +1691,20 @@ def _unread(pattern: Pattern) -> set[int]:
             unread.remove(what)
             waiting += pattern.steps[what][3]
     return unread
+
+
+def _hanging(body: Body, given: Sequence[Node]) -> list[bool]:
+    """Whether each carried value hangs on an argument after some number of iterations: what goes from local to local may."""
+    hangs = {x for x, node in zip([*body.carry, *body.invariants], given, strict=True) if node.active}
+    while True:
+        reached = set(hangs)
+        for node in body.nodes():
+            if node.op.anew or not reached.isdisjoint(node.args):
+                reached.add(node)
+        more = {x for x, after in zip(body.carry, body.after, strict=True) if after in reached} - hangs
+        if not more:
+            return [x in hangs for x in body.carry]
+        hangs |= more
 
 
 def _may_raise(node: Node) -> bool:
