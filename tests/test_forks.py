@@ -2432,3 +2432,22 @@ def test_windows_beside_decisions():
     for _ in range(4):
         np.testing.assert_allclose(derivative(x, k)[1], dynamic(x, k)[1], rtol=1e-12)
     assert derivative.cache_info().hits == 2
+
+
+@pytest.mark.parametrize("test", ["e * x[1] < 0.3", "e < 0.5 - x[1]"])
+@pytest.mark.parametrize("value", ["x[1]", "q[1]", "2 * x[1]"])
+@pytest.mark.parametrize("begin", ["0.5", "q[0]", "x[0]"])
+@pytest.mark.parametrize("over", ["q", "range(3)", "range(40)"])
+def test_what_only_a_loop_within_hands_on_is_carried(over, begin, value, test):
+    """No statement reads it; whether it stays as it was, or gets what it held in all iterations so far, others tell."""
+    lines = ["def program(x, q):", f"    a = {begin}", "    for e in x:", f"        for _ in {over}:"]
+    lines += [f"            if {test}:", f"                a = {value}", "    return a"]
+    fun, q = program_of(lines, {"x": (5,), "q": (3,)}, 0).fun, np.array([0.1, 0.2, 0.3])
+    every = np.array([[-10, -5, 9, 12, -1], [10, 15, 9, 8, 7], [20, 7, 8, 1, 9], [-10, -5, -9, -2, -1]]) / 10
+    for order in ((0, 0, 0, 1, 1), (0, 0, 2, 2, 1), (1, 1, 1, 0, 0, 2), (3, 3, 1, 0, 2)):
+        derivative = value_and_grad(fun, (0, 1))
+        for i in order:
+            found, expected = derivative(every[i], q), value_and_grad(fun, (0, 1), mode="dynamic")(every[i], q)
+            assert found[0] == expected[0] == fun(every[i], q)
+            np.testing.assert_array_equal(found[1][0], expected[1][0])
+            np.testing.assert_array_equal(found[1][1], expected[1][1])

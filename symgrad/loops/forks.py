@@ -71,9 +71,10 @@ from symgrad.loops.ways import (
     unite,
 )
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
+from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT
 from symgrad.tracing.trace import Guard, Trace
 from symgrad.tracing.tracer import Tracer
+from symgrad.transform.loop import Loop
 from symgrad.transform.spans import Span
 
 MOST = 16  # ways through a stretch
@@ -452,11 +453,13 @@ class _Reader:
                 if not known.moving[i] <= live:
                     raise Unclear
                 keys |= known.moving[i]
-            found.append(Stretch([*zip(begins, ends, strict=True)], there, read, keys, self._kinds_at(ends, keys)))
+            runs = [*zip(begins, ends, strict=True)]
+            read |= self._handed_on(runs, there - read, keys)
+            found.append(Stretch(runs, there, read, keys, self._kinds_at(ends, keys)))
             begins, there, read = ends, keys, {key for key in keys if key[0] not in joins[0].unused}
-        found.append(
-            Stretch([*zip(begins, [c for _, c in self.pairs], strict=True)], there, read, self.keys, self._kinds(known))
-        )
+        runs = [*zip(begins, [c for _, c in self.pairs], strict=True)]
+        read |= self._handed_on(runs, there - read, self.keys)
+        found.append(Stretch(runs, there, read, self.keys, self._kinds(known)))
         dead = self.names.private & self.names.targets
         self.rests.append({name: what for name, what in self.bounds[-1].rest.items() if name not in dead})
         if known is not None and known.rests != self.rests:  # which tells which way was taken
@@ -464,6 +467,23 @@ class _Reader:
             if self.apart is not None:
                 self.apart.update([site for site, theirs, mine in pairs if theirs != mine])
             raise Unclear
+        return found
+
+    def _handed_on(self, pairs: Sequence[tuple[Boundary, Boundary]], there: set[Key], keys: set[Key]) -> set[Key]:
+        """Which locals that no statement reads go into a loop within this one, which may leave them as they are."""
+        trace, found = self.trace, set[Key]()
+        for b, c in pairs if there else ():
+            made = {*trace.graph.nodes[b.length : c.length]}
+            again = {*trace.met[b.met : c.met]}
+            waiting = [c.nodes[key] for key in keys & c.nodes.keys()]
+            seen: set[Node] = set()
+            while waiting:
+                node = waiting.pop()
+                if node not in seen and (node in made or node.index in again):
+                    seen.add(node)
+                    waiting += node.args
+            begun = {arg for node in seen if isinstance(node.op, Loop) or node.op is NAMED for arg in node.args}
+            found |= {key for key in there if b.nodes[key] in begun}
         return found
 
     def _moves(self, nodes: Sequence[Node], begun: set[Node]) -> bool:
