@@ -580,6 +580,23 @@ def test_pullbacks_of_elements_that_are_picked_beside_poles():
         np.testing.assert_allclose(g, [0, 1, 0.5, 0, 1 / 3], rtol=1e-15)
 
 
+def _truncated(x, steps):
+    v, s = x - 1.0, 0.0
+    for k in range(steps):
+        w = np.maximum(v, 0.0)
+        s = s + (-1) ** k * np.sqrt(0.5 * w) - 0.5 * w
+        v = v + 0.3 * (0.2 - w) - 0.8 * np.sqrt(0.5 * w)
+    return s
+
+
+def _absorbed(x, steps):
+    v, s = x - 1.0, 0.0
+    for _ in range(steps):
+        v = np.maximum(v - 0.4, 0.0)
+        s = s + np.where(v > 0, np.sqrt(v * 0.1), 0.0)
+    return s
+
+
 QUIET = [
     lambda x: np.where(x > 0, np.sqrt(x), 0.0),
     lambda x: np.where(x > 0, np.exp(np.sqrt(x)) * x**0.3, 0.0),
@@ -591,6 +608,7 @@ QUIET = [
     lambda x: sum(np.where(x > 0, np.sqrt(x * (i + 1)), 0.0) for i in range(3)),
     lambda x: sum(np.where(x > 0, np.sqrt(x) * i, 0.0) for i in range(12)),
     lambda x: functools.reduce(lambda v, _: np.where(x > 0, v * 0.5 + np.sqrt(x), v * 0.3), range(12), x),
+    *(functools.partial(fun, steps=steps) for fun in (_truncated, _absorbed) for steps in (3, 12)),
 ]
 
 

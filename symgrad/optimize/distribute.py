@@ -529,7 +529,10 @@ class _Distributor(Contractor):
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Loop):
-            return self._loop(node, args)
+            start = len(self.graph.nodes)
+            loop = self._loop(node, args)
+            _noted(self.graph.nodes[start:], node)
+            return loop
         if node.op is ITEM and node.args[0] in self.results:
             new = self.results[node.args[0]][dict(node.params)["item"]]
             new.name = new.name or node.name
@@ -655,11 +658,15 @@ class _Distributor(Contractor):
         return known[term]
 
     def _one(self, node: Node, args: list[Node], flags: list[bool], count: int) -> tuple[Node, bool]:
-        if not any(flags):
-            return self.make(node.op, tuple(args), node.params, node.aval), False
-        rule = how(node)
-        assert rule is not None
-        return rule(self, node, args, flags, _stacked(node.aval, count)), True
+        start = len(self.graph.nodes)
+        if any(flags):
+            rule = how(node)
+            assert rule is not None
+            made = rule(self, node, args, flags, _stacked(node.aval, count))
+        else:
+            made = self.make(node.op, tuple(args), node.params, node.aval)
+        _noted(self.graph.nodes[start:], node)
+        return made, any(flags)
 
     def _rows(self, x: Node, spec: index.Spec) -> Node:
         """The rows of an array that the iterations read."""
@@ -667,6 +674,12 @@ class _Distributor(Contractor):
         if len(spec) == 1 and range(*slice(*first).indices(x.aval.shape[0])) == range(x.aval.shape[0]):
             return x
         return self.call(index.GETITEM, x, spec=spec)
+
+
+def _noted(made: Several[Node], node: Node) -> None:
+    """What took the place of a node belongs to its line, and to its phase."""
+    for new in made:
+        new.line, new.phase = new.line or node.line, new.phase or node.phase
 
 
 def _stacked(aval: Aval, count: int) -> Aval:

@@ -424,7 +424,10 @@ class Masks:
             part, left = _apply_to(part, left, deepest)
         if lanes is not None:
             self.states[node] = lanes, todo
-        return before if part is None else before + part
+        if part is None:
+            return before
+        with np.errstate(invalid="ignore") if todo is not None or node in self.before else nullcontext():
+            return before + part
 
 
 def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Callable[[Node], Any]) -> bool:

@@ -472,15 +472,18 @@ class Loop(Op):
 
 def replay(trace: Trace, body: Body, known: dict[Node, Tracer]) -> None:
     """Write the nodes of a body into a trace, where its inputs are ``known``; the others become so."""
+    outer = trace.phase
     for node in body.nodes():
         if node.op is CONST:
             known[node] = trace.lookup(trace.constant(dict(node.params)["value"])[0])
         elif node.op is CAPTURED:
             known[node] = trace.lookup(trace.constant(body.graph.arrays[node])[0])
         else:
+            trace.phase = outer or node.phase
             made = trace.run(node.op, [known[arg] for arg in node.args], dict(node.params))
             made.name, made.line = made.name or node.name, made.line or node.line
             known[node] = trace.lookup(made)
+    trace.phase = outer
 
 
 def _around(sub: Trace) -> tuple[list[Tracer] | None, list[Tracer]]:
