@@ -623,6 +623,28 @@ def test_what_masks_hide_raises_no_warning(fun, mode):
         assert all(np.all(np.isfinite(derivative(np.stack([x, x])))) for derivative in of_two)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.sqrt(max(x - 1.2, 0.0)),
+        lambda x: x * max(x - 1.2, 0.0) ** 0.5,
+        lambda x: np.sqrt(0.5 * np.where(x > 1.2, x - 1.2, 0.0).astype(float)),
+        lambda x: np.cbrt(np.where(x > 1.2, x - 1.2, 0.0).item()),
+        lambda x: np.sqrt(np.maximum(x - 1.2, 0).astype(float)) * x,
+        lambda x: np.sqrt(np.copy(np.maximum(x - 1.2, 0))),
+        lambda x: np.sum(np.sqrt(np.copy(np.clip(x - np.ones(3) * 1.2, 0, None)))),
+    ],
+)
+def test_zeros_stay_zero_under_another_kind_of_number(fun, mode):
+    """What was not chosen, of a choice that is Python's number, cast or copied."""
+    for x in (1.1, np.float64(1.1), 1.1):
+        for _ in range(3):
+            slopes = grad(fun, mode=mode)(x), jacfwd(fun, mode=mode)(x), jvp(fun, (x,), (1.0,))[1], hessian(fun, mode=mode)(x)
+            assert slopes == (0, 0, 0, 0)
+    np.testing.assert_allclose(jacfwd(fun, mode=mode)(2.0), grad(fun, mode=mode)(2.0), rtol=1e-12)
+
+
 @pytest.mark.parametrize("fun", QUIET[:2])
 def test_what_masks_hide_raises_no_warning_in_blocks(fun):
     x = np.tile([1.5, 0.0, 4.0], 30_000)

@@ -67,9 +67,12 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node],
     if op.jvp is not None:
         return op.jvp(ts, y, *args, **params)
     if op.family == "linear":
-        if live is not None and len(args) == 1 and op.lanes_of(0) == "moved" and node.args[0] in live:
-            mask = np.broadcast_to(live[node.args[0]], node.args[0].aval.shape)
-            live[node] = op(mask, **params)
+        if live is not None and len(args) == 1 and node.args[0] in live:
+            mask, lane = live[node.args[0]], op.lanes_of(0)
+            if lane == "same":
+                live[node] = mask
+            elif lane == "moved":
+                live[node] = op(np.broadcast_to(mask, node.args[0].aval.shape), **params)
         moved = [
             (ts[i] if i in active else zeros(trace, arg.aval)) if op.differentiable(i) else args[i]
             for i, arg in enumerate(node.args)

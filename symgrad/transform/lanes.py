@@ -471,7 +471,7 @@ def below_poles(order: Sequence[Node], hot: set[Node]) -> set[Node]:
     for node in reversed(order):
         if node.args and (node in found or _badness(node, hot) == POLES):
             kept = node.op.family == "elementwise"
-            found.update([arg for i, arg in _flowing(node, flows) if kept or node.op.lanes_of(i) in ("moved", "some")])
+            found.update([arg for i, arg in _flowing(node, flows) if kept or node.op.lanes_of(i) in ("same", "moved", "some")])
     return found
 
 
