@@ -597,6 +597,26 @@ def _absorbed(x, steps):
     return s
 
 
+def _reflected(x):
+    y = x
+    for i in range(40):
+        if i % 3 == 0:
+            y = np.where(y > 1, np.sqrt(np.maximum(y - 1, 0)), y * 0.9)
+        else:
+            y = np.minimum(y + 0.1 * np.cbrt(np.maximum(y - 1.1, 0)), 2.0)
+    return y
+
+
+def _drained(x):
+    out = []
+    for v in x:
+        y = v
+        while y > 0.5:
+            y = y - np.sqrt(max(y - 1.2, 0.0)) * 0.5 - 0.1
+        out.append(y)
+    return np.array(out)
+
+
 QUIET = [
     lambda x: np.where(x > 0, np.sqrt(x), 0.0),
     lambda x: np.where(x > 0, np.exp(np.sqrt(x)) * x**0.3, 0.0),
@@ -609,6 +629,7 @@ QUIET = [
     lambda x: sum(np.where(x > 0, np.sqrt(x) * i, 0.0) for i in range(12)),
     lambda x: functools.reduce(lambda v, _: np.where(x > 0, v * 0.5 + np.sqrt(x), v * 0.3), range(12), x),
     *(functools.partial(fun, steps=steps) for fun in (_truncated, _absorbed) for steps in (3, 12)),
+    *(_reflected, _drained),
 ]
 
 

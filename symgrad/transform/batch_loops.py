@@ -33,6 +33,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     depends = _dependent(body, course, flags, bool(masks))
     differs = bool(masks) or (course.test is not None and body.carry[course.test] in depends)
     sub = Trace()
+    sub.masked = b.trace.masked or op.hides
     inner = Batch(sub, b.size, {})
     inner.one_by_one = b.one_by_one
 
@@ -71,7 +72,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
             inner.known[item] = tracer if taking_part is None else filled(taking_part, tracer)
         else:
             inner.alike[item] = tracer
-    with op.hushed(sub):
+    with op.hushed():
         _run(inner, body)
     after = []
     going = [i for i in range(n) if not (again and course.once and i == op.course.test)]

@@ -14,7 +14,7 @@ import functools
 import itertools
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +99,11 @@ class Loop(Op):
         return self._worst[1] or self.parts
 
     @functools.cached_property
+    def hides(self) -> bool:
+        """Whether masks in it may hide infinities of a derivative, of which no warning is raised."""
+        return worst_of([node for node in self.body.nodes() if node.phase is not None]) == (POLES, True)
+
+    @functools.cached_property
     def decides(self) -> bool:
         """Whether how it runs, or what in it does, hangs on what is computed."""
         inner = [node.op for node in self.body.nodes() if isinstance(node.op, Loop)]
@@ -144,7 +149,8 @@ class Loop(Op):
     def run(self, *args: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...]:
         """The loop, one operation after the other; what it saves at ``arrays`` as arrays, not as lists."""
         _, sequences, _ = self.split(args)
-        return self._iterated(self.order(sequences), args, arrays)
+        with np.errstate(divide="ignore", invalid="ignore") if self.hides else nullcontext():
+            return self._iterated(self.order(sequences), args, arrays)
 
     def counted(self, *args: Any) -> tuple[tuple[Any, ...], int]:
         """The results of a loop, and how often it ran."""
@@ -370,22 +376,13 @@ class Loop(Op):
         return made
 
     @contextmanager
-    def hushed(self, sub: Trace | None = None) -> Iterator[None]:
-        """Where it is traced for its derivative, or for a batch, its body in ``sub``.
+    def hushed(self) -> Iterator[None]:
+        """Where it is traced for its derivative, or for a batch.
 
         An ``if`` is, whether it runs or not: what it would raise is not the user's.
         """
-        if not self.course.once:
+        with np.errstate(all="ignore") if self.course.once else nullcontext():
             yield
-            return
-        if sub is not None:
-            sub.phase = "backward"
-        with np.errstate(all="ignore"):
-            yield
-        if sub is not None:
-            sub.phase = None
-            for node in sub.graph.nodes:
-                node.phase = None
 
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
         """The body in a trace of its own, on the values that the first iteration has; on some, where there is none."""
@@ -402,8 +399,8 @@ class Loop(Op):
         for node, tracer in known.items():
             tracer.node.name = node.name
             tracer.node.differentiated = True
-        with self.hushed(sub):
-            replay(sub, body, known)
+        with self.hushed():
+            replay(sub, body, known, self.course.once)
         return sub, starts, index, items, fixed, [known[n] for n in body.after], [known[n] for n in body.saved]
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
@@ -470,8 +467,11 @@ class Loop(Op):
         return made
 
 
-def replay(trace: Trace, body: Body, known: dict[Node, Tracer]) -> None:
-    """Write the nodes of a body into a trace, where its inputs are ``known``; the others become so."""
+def replay(trace: Trace, body: Body, known: dict[Node, Tracer], anyway: bool = False) -> None:
+    """Write the nodes of a body into a trace, where its inputs are ``known``; the others become so.
+
+    ``anyway``: as in a derivative, numbers of Python's raise no error.
+    """
     outer = trace.phase
     for node in body.nodes():
         if node.op is CONST:
@@ -479,9 +479,12 @@ def replay(trace: Trace, body: Body, known: dict[Node, Tracer]) -> None:
         elif node.op is CAPTURED:
             known[node] = trace.lookup(trace.constant(body.graph.arrays[node])[0])
         else:
-            trace.phase = outer or node.phase
+            start = len(trace.graph.nodes)
+            trace.phase = outer or node.phase or ("backward" if anyway else None)
             made = trace.run(node.op, [known[arg] for arg in node.args], dict(node.params))
             made.name, made.line = made.name or node.name, made.line or node.line
+            for new in trace.graph.nodes[start:]:
+                new.phase = outer or node.phase
             known[node] = trace.lookup(made)
     trace.phase = outer
 
@@ -526,7 +529,7 @@ _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
 
 
 def loop_of(body: Body, course: Course) -> Loop:
-    """The loop of a body: one and the same operation for bodies that are alike, names and lines too."""
+    """The loop of a body: one and the same operation for bodies that are alike, names, lines and phases too."""
     assert len(set(body.inputs)) == len(body.inputs), "two inputs of a loop are one"
     key = (fingerprint(body), course)
     found = _loops.get(key)
@@ -547,7 +550,7 @@ def copied(graph: Graph, node: Node, args: Sequence[Node], source: Graph) -> Nod
 
 
 def fingerprint(body: Body, notes: bool = True) -> Any:
-    """The same for bodies that are alike, with ``notes`` names and lines too."""
+    """The same for bodies that are alike, with ``notes`` names, lines and phases too."""
     places = {node: i for i, node in enumerate([*body.inputs, *body.nodes()])}
     carried = set(body.carry)
     rows: list[Any] = []
@@ -560,7 +563,7 @@ def fingerprint(body: Body, notes: bool = True) -> Any:
         elif node.op is INPUT or None in (args := [places.get(arg) for arg in node.args]):
             rows.append((INPUT, node.aval, node.name if node in carried else None))
         else:
-            seen = (node.name, node.line) if notes else ()
+            seen = (node.name, node.line, node.phase) if notes else ()
             rows.append((node.op, tuple(args), node.params, node.aval, node.exact, *seen))
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
