@@ -9,7 +9,7 @@ than what it is made of, and the parts of an array that are all that is read of 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.optimize.loops import BodyProgram, copied, decisive, inside, trim_loops
-from symgrad.optimize.rewriting import Simplifier
+from symgrad.optimize.rewriting import Simplifier, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
 
@@ -31,6 +31,7 @@ CHEAP = {
     for key in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.abs, np.square, np.conjugate, np.real, np.imag,
                 np.maximum, np.minimum, np.sign, np.where, np.greater, np.less, np.greater_equal, np.less_equal)
 }  # fmt: skip
+_VIEWS = {REGISTRY[key] for key in (np.reshape, np.expand_dims, np.squeeze, np.broadcast_to, np.transpose)}
 FEW = 64  # values that one is made of, up to which they are looked at
 LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
 
@@ -215,10 +216,13 @@ class _Sharer(Simplifier):
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         items = [item for item in body.elements if item in twins and item not in needed]
         parts = {part for item in items for part in _parts(item, readers, twins, needed)}
+        told = {y for y, x in _compared(body) if x not in kept and x not in given and x.args}
         for inner in reversed(body.nodes()):
             if inner not in needed:
                 continue
-            if inner in ends:
+            if inner in told:  # by what is computed again, where another order may round otherwise
+                needed.update(inner.args)
+            elif inner in ends:
                 self.ended.setdefault(node, []).append(ends[inner])
             elif (
                 inner in twins
@@ -327,6 +331,21 @@ def _is_made(node: Node) -> bool:
     """Whether it is an array that is computed."""
     array = isinstance(node.aval, Aval) and node.aval.shape != ()
     return array and node.op not in (CONST, CAPTURED, INPUT) and not node.op.alias
+
+
+def _compared(body: Body) -> Iterator[tuple[Node, Node]]:
+    """Values, and what they are compared with for equality: extremes, of which what they are of tells where they are."""
+    for node in body.nodes():
+        if is_op(node, np.equal) or is_op(node, np.not_equal):
+            a, b = map(_viewed, node.args)
+            yield from ((a, b), (b, a))
+
+
+def _viewed(node: Node) -> Node:
+    """What has the elements of a value."""
+    while node.op in _VIEWS:
+        node = node.args[0]
+    return node
 
 
 def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node], needed: Container[Node]) -> list[Node]:
