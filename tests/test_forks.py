@@ -2451,3 +2451,21 @@ def test_what_only_a_loop_within_hands_on_is_carried(over, begin, value, test):
             assert found[0] == expected[0] == fun(every[i], q)
             np.testing.assert_array_equal(found[1][0], expected[1][0])
             np.testing.assert_array_equal(found[1][1], expected[1][1])
+
+
+@pytest.mark.parametrize("first", ["first", "firsts[0]"])
+def test_what_was_computed_before_the_loop_is_not_what_its_first_iteration_computes(first):
+    lines = ["def program(x, q):", "    a, b, v = np.sum(x), 1.0, x[:4] * q", "    first = np.sum(v)", "    firsts = [first]"]
+    lines += ["    for _ in x:", "        b -= 0.5 * np.sum(v)", "        for z in (a, b):", "            y = abs(z)"]
+    lines += ["            if y > 0.1:", "                a = a * 0.5 + y / (1 + y)"]
+    lines += ["            else:", "                a = a + y * z"]
+    lines += [f"        a -= q[0] * {first}", "        for _ in x:", "            a = 0.5 * a + np.sum(v)"]
+    lines += ["            v = np.tanh(v * a)", "    return a + b"]
+    fun = program_of(lines, {"x": (6,), "q": (4,)}, 0).fun
+    for seed in range(6):
+        rng, derivative = np.random.default_rng(seed), value_and_grad(fun)
+        points = [(rng.normal(size=6), rng.normal(size=4)) for _ in range(4)]
+        for i in (0, 0, 0, 1, 1, 2, 3, 0):
+            found, expected = derivative(*points[i]), value_and_grad(fun, mode="dynamic")(*points[i])
+            assert found[0] == pytest.approx(expected[0], rel=1e-12)
+            np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-12)

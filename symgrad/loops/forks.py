@@ -33,6 +33,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, content_of
 from symgrad.loops.branches import Builder, Spans, Steps, may_go_on, outside
 from symgrad.loops.patterns import (
     BOOL,
+    COUNTER,
     EXIT,
     LEAVES,
     TEST,
@@ -859,7 +860,11 @@ class _Reader:
     def _found(self, x: Node, stretch: Stretch, b: Boundary, places: dict[Node, int]) -> Parts:
         """The same; nothing where nothing is found."""
         if x in places:
-            return {("step", places[x]): ("step", places[x])}
+            step: Parts = {("step", places[x]): ("step", places[x])}
+            held = {key for key, node in b.nodes.items() if node is x} - stretch.there - {TEST, EXIT, UNSEEN, COUNTER}
+            if held and x.index <= self.before:
+                step["same", x] = ("same", x)  # it was there before the loop, and a local has it still
+            return step
         if x is b.at:
             return {("index",): ("index", None)}
         found: Parts = {("carry", key): ("carry", key) for key in stretch.read if b.nodes[key] is x}

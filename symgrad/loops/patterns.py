@@ -19,6 +19,7 @@ BOOL = aval_of(False)
 WHOLE = "[:]"  # the last part of the key of the array beside a list that iterations append to: see symgrad.loops.appended
 TEST: Key = ("while",)  # whether a loop goes on
 EXIT: Key = ("if",)  # whether the ``if`` that leaves it does so
+COUNTER: Key = ("for",)  # how often a loop has gone round
 UNSEEN: Key = ("else",)  # whether an iteration went a way that no call has gone
 TRACED = ("traced",)  # what is noted of a local that holds a traced value
 

@@ -48,6 +48,7 @@ from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
 from symgrad.loops.patterns import (
+    COUNTER,
     EXIT,
     INT,
     LEAVES,
@@ -90,7 +91,6 @@ CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do n
 WIDEST = 64  # items of a container that are looked at
 MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
-COUNTER = ("for",)
 _HIDDEN = "__symgrad"
 SHARED = ("shared",)  # what is noted of such an array that has several names
 AGAIN = ("again",)  # of a list, dict or object that has another name, in a local that nobody reads
