@@ -504,7 +504,9 @@ def _axis_moved(s: Simplifier, x: Node, source: int, to: int) -> Node:
 
 
 @_for_all(np.sum)
-def _sum(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+@_for_all(np.max)
+@_for_all(np.min)
+def _reduction(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
     return s.make(node.op, tuple(args), tuple(sorted({**dict(node.params), "axis": summed(node)}.items())), aval)
 
 

@@ -20,6 +20,8 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM, SETITEM
+from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS
+from symgrad.ops.scan import RUNNING_SUMS_OF_EXPONENTIALS
 from symgrad.optimize.loops import BodyProgram, copied, decisive, inside, trim_loops
 from symgrad.optimize.rewriting import Simplifier, is_op
 from symgrad.program import Program
@@ -32,6 +34,9 @@ CHEAP = {
                 np.maximum, np.minimum, np.sign, np.where, np.greater, np.less, np.greater_equal, np.less_equal)
 }  # fmt: skip
 _VIEWS = {REGISTRY[key] for key in (np.reshape, np.expand_dims, np.squeeze, np.broadcast_to, np.transpose)}
+#: What rules compare with what it is of where both are infinite.
+_INFINITE = {REGISTRY[key] for key in (np.logaddexp, np.logaddexp2)}
+_INFINITE |= {*SUMS_OF_EXPONENTIALS.values(), *RUNNING_SUMS_OF_EXPONENTIALS.values()}
 FEW = 64  # values that one is made of, up to which they are looked at
 LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
 
@@ -216,7 +221,7 @@ class _Sharer(Simplifier):
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         items = [item for item in body.elements if item in twins and item not in needed]
         parts = {part for item in items for part in _parts(item, readers, twins, needed)}
-        told = {y for y, x in _compared(body) if x not in kept and x not in given and x.args}
+        told = {y for y, x in _compared(body) if x not in kept and x not in given and x.args and y.op not in _INFINITE}
         for inner in reversed(body.nodes()):
             if inner not in needed:
                 continue
