@@ -324,9 +324,10 @@ class Tracer(Traced):
             whole = np.reshape(self.tape.gather(new), ())
             self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
             return
-        if np.shape(new)[:1] == (1,):  # NumPy leaves out axes of one number that come first
-            spare = np.ndim(new) - len(index.region(spec, self.like.shape, plain(list(arrays))))
-            new = np.reshape(new, np.shape(new)[spare:]) if spare > 0 else new
+        shape = np.shape(new.like if type(new) is Tracer else new)
+        if shape[:1] == (1,):  # NumPy leaves out axes of one number that come first
+            spare = len(shape) - len(index.region(spec, self.like.shape, plain(list(arrays))))
+            new = np.reshape(new, shape[spare:]) if spare > 0 else new
         more = self._added(spec, arrays, new)
         op, value = (index.SETITEM, new) if more is None else (index.INDEX_ADD, more)
         self.assign(self.tape.record(op, (self, value, *arrays), {"spec": spec}), verb)
