@@ -1,8 +1,10 @@
 """What all tests share: hypothesis profiles and golden files."""
 
+import gc
 import os
 import sys
-from collections import OrderedDict
+import zlib
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +28,8 @@ settings.register_profile("deep", deadline=None, max_examples=5000, derandomize=
 settings.load_profile("default")
 
 
+MANY = 8  # cases of a test that all run
+
 compile.MAX_SHARED = 0  # each derivative of a test has code of its own, unless the test is about that
 
 
@@ -38,6 +42,37 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing them")
+    parser.addoption("--every-case", action="store_true", help="run all cases of all tests, as a run that names files does")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "whole: run all cases of this test, as nothing else tests what it does")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of tests with many cases, most of which cross what others test, run a quarter: another one in each test.
+
+    All where files or cases are named, golden files are written, and in deep runs.
+    """
+    options = config.option
+    named = options.keyword or any([arg.partition("::")[0].endswith(".py") for arg in config.args])
+    if named or options.every_case or options.update_golden or settings().max_examples > 1000:
+        return
+    of_test = [item.nodeid.partition("[")[0] for item in items]
+    cases, nth = Counter(of_test), Counter[str]()
+    run, left = [], []
+    for item, test in zip(items, of_test, strict=True):
+        nth[test] += 1
+        chosen = (nth[test] + zlib.crc32(test.encode())) % 4 == 0
+        (run if cases[test] <= MANY or item.get_closest_marker("whole") or chosen else left).append(item)
+    items[:] = run
+    config.hook.pytest_deselected(items=left)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

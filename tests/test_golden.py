@@ -109,6 +109,7 @@ CASES = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("case", CASES)
 def test_golden(case, golden, monkeypatch):
     derivative = case.make()

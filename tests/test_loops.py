@@ -10,7 +10,7 @@ import pytest
 from agreement import agrees
 from benchmarks.workloads import lorenz as lorenz_workload
 from benchmarks.workloads import newton as newton_workload
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from symgrad import (
@@ -1229,7 +1229,6 @@ def of_source(text):
     return space["program"], text
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(loops(), min_size=1, max_size=2), st.integers(0, 2**32 - 1))
 def test_random_loops(parts, seed):
     """Traced, compiled and dynamic runs agree on inputs that take different courses, and with finite differences."""
@@ -1518,7 +1517,6 @@ def recurrences(draw):
     ])  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
 @given(recurrences(), st.integers(0, 2**32 - 1))
 def test_random_recurrences(text, seed):
     """Traced, compiled and dynamic runs agree, with all optimisations and with none."""

@@ -103,6 +103,7 @@ def check_second_order(case: Case) -> None:
     close([dot(weights, second)], [dot(other, pushed)], 1e-9, "forward over forward")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
 def test_first_order(op):
     for case in cases(op):
@@ -110,6 +111,7 @@ def test_first_order(op):
             check_first_order(case)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("op", COMPLEX, ids=name)
 def test_first_order_of_complex(op):
     for case in cases(op, np.complex128):

@@ -44,6 +44,7 @@ rng = np.random.default_rng(0)
 # -- the operations, by the generic tests ----------------------------------------------------------------------------
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("op", OPERATIONS, ids=name)
 def test_first_order(op):
     for case in cases(op) + (cases(op, np.complex128) if op.complex else []):

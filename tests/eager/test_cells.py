@@ -26,6 +26,7 @@ def recorded():
     return json.loads(cells.RECORDED.read_text(encoding="utf-8"))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CELLS, ids=lambda name: " ".join(name.split())[:LONGEST])
 def test_cell_prints_what_torch_printed(name, recorded):
     assert cells.run(CELLS[name], symgrad.eager) == recorded[name]
