@@ -6,6 +6,7 @@ in different orders with compiled calls in between. What it gives must be what p
 # ruff: noqa: B023 -- the shapes are meant as they are
 
 import bisect
+import cmath
 import copy
 import functools
 import heapq
@@ -17,6 +18,7 @@ from collections import deque, namedtuple
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import isinf
 
 import numpy as np
 import pytest
@@ -3307,3 +3309,56 @@ def test_the_way_back_through_both_sides_is_one_if():
     assert back.count("if ") == 1
     assert "else:" in back
     assert "not" not in back
+
+
+def asked_of(x, y):
+    s = x * 0
+    if math.isclose(x, y):
+        s += x * y
+    if math.isclose(x, y, abs_tol=0.5) and not isinf(y):
+        s += x * x
+    if math.isclose(x, y, rel_tol=0.1):
+        s += y**3
+    if math.isnan(x - y):
+        s = 3 * x
+    return s if not math.isfinite(x) or cmath.isfinite(s) else x
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_what_math_asks_of_numbers(mode):
+    derivative, numpys = value_and_grad(asked_of, (0, 1), mode=mode), value_and_grad(asked_of, (0, 1), mode=mode)
+    points = [
+        (1, 1),
+        (1, 1.2),
+        (1, 1.05),
+        (math.inf, math.inf),
+        (-math.inf, math.inf),
+        (math.inf, 1),
+        (math.nan, 1),
+        (1e300, 1e200),
+    ]
+    points += [(0, 0), (-0.0, 1e-12), (1, 1 + 1e-10), (3, 3.4), (3.4, 3)]
+    with np.errstate(all="ignore"):
+        for x, y in [(float(x), float(y)) for x, y in points] * 2:
+            value, slopes = derivative(x, y)
+            np.testing.assert_equal(value, asked_of(x, y))
+            np.testing.assert_equal(numpys(np.float64(x), np.float64(y)), (value, slopes))
+    with pytest.raises(ValueError, match="tolerances must be non-negative"):
+        grad(lambda x: x if math.isclose(x, 1.0, rel_tol=-1) else x * x, mode=mode)(2.0)
+
+
+def root(a):
+    x = a
+    while not math.isclose(x * x, a, rel_tol=1e-14):
+        x = 0.5 * (x + a / x)
+        if not math.isfinite(x):
+            raise ValueError(f"diverged at {x}")
+    return x
+
+
+def test_loops_until_numbers_are_close_are_code():
+    derivative = grad(root)
+    for a in (2.0, 3.0, 5.0, 90.0):
+        assert derivative(a) == pytest.approx(0.5 / math.sqrt(a), rel=1e-12)
+    assert derivative.cache_info().misses == 2
+    assert "    while " in derivative.source(2.0)

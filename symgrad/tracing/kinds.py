@@ -180,7 +180,8 @@ _SETTERS = frozenset("setattr delattr globals vars exec eval".split())  # they c
 _WRITERS = frozenset("at copyto fill fill_diagonal place put put_along_axis putmask setitem real imag flat".split())
 _MAKERS = frozenset(
     """array asarray asanyarray ascontiguousarray asfortranarray require full arange r_ c_ list tuple vectorize default_rng
-    half single double longdouble float16 float32 float64 csingle cdouble clongdouble complex64 complex128""".split()
+    half single double longdouble float16 float32 float64 csingle cdouble clongdouble complex64 complex128
+    isnan isinf isfinite isclose""".split()  # the last of math
 )
 
 

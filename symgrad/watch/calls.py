@@ -822,6 +822,8 @@ class Calls(Reads):
         if fun is pow and len(args) == 3:
             args = tuple(map(_counted, args))
         module = home_of(fun)
+        if (found := standard.asking(fun, args)) is not None:
+            return found(*args, **kwargs)
         if fun is next:
             if self.path_of(args[0]) is not None:
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")

@@ -1,15 +1,22 @@
-"""Functions of the standard library that a trace sees through: single dispatch, records, and loggers that are silent."""
+"""Functions of the standard library that a trace sees through: single dispatch, records, loggers that are silent, and what
+``math`` asks of numbers."""
 
 from __future__ import annotations
 
+import cmath
 import collections
 import dataclasses
 import functools
 import inspect
 import logging
-from types import FunctionType
+import math
+from collections.abc import Sequence
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+import numpy as np
+
+from symgrad.ops.core import Traced
 from symgrad.source.origins import is_users, of_class, own_ways
 from symgrad.tracing.frames import user_frame
 from symgrad.watch.guards import Path
@@ -34,6 +41,30 @@ def follow(hooks: Any, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[st
     if fun.__globals__ is vars(logging):
         return _log(hooks, fun, args, kwargs)
     return NotImplemented
+
+
+# -- math ----------------------------------------------------------------------------------------------------------
+
+
+def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
+    """As PEP 485 has it: infinities are close to themselves alone."""
+    if rel_tol < 0 or abs_tol < 0:
+        raise ValueError("tolerances must be non-negative")
+    apart = abs(a - b)
+    near = (apart <= abs(rel_tol * a)) | (apart <= abs(rel_tol * b)) | (apart <= abs_tol)
+    return (a == b) | (near & np.isfinite(a) & np.isfinite(b))
+
+
+# in NumPy's words: what they tell is a truth value, which no derivative flows through
+_ASKING: dict[Any, Any] = {
+    math.isnan: np.isnan, math.isinf: np.isinf, math.isfinite: np.isfinite, math.isclose: _isclose,
+    cmath.isnan: np.isnan, cmath.isinf: np.isinf, cmath.isfinite: np.isfinite, cmath.isclose: _isclose,
+}  # fmt: skip
+
+
+def asking(fun: BuiltinFunctionType, args: Sequence[Any]) -> Any:
+    """What tells of traced numbers what ``fun`` tells of plain ones; None where it takes none, or is not given any."""
+    return _ASKING.get(fun) if any([isinstance(arg, Traced) for arg in args]) else None
 
 
 # -- functools.singledispatch --------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import NUMBERS, Tracer
+from symgrad.watch import standard
 from symgrad.watch.calls import (
     COMPARING,
     OF_FUNCTIONS,
@@ -532,6 +533,8 @@ class Plain(Finished):
             return made
         if is_number(fun, args):
             return create.scalar(args[0], fun)
+        if type(fun) is BuiltinFunctionType and (found := standard.asking(fun, args)) is not None:
+            return found(*args, **kwargs)
         if (method := method_of(fun, args)) is not None:
             return self.call(method, *args[1:], **kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) in _PLAIN_KINDS and self._of_numpy(fun)):
