@@ -579,6 +579,39 @@ def running(ufunc: np.ufunc, x: Array, axis: int, out: Array | None = None) -> A
     return out
 
 
+def recurrence(x: Array, ratio: Array, *, axis: int) -> Array:
+    """``s`` with ``s[-1] = x[-1]`` and ``s[i] = x[i] + ratio[i] * s[i + 1]`` along an axis, which counts from the end.
+
+    No element is divided by that might be zero.
+
+    >>> recurrence(np.array([1.0, 1.0, 1.0]), np.array([0.5, 2.0]), axis=-1)
+    array([2.5, 3. , 1. ])
+    """
+    kind = np.result_type(x, ratio)
+    s, ratio = np.array(x.swapaxes(0, axis), kind, order="C"), np.asarray(ratio.swapaxes(0, axis), kind, order="C")
+    rows, ratios = (part.reshape(len(part), s.size // len(s)) for part in (s, ratio))
+    part = np.empty_like(rows[0])
+    for own, after, slope in zip(rows[-2::-1], rows[:0:-1], ratios[::-1], strict=True):
+        np.add(own, np.multiply(slope, after, part), own)
+    return s.swapaxes(0, axis)
+
+
+def shares(x: Array, y: Array, *, axis: int) -> Array:
+    """By how much each element takes part in its running extreme ``y``, equal ones alike; the axis counts from the end.
+
+    >>> shares(np.array([1.0, 3.0, 2.0, 3.0]), np.array([1.0, 3.0, 3.0, 3.0]), axis=-1)
+    array([1. , 1. , 0. , 0.5])
+    """
+    met = (x == y).swapaxes(0, axis)
+    first = np.ones_like(met)
+    first[1:] = y.swapaxes(0, axis)[1:] != y.swapaxes(0, axis)[:-1]
+    found = met.astype(y.dtype)
+    if np.any(met > first):
+        many = np.cumsum(met, 0)
+        found /= np.maximum(many - np.maximum.accumulate(np.where(first, many - met, 0), 0), 1)
+    return found.swapaxes(0, axis)
+
+
 def others(*arrays: Array, axis: int) -> Array:
     """For each element along an axis the product of all others; with directions, how it changes in all of those at once.
 

@@ -33,7 +33,7 @@ from symgrad.ops import engine
 from symgrad.ops.contract import cut
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
-from symgrad.ops.scan import logaddexp2_accumulate, logaddexp_accumulate
+from symgrad.ops.scan import RECURRENCE, Running
 from symgrad.ops.signal import INTERP
 from symgrad.scipy.sparse import TIMES
 from symgrad.signature import layout
@@ -414,7 +414,7 @@ def reduction(p: Patterns, node: Node, i: int) -> Matrix:
     return pairs(np.broadcast_to(outs, (len(outs), *shape)), places(node.args[i].aval), sizes(node, i))
 
 
-@rule(np.cumsum, np.cumprod, logaddexp_accumulate, logaddexp2_accumulate)
+@rule(np.cumsum, np.cumprod, RECURRENCE, *[key for key in REGISTRY if isinstance(key, Running)])
 @rule(np.sort, np.partition, np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft)
 def along_axis(p: Patterns, node: Node, i: int) -> Matrix:
     """Anything along one axis."""

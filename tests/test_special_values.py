@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from symgrad import grad, jvp, value_and_grad
+from symgrad import grad, hvp, jvp, value_and_grad, vmap
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -5e-324, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0]
 UNARY = """sin cos tan exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal negative positive absolute fabs sign
@@ -177,3 +177,37 @@ def test_running_sums_of_exponentials_are_those_in_turn(ufunc):
     long = np.cos(np.arange(500.0))
     slope(long, long)
     assert len(slope.source(long, long).splitlines()) < 60
+
+
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum, np.fmax, np.fmin], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize(("shape", "axis"), [((1,), 0), ((6,), 0), ((90,), -1), ((7, 40), 0), ((2, 40, 5), 2)])
+def test_running_extremes_share_alike(ufunc, shape, axis):
+    """At ties as the extreme of all until there does, by least norm; also wide ones, and in ``vmap``."""
+    rng = np.random.default_rng(0)
+    x, g = rng.integers(0, 5, shape) / 2, rng.standard_normal(shape)
+    many = np.moveaxis(x, axis, -1)
+    met = many[..., None, :] == np.moveaxis(ufunc.accumulate(x, axis), axis, -1)[..., None]
+    met &= np.tri(many.shape[-1], dtype=bool)
+    expected = np.einsum("...i,...ij->...j", np.moveaxis(g, axis, -1), met / met.sum(-1, keepdims=True))
+
+    def fun(x, g):
+        return np.sum(g * ufunc.accumulate(x, axis))
+
+    for derivative in (grad(fun), grad(fun, mode="dynamic")):
+        for _ in range(3):
+            np.testing.assert_allclose(np.moveaxis(derivative(x, g), axis, -1), expected, rtol=1e-12, atol=1e-14)
+    rows = vmap(grad(fun), in_axes=(None, 0))(x, np.stack([g, 2 * g]))
+    np.testing.assert_allclose(np.moveaxis(rows[1], axis, -1), 2 * expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("fun", [lambda x: np.cumprod(x, 0), lambda x: np.logaddexp.accumulate(x, 1), np.maximum.accumulate])
+def test_running_ones_of_wide_arrays(fun):
+    """Which a loop over rows goes back through."""
+    x, g = np.random.default_rng(1).uniform(0.5, 1.5, (2, 40, 50))
+    derivative = grad(lambda x: np.sum(g * fun(x) ** 2))
+    assert "recurrence" in derivative.source(x)
+    central = (np.sum(g * fun(x + 1e-6 * g) ** 2) - np.sum(g * fun(x - 1e-6 * g) ** 2)) / 2e-6
+    np.testing.assert_allclose(np.sum(derivative(x) * g), central, rtol=1e-6)
+    np.testing.assert_allclose(
+        hvp(lambda x: np.sum(g * fun(x) ** 2))(x, g), (derivative(x + 1e-6 * g) - derivative(x - 1e-6 * g)) / 2e-6, atol=1e-5
+    )

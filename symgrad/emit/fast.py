@@ -62,6 +62,7 @@ from symgrad.ir import CONST, INPUT, Aval, Node, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.scan import Running
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
 from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
 from symgrad.optimize.loops import STACK
@@ -1117,6 +1118,8 @@ def _accumulation(ufunc: np.ufunc) -> Spelling:
 
 _fast(np.cumsum)(_accumulation(np.add))
 _fast(np.cumprod)(_accumulation(np.multiply))
+for _key in [key for key in REGISTRY if isinstance(key, Running)]:
+    _fast(_key)(_accumulation(_key.ufunc))
 
 
 @_fast(np.outer)

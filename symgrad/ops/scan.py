@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ops.core import REGISTRY, A, Rule, Sample, composite, linear, op
+from symgrad import runtime
+from symgrad.ops.core import REGISTRY, A, Op, Rule, Sample, composite, linear, op
 from symgrad.ops.elementwise import weight
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import NONE, along, cast, vector_shape
@@ -47,33 +48,64 @@ def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
     return g if n < 2 else _scanned_back(g, a[along(axis, slice(1, None))], y[along(axis, slice(None, -1))], axis)
 
 
+WIDE = 32  # rows that a loop goes over in less time than a few calls take for each doubling
+
+
 def _scanned_back(g: Any, ratio: Any, own: Any, axis: int) -> Any:
-    """``s[0]`` and ``own[i] * s[i+1]`` with ``s[i] = g[i] + ratio[i] * s[i+1]``, which is solved by doubling, with no division:
-    what ``y[i+1] = f(y[i], a[i+1])`` with slopes ``ratio`` and ``own`` says of all ``a``."""
-    step, s, n = 1, g, np.shape(g)[axis]
+    """``s[0]`` and ``own[i] * s[i+1]`` with ``s[i] = g[i] + ratio[i] * s[i+1]``, solved row by row or by doubling, without
+    division: what ``y[i+1] = f(y[i], a[i+1])`` with slopes ``ratio`` and ``own`` says of all ``a``."""
+    wide = np.size(g) >= WIDE * np.shape(g)[axis]
+    s = RECURRENCE(g, ratio, axis=axis - np.ndim(g)) if wide else _doubled(g, ratio, axis)
+    return np.concatenate((s[along(axis, slice(0, 1))], own * s[along(axis, slice(1, None))]), axis)
+
+
+def _doubled(s: Any, ratio: Any, axis: int) -> Any:
+    step, n = 1, np.shape(s)[axis]
     while True:
         early, late = along(axis, slice(None, -step)), along(axis, slice(step, None))
         s = np.concatenate((s[early] + ratio * s[late], s[along(axis, slice(-step, None))]), axis)
         if 2 * step >= n:
-            break
+            return s
         step, ratio = 2 * step, ratio[early] * ratio[late]
-    first, rest = along(axis, slice(0, 1)), along(axis, slice(1, None))
-    return np.concatenate((s[first], own * s[rest]), axis)
 
 
-_logaddexp: Any = np.logaddexp.accumulate
-_logaddexp2: Any = np.logaddexp2.accumulate
+def _recurrence(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1) -> Any:
+    """It goes the other way."""
+    return np.flip(RECURRENCE(np.flip(c, axis), np.flip(ratio, axis), axis=axis), axis)
 
 
-def logaddexp_accumulate(a: Any, axis: int) -> Any:
-    return _logaddexp(a, axis)
+def _by_ratio(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1) -> Any:
+    early, late = along(axis + np.ndim(y), slice(None, -1)), along(axis + np.ndim(y), slice(1, None))
+    return _recurrence(c, y, x, ratio, axis=axis)[early] * y[late]
 
 
-def logaddexp2_accumulate(a: Any, axis: int) -> Any:
-    return _logaddexp2(a, axis)
+op(
+    runtime.recurrence,
+    _recurrence,
+    _by_ratio,
+    name="runtime.recurrence",
+    lanes="mixed",
+    samples=[
+        Sample(A(5), A(4), axis=-1),
+        Sample(A(3, 4), A(3, 3), axis=-1),
+        Sample(A(3, 4), A(2, 4), axis=-2),
+        Sample(A(1), A(0), axis=-1),
+        Sample(A(2, 0), A(1, 0), axis=-2),
+    ],
+)
+RECURRENCE: Any = REGISTRY[runtime.recurrence]
 
 
-def _shares(exp: Any) -> Rule:
+class Running(NamedTuple):
+    """``ufunc.accumulate``, of which NumPy makes a new object each time that it is asked for."""
+
+    ufunc: np.ufunc
+
+    def __call__(self, a: Any, axis: int) -> Any:
+        return self.ufunc.accumulate(a, axis)
+
+
+def _exponentials(exp: Any) -> Rule:
     def rule(g: Any, y: Any, a: Any, axis: int = 0) -> Any:
         axis %= np.ndim(a)
         if np.shape(a)[axis] < 2:
@@ -84,16 +116,26 @@ def _shares(exp: Any) -> Rule:
     return rule
 
 
+SHARES = Op(runtime.shares, "constant", (), name="runtime.shares")
+
+
+def _extremes(g: Any, y: Any, a: Any, axis: int = 0) -> Any:
+    axis %= np.ndim(a)
+    if np.shape(a)[axis] < 2:
+        return g
+    before, late = along(axis, slice(None, -1)), along(axis, slice(1, None))
+    own = SHARES(a, y, axis=axis - np.ndim(a))[late]
+    return _scanned_back(g, np.where(y[late] == y[before], 1 - own, 0), own, axis)
+
+
 _each_axis = [Sample(A(5), axis=0), Sample(A(1), axis=0), *(sample for sample in _scans if "axis" in sample.kwargs)]
-for _total, _name, _exp in (
-    (logaddexp_accumulate, "np.logaddexp.accumulate", np.exp),
-    (logaddexp2_accumulate, "np.logaddexp2.accumulate", np.exp2),
+for _ufunc, _rule in (
+    (np.logaddexp, _exponentials(np.exp)),
+    (np.logaddexp2, _exponentials(np.exp2)),
+    *[(extreme, _extremes) for extreme in (np.maximum, np.minimum, np.fmax, np.fmin)],
 ):
-    op(_total, _shares(_exp), name=_name, lanes="scan", samples=_each_axis, complex=False)
-RUNNING_SUMS_OF_EXPONENTIALS: dict[Any, Any] = {
-    np.logaddexp: REGISTRY[logaddexp_accumulate],
-    np.logaddexp2: REGISTRY[logaddexp2_accumulate],
-}
+    _name = f"np.{_ufunc.__name__}.accumulate"
+    op(Running(_ufunc), _rule, name=_name, lanes="scan", samples=_each_axis, complex=False)
 
 
 @composite(np.nancumsum, samples=_scans)

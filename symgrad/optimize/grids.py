@@ -14,6 +14,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Node
 from symgrad.ops import create, engine, index, linalg
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.reduction import OTHERS
+from symgrad.ops.scan import SHARES, Running
 from symgrad.optimize.elimination import Factors, cholesky
 from symgrad.optimize.rewriting import const, is_op, ops_of
 from symgrad.optimize.scalarizer import BLAS, Grid, Rule, Scalarizer, Unsuited, grid_of
@@ -458,6 +459,34 @@ def extreme(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]
     rows = grid.transpose(*rest, *axes).reshape(*(grid.shape[axis] for axis in rest), -1)
     found = np.frompyfunc(lambda x, y: s.number(op, x, y), 2, 1).reduce(rows, axis=-1)
     return np.reshape(found, node.aval.shape) if type(found) is np.ndarray else _shaped(found, node.aval.shape)
+
+
+@grid_rule(Running(np.maximum), Running(np.minimum))
+def running(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    (grid,) = grids
+    op = LARGER if node.op is REGISTRY[Running(np.maximum)] else SMALLER
+    extreme = np.frompyfunc(lambda x, y: s.number(op, x, y), 2, 1)
+    return extreme.accumulate(grid, params["axis"], object) if node.aval.dtype == float else None
+
+
+@grid_rule(SHARES)
+def shares(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    if node.aval.dtype != float or not node.aval.shape[params["axis"]]:
+        return None
+    rows = [np.moveaxis(grid, params["axis"], 0) for grid in grids]
+
+    def share(met: Node, many: Node) -> Node:
+        return s.choice(met, s.number(np.true_divide, 1.0, s.choice(met, many, s.graph.const(1.0))), s.graph.const(0.0))
+
+    found, many, last = [], s.each(lambda _: s.graph.const(0.0), rows[0][0]), None
+    for x, y in zip(*rows, strict=True):
+        met = s.each(lambda a, b: s.number(np.equal, a, b), x, y)
+        if last is not None:
+            many = s.each(lambda a, b, c: s.choice(s.number(np.equal, a, b), c, s.graph.const(0.0)), y, last, many)
+        many = s.each(lambda m, c: s.choice(m, s.number(np.add, c, 1.0), c), met, many)
+        found.append(s.each(share, met, many))
+        last = y
+    return np.moveaxis(np.stack(found), 0, params["axis"])
 
 
 def _shaped(node: Node, shape: tuple[int, ...]) -> Grid:

@@ -21,7 +21,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS
-from symgrad.ops.scan import RUNNING_SUMS_OF_EXPONENTIALS
+from symgrad.ops.scan import Running
 from symgrad.optimize.loops import BodyProgram, copied, decisive, inside, trim_loops
 from symgrad.optimize.rewriting import Simplifier, is_op
 from symgrad.program import Program
@@ -35,8 +35,8 @@ CHEAP = {
 }  # fmt: skip
 _VIEWS = {REGISTRY[key] for key in (np.reshape, np.expand_dims, np.squeeze, np.broadcast_to, np.transpose)}
 #: What rules compare with what it is of where both are infinite.
-_INFINITE = {REGISTRY[key] for key in (np.logaddexp, np.logaddexp2)}
-_INFINITE |= {*SUMS_OF_EXPONENTIALS.values(), *RUNNING_SUMS_OF_EXPONENTIALS.values()}
+_INFINITE = {REGISTRY[key] for key in (np.logaddexp, np.logaddexp2, Running(np.logaddexp), Running(np.logaddexp2))}
+_INFINITE |= {*SUMS_OF_EXPONENTIALS.values()}
 FEW = 64  # values that one is made of, up to which they are looked at
 LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
 

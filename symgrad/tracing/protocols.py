@@ -19,7 +19,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced, dtype_of
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS, cast
-from symgrad.ops.scan import RUNNING_SUMS_OF_EXPONENTIALS
+from symgrad.ops.scan import Running
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import place_of_out
 from symgrad.tracing.tracer import ADVICE, NUMBERS, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
@@ -407,14 +407,9 @@ class UFuncMethods:
         if ufunc in _SCANS:
             return _SCANS[ufunc](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
         array = _in_array(trace, array) if dtype is None else array.astype(dtype)
-        if ufunc in RUNNING_SUMS_OF_EXPONENTIALS:
-            return RUNNING_SUMS_OF_EXPONENTIALS[ufunc](array, axis=axis)
-        whole = np.moveaxis(array, axis, 0)
-        if ufunc in _EXTREMES:  # of twice as many in each step: that some are counted twice changes nothing
-            for step in [1 << k for k in range((len(whole) - 1).bit_length())]:
-                whole = np.concatenate((whole[:step], ufunc(whole[:-step], whole[step:])))
-            return _alike(np.moveaxis(whole, 0, axis), known)
-        rows = list(whole)
+        if isinstance(op := REGISTRY.get(Running(ufunc)), Op) and known.dtype.kind != "c":
+            return op(array, axis=axis)
+        rows = list(np.moveaxis(array, axis, 0))
         for i in range(1, len(rows)):
             rows[i] = ufunc(rows[i - 1], rows[i])
         return _alike(np.stack(rows, axis=axis) if rows else array, known)
@@ -490,7 +485,6 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_or: np.any,
 }  # fmt: skip
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
-_EXTREMES = (np.maximum, np.minimum, np.fmax, np.fmin)
 
 
 def _value(x: Any) -> Any:

@@ -16,7 +16,7 @@ from symgrad.ir import Node
 from symgrad.ops import create, engine, index, linalg, shape, statistics
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
-from symgrad.ops.scan import logaddexp2_accumulate, logaddexp_accumulate
+from symgrad.ops.scan import RECURRENCE, SHARES, Running
 from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, rows_of, rule
 from symgrad.transform.loop import plain
 
@@ -172,6 +172,12 @@ def others(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     return _again(b, node, lined)
 
 
+@rule(RECURRENCE, SHARES)
+def recurrence(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
+    """Its axis counts from the end; what is the same for all elements is not, beside what is none."""
+    return _again(b, node, [*map(b.full, args, flags)])
+
+
 @rule(np.quantile, np.nanquantile)
 def quantile(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     (a, q), (fa, fq) = args, flags
@@ -221,7 +227,7 @@ def _along(b: Batch, node: Node, args: Args, default: int | None) -> Any:
     return b.trace.record(node.op, args, params if axis == params.get("axis", default) else {**params, "axis": axis})
 
 
-@rule(np.cumsum, np.cumprod, logaddexp_accumulate, logaddexp2_accumulate, np.roll, np.repeat)
+@rule(np.cumsum, np.cumprod, *[key for key in REGISTRY if isinstance(key, Running)], np.roll, np.repeat)
 def along_all(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     return _along(b, node, args, None)
 
