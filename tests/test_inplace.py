@@ -358,6 +358,17 @@ def test_zero_dimensional_arrays():
     agrees(fun, np.array(0.7))
 
 
+def test_zero_dimensional_arrays_are_told_what_is_true():
+    def fun(x):
+        z = np.array(2.0)
+        y = x * z
+        z[...] = x[0] > 0
+        z[x[1] > 0] = x[2] > 5
+        return y.sum() + z
+
+    agrees(fun, V)
+
+
 def test_dtypes_stay():
     """The left side keeps its dtype; what NumPy does not cast in place, symgrad does not either."""
     single = np.array([0.5, 1.5], dtype=np.float32)

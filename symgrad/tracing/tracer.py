@@ -322,7 +322,7 @@ class Tracer(Traced):
             return
         if not self.like.shape and (not arrays or len(spec) == 1 == len(arrays)):  # of a 0-d array, all of it or nothing
             whole = np.reshape(self.tape.gather(new), ())
-            self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
+            self.assign(self.tape.gather(np.where(arrays[0], whole, self) if arrays else whole), verb, "unsafe")
             return
         shape = np.shape(new.like if type(new) is Tracer else new)
         if shape[:1] == (1,):  # NumPy leaves out axes of one number that come first
