@@ -358,6 +358,16 @@ def test_zero_dimensional_arrays():
     agrees(fun, np.array(0.7))
 
 
+@pytest.mark.parametrize("write", [lambda z, v: np.putmask(z, z < 0, v), lambda z, v: np.put(z, [7], v)])
+def test_no_values_are_written_nowhere(write):
+    def fun(x):
+        z = x * 1.0
+        write(z, x[x > 5.0])
+        return z
+
+    agrees(fun, V)
+
+
 def test_zero_dimensional_arrays_are_told_what_is_true():
     def fun(x):
         z = np.array(2.0)

@@ -307,16 +307,17 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """``a.flat[ind] = v``, values repeated as needed; out-of-range indices wrap or clip by ``mode``."""
-    size = np.size(a)
+    size, values = np.size(a), np.ravel(v)
     places = np.ravel(array_of(ind))
+    if not np.size(values):  # nothing is written
+        return
     if mode == "wrap":
         places = places % size
     elif mode == "clip":
         places = np.clip(places, 0, size - 1)
     elif np.any((places < -size) | (places >= size)):
         raise IndexError(f"an index is out of bounds for size {size}")
-    values = np.ravel(v)
-    if np.size(places) and np.size(values):
+    if np.size(places):
         _write_flat(a, places, values if np.size(values) in (1, np.size(places)) else np.resize(values, np.size(places)))
 
 
@@ -333,11 +334,15 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     """The first, second … place where ``mask`` is true becomes the first, second … of ``vals``, repeated as needed."""
     places = np.flatnonzero(mask)
     if np.size(places):
+        if not np.size(vals):
+            raise ValueError("Cannot insert from an empty array!")
         _write_flat(arr, places, np.resize(np.ravel(vals), np.size(places)))
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """``a.flat[i] = values[i]`` where ``mask`` is true, values repeated as needed."""
+    if not np.size(values):  # nothing is written
+        return
     if np.shape(values) != np.shape(a):
         values = np.reshape(np.resize(np.ravel(values), np.size(a)), np.shape(a))
     a[...] = np.where(np.reshape(mask, np.shape(a)), values, a).astype(a.dtype)
