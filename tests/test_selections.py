@@ -142,8 +142,14 @@ def accumulated(x):
     return np.sum(np.cumsum(s)) + t + np.sum(s[1:]) + np.zeros_like(s).size * x[0]
 
 
+def written_to(x):
+    s = x[x > 0]
+    np.sin(x[:1], out=s)
+    return np.sum(s)
+
+
 @pytest.mark.parametrize(
-    "fun", [sorted_ones, one_by_one, listed, accumulated, with_another_index], ids=lambda fun: fun.__name__
+    "fun", [sorted_ones, one_by_one, listed, accumulated, with_another_index, written_to], ids=lambda fun: fun.__name__
 )
 def test_what_hangs_on_their_number_is_a_branch(fun):
     assert 4 < checked(fun).cache_info().misses < 30

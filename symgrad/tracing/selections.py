@@ -160,6 +160,14 @@ class Selections:
         if mask is not None:
             self.look(mask)
 
+    def written(self, x: Tracer, new: Tracer) -> None:
+        """``x`` becomes ``new``: as many elements in each call only where both are selected alike."""
+        masks = [self.masks.get(node) for node in (x.node, new.node)]
+        if masks[0] is not masks[1]:
+            for mask in masks:
+                if mask is not None:
+                    self.look(mask)
+
     def need(self, nodes: Sequence[Node]) -> None:
         """Something that knows of no selections is made of these."""
         for mask in [self.masks[node] for node in nodes if node in self.aside]:

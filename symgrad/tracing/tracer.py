@@ -269,6 +269,8 @@ class Tracer(Traced):
         self.touch()
         if self.tape.watched and self.base is None:  # views write through
             self.tape.writes.append(self)
+        if self.tape.selections is not None:
+            self.tape.selections.written(self, new)
         like = self.like
         if new.like.dtype != like.dtype:
             if not np.can_cast(new.like.dtype, like.dtype, casting):
