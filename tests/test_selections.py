@@ -524,3 +524,16 @@ def test_code_that_divides_by_zero_on_a_way_that_no_call_has_gone():
         x, p = rng.normal(size=6) * [1, 1, 0.3, 2, 1][k % 5], float(rng.normal())
         assert derivative(x, p)[0] == pytest.approx(of_a_side(x, p))
     assert "dynamic" not in derivative.explain()
+
+
+def test_shares_of_nothing_divide_by_no_total():
+    """Nothing is divided by a total of zero: code that did so warned (which is an error here), and was left."""
+
+    def fun(x):
+        s = x[np.flatnonzero(x > 0)[::-1]]
+        return np.sum(s / np.sum(s))
+
+    derivative = grad(fun)
+    for _ in range(4):
+        np.testing.assert_array_equal(derivative(-np.ones(3)), np.zeros(3))
+    assert derivative.cache_info().hits == 2

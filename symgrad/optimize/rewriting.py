@@ -348,6 +348,8 @@ def ops_of(*keys: Any) -> set[Any]:
 
 def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Elementwise operations broadcast anyway: take explicit broadcasts off their arguments."""
+    if 0 in node.aval.shape:  # the numbers that are broadcast to nothing may be poles
+        return throughout(s, node, 0)
     if len(args) < 2:
         if args and is_op(args[0], np.broadcast_to) and node.aval.kind == "array":
             inner = s.make(node.op, args[0].args, node.params)
