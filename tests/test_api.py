@@ -568,6 +568,11 @@ def test_hvp_passes_further_arguments():
 # -- one pass at a time --------------------------------------------------------------------------------------------
 
 
+def test_slopes_of_pythons_floats_stay_pythons_beside_numbers_of_numpys():
+    derivative = grad(lambda x: np.true_divide(1, x))
+    assert [type(derivative(0.5)) for _ in range(3)] == [float] * 3
+
+
 def test_vjp_jvp_linearize():
     fun = lambda x, y: (x * y, np.sum(x))
     out, pullback = vjp(fun, V, 2.0)

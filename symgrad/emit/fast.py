@@ -813,7 +813,7 @@ class FastBuilder(BlockBuilder):
         return None
 
     def _is_python(self, node: Node) -> bool:
-        plain = node.op is CONST or (node.op is INPUT and getattr(node.aval, "kind", "") == "python")
+        plain = node.op in (CONST, INPUT) and getattr(node.aval, "kind", "") == "python"
         return plain or node in self.python or self._is_own(node)
 
     def _is_own(self, node: Node) -> bool:
