@@ -406,3 +406,21 @@ def test_products_beside_data_lie_as_the_data_do():
     a, b, c, t = array(64, 32), array(48, 32), array(24, 32), array(64, 48, 24)
     text = grad(lambda a, b, c, t: np.sum((np.einsum("ir,jr,kr->ijk", a, b, c) - t) ** 2)).source(a, b, c, t, fast=True)
     assert "= a.dot(" in text
+
+
+def convolved(x, k):
+    out = 0.0
+    for i in range(3):
+        for j in range(3):
+            out = out + x[i : i + 26, j : j + 26, None] * k[i, j]
+    return np.sum(np.maximum(out, 0.0) ** 2)
+
+
+def test_parts_with_new_axes_are_multiplied_as_without():
+    """Sums over what such a part is multiplied by, too, are products."""
+    x, k = array(28, 28), array(3, 3, 8)
+    derivative = grad(convolved, (0, 1))
+    for _ in range(3):
+        for one, other in zip(derivative(x, k), grad(convolved, (0, 1), mode="dynamic")(x, k), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-10)
+    assert "add_reduce(" not in derivative.source(x, k, fast=True)

@@ -25,6 +25,7 @@ from symgrad.optimize.contraction import (
     moved_from,
     outer_difference,
     product_of,
+    without_new_axes,
 )
 from symgrad.optimize.lower import MANY
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite
@@ -263,7 +264,8 @@ def _elementwise(s: Contractor, x: Node) -> Product | None:
         if getattr(arg.op, "family", "") == "elementwise" and math.prod(x.aval.shape) >= cost.SIZES.big:
             return None  # a chain ends better in the sum itself, block by block
     out = LABELS[:ndim]
-    terms = tuple([out[ndim - len(arg.aval.shape) :] for arg in operands])
+    pairs = [without_new_axes(s, arg, out[ndim - len(arg.aval.shape) :]) for arg in operands]
+    operands, terms = [tuple(each) for each in zip(*pairs, strict=True)]
     found = Product(operands, terms, out, dict(zip(out, x.aval.shape, strict=True)))
     slim = bare(found)
     return None if any([outer_difference(slim, i) is not None for i in range(2)]) else found  # distances would cancel
