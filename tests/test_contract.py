@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from agreement import agrees_without
 
-from symgrad import grad, hessian, jacfwd, jacrev, runtime, value_and_grad, vmap, without
+from symgrad import grad, hessian, hvp, jacfwd, jacrev, runtime, value_and_grad, vmap, without
 
 RNG = np.random.default_rng(0)
 windows = np.lib.stride_tricks.sliding_window_view
@@ -424,3 +424,10 @@ def test_parts_with_new_axes_are_multiplied_as_without():
         for one, other in zip(derivative(x, k), grad(convolved, (0, 1), mode="dynamic")(x, k), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-10)
     assert "add_reduce(" not in derivative.source(x, k, fast=True)
+
+
+def test_new_axes_of_what_has_none():
+    x, v = np.array(0.3), np.array(1.5)
+    product = hvp(lambda x: np.sum(np.sin(np.tanh(x)[None])))
+    for _ in range(3):
+        np.testing.assert_allclose(product(x, v), hvp(lambda x: np.sin(np.tanh(x)))(x, v))

@@ -160,11 +160,11 @@ def bare(p: Product) -> Product:
 def without_new_axes(s: Simplifier, x: Node, term: str) -> tuple[Node, str]:
     """An operand that an index both cuts and gives new axes, without these, and its labels: ``x[1:9]`` of ``x[1:9, None]``."""
     spec = dict(x.params)["spec"] if x.op is index.GETITEM and len(x.args) == 1 else ()
-    if None not in spec or Ellipsis in spec:
-        return x, term
     new = [part is None for part in spec if type(part) is not int]
-    labels = [label for i, label in enumerate(term) if i >= len(new) or not new[i]]
-    return s.call(index.GETITEM, x.args[0], spec=tuple([part for part in spec if part is not None])), "".join(labels)
+    labels = "".join([label for i, label in enumerate(term) if i >= len(new) or not new[i]])
+    if labels in (term, "") or Ellipsis in spec:
+        return x, term
+    return s.call(index.GETITEM, x.args[0], spec=tuple([part for part in spec if part is not None])), labels
 
 
 def moved_from(x: Node, term: str) -> tuple[Node, str] | None:
