@@ -596,3 +596,7 @@ def test_custom_rules():
     for kind in (grad, jacfwd):
         for _ in range(3):
             alike(kind(lambda x: np.sum(vmap(softplus)(x)))(X), 1 / (1 + np.exp(-X)))
+
+
+def test_truth_values_of_pythons_are_counted():
+    agrees(lambda x: x * ((x.item() > 0) + (x.item() < 9) - (x.item() > 0.5) - -(x.item() > 0.2)), np.linspace(-1, 1, 5))

@@ -166,10 +166,13 @@ def elementwise(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any
 
 
 def _strong(args: list[Any], node: Node, flags: list[bool]) -> list[Any]:
-    """Python numbers give way to the dtype of arrays; in a batch they are arrays themselves, and are made to."""
+    """Python numbers give way to the dtype of arrays; in a batch they are arrays themselves, and are made to; and Python
+    counts with truth values."""
     strong = [n.aval.dtype for n in node.args if n.aval.kind != "python"]
     if not strong:
-        return args
+        counts = isinstance(node.aval, Aval) and node.aval.dtype.kind == "i"
+        truths = [counts and flag and n.aval.dtype.kind == "b" for n, flag in zip(node.args, flags, strict=True)]
+        return [ASTYPE(a, dtype=int) if truth else a for a, truth in zip(args, truths, strict=True)]
     dtype = np.result_type(*strong)
     return [
         ASTYPE(a, dtype=np.result_type(_NUMBERS[n.aval.dtype.kind], dtype)) if flag and n.aval.kind == "python" else a
