@@ -18,7 +18,7 @@ from collections import deque, namedtuple
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from math import isinf
+from math import isclose, isinf
 
 import numpy as np
 import pytest
@@ -3345,6 +3345,27 @@ def test_what_math_asks_of_numbers(mode):
             np.testing.assert_equal(numpys(np.float64(x), np.float64(y)), (value, slopes))
     with pytest.raises(ValueError, match="tolerances must be non-negative"):
         grad(lambda x: x if math.isclose(x, 1.0, rel_tol=-1) else x * x, mode=mode)(2.0)
+
+
+def told_of(x, y):
+    """What it tells is Python's, by whatever name, and whoever asks."""
+    near = functools.partial(isclose, abs_tol=0.5)
+    s = x * (math.isfinite(x) + near(x, y)) - y * -near(y, x) + (math.isnan(y) is False) * y
+    s += sum(filter(math.isfinite, [x, y, x * y])) * sum(map(math.isfinite, (x, y)))
+    s += [x, y * y][isclose(a=x, b=y, rel_tol=0.1)] + sorted([x, y], key=math.isfinite)[0]
+    return s * 2 if isclose(1.0, 1.5, rel_tol=abs(x) / 4) else s
+
+
+def test_what_math_tells_is_pythons():
+    x, y = np.array([0.5, 1.0, 3.0, 2.5]), np.array([2.0, 1.05, 2.75, -1.0])
+    derivatives = [value_and_grad(told_of, (0, 1)), value_and_grad(told_of, (0, 1), mode="dynamic")]
+    for pair in [*zip(x, y, strict=True), *zip(x.tolist(), y.tolist(), strict=True)] * 2:
+        around = [[told_of(pair[0] + d, pair[1] + e) for d, e in ((s, 0), (0, s))] for s in (1e-6, -1e-6)]
+        for derivative in derivatives:
+            value, slopes = derivative(*pair)
+            assert value == told_of(*pair)
+            np.testing.assert_allclose(slopes, np.subtract(*around) / 2e-6, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(vmap(told_of)(x, y), [told_of(*pair) for pair in zip(x, y, strict=True)])
 
 
 def root(a):

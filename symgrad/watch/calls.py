@@ -822,8 +822,8 @@ class Calls(Reads):
         if fun is pow and len(args) == 3:
             args = tuple(map(_counted, args))
         module = home_of(fun)
-        if (found := standard.asking(fun, args)) is not None:
-            return found(*args, **kwargs)
+        if (told := standard.asked(fun, args, kwargs)) is not None:
+            return told
         if fun is next:
             if self.path_of(args[0]) is not None:
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
@@ -1025,7 +1025,7 @@ class Calls(Reads):
         """A function that other code will call: followed, if it is the user's."""
         if isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value)):
             return functools.wraps(value)(self._answering(value))
-        if isinstance(value, (functools.partial, *UNBOUND)):
+        if isinstance(value, (functools.partial, *UNBOUND)) or standard.asks(value):
             return self._answering(value)
         if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and isinstance(value.__self__, CONTAINERS):
             return self._answering(value)

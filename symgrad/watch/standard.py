@@ -10,13 +10,14 @@ import functools
 import inspect
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from symgrad.ops.core import Traced
+from symgrad.ops.engine import BOOL
 from symgrad.source.origins import is_users, of_class, own_ways
 from symgrad.tracing.frames import user_frame
 from symgrad.watch.guards import Path
@@ -55,16 +56,24 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) ->
     return (a == b) | (near & np.isfinite(a) & np.isfinite(b))
 
 
-# in NumPy's words: what they tell is a truth value, which no derivative flows through
+# in NumPy's words: what they tell is a truth value, which no derivative flows through, and an object of Python's
 _ASKING: dict[Any, Any] = {
     math.isnan: np.isnan, math.isinf: np.isinf, math.isfinite: np.isfinite, math.isclose: _isclose,
     cmath.isnan: np.isnan, cmath.isinf: np.isinf, cmath.isfinite: np.isfinite, cmath.isclose: _isclose,
 }  # fmt: skip
 
 
-def asking(fun: BuiltinFunctionType, args: Sequence[Any]) -> Any:
-    """What tells of traced numbers what ``fun`` tells of plain ones; None where it takes none, or is not given any."""
-    return _ASKING.get(fun) if any([isinstance(arg, Traced) for arg in args]) else None
+def asks(value: Any) -> bool:
+    """Whether it is one of these, which other code may have been given to call."""
+    return type(value) is BuiltinFunctionType and value in _ASKING
+
+
+def asked(fun: BuiltinFunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What ``fun`` tells of traced numbers; None where it takes none, or is not given any."""
+    words = _ASKING.get(fun)
+    if words is None or not any([isinstance(value, Traced) for value in (*args, *kwargs.values())]):
+        return None
+    return BOOL(words(*args, **kwargs))
 
 
 # -- functools.singledispatch --------------------------------------------------------------------------------------

@@ -533,8 +533,8 @@ class Plain(Finished):
             return made
         if is_number(fun, args):
             return create.scalar(args[0], fun)
-        if type(fun) is BuiltinFunctionType and (found := standard.asking(fun, args)) is not None:
-            return found(*args, **kwargs)
+        if type(fun) is BuiltinFunctionType and (told := standard.asked(fun, args, kwargs)) is not None:
+            return told
         if (method := method_of(fun, args)) is not None:
             return self.call(method, *args[1:], **kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) in _PLAIN_KINDS and self._of_numpy(fun)):
@@ -581,7 +581,7 @@ class Plain(Finished):
     def _back(self, value: Any) -> Any:
         """A function that other code will call."""
         followed = isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value))
-        followed = followed or isinstance(value, UNBOUND)
+        followed = followed or isinstance(value, UNBOUND) or standard.asks(value)
         return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
 
 
