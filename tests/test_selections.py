@@ -537,3 +537,36 @@ def test_shares_of_nothing_divide_by_no_total():
     for _ in range(4):
         np.testing.assert_array_equal(derivative(-np.ones(3)), np.zeros(3))
     assert derivative.cache_info().hits == 2
+
+
+def of_four_ifs(x, y):
+    s, c = y[y > 0.5], 0.0
+    if x[0] > 0:
+        c += x[0] ** 2
+    if x[1] > 0:
+        c += np.sum(np.sin(s)) * x[1]
+    if x[2] > 0:
+        c += np.mean(s)
+    if x[3] > 0:
+        c += np.exp(x[3])
+    if np.any(y > 0.5):
+        c += np.max(s)
+    return c + np.sum(x)
+
+
+def of_a_loop(x, y):
+    s, c = y[y > 0.5], np.sum(y[y > 0.5] ** 2)
+    for v in x:
+        c = np.sin(c) + (np.sum(s**2) * v if v > 0 else np.mean(s) - np.max(s))
+    return c
+
+
+@pytest.mark.parametrize(("fun", "traced"), [(of_four_ifs, 20), (of_a_loop, 4)], ids=["ifs", "loop"])
+def test_selected_before_and_used_inside(fun, traced):
+    """In the ways of ``if``s and in loops: how many there are is no decision there."""
+    rng, derivative, dynamic = np.random.default_rng(0), grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")
+    for _ in range(100):
+        x, y = rng.normal(size=9 if fun is of_a_loop else 4), np.append(rng.random(5), 0.75)
+        for found, expected in zip(derivative(x, y), dynamic(x, y), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    assert derivative.cache_info().misses <= traced

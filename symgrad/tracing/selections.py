@@ -49,6 +49,7 @@ class Selections:
         self.aside: dict[Node, None] = {}  # selections that an iteration makes, and that are not in the graph
         self._known: dict[Any, Node] = {}  # those, by their operations
         self.looked: set[Node] = set()  # the masks whose counts are known
+        # what was made and asked outside of loops; each iteration does so anew, as those around it may not have
         self._wholes: dict[tuple[Node, bool], Tracer] = {}
         self._some: dict[Node, bool] = {}
 
@@ -77,8 +78,6 @@ class Selections:
         if mask.node in self.masks:
             return None
         result = self._made(op, (mask,), {})
-        if result is None:
-            return None
         index = result if type(result) is Tracer else result[0]
         self.masks[index.node], self.sources[index.node] = mask.node, self.trace.constant(np.arange(mask.like.size))[0]
         self.places.add(index.node)
@@ -93,20 +92,18 @@ class Selections:
         """
         for mask in self._held(unread):
             self.look(mask)
-        every: tuple[dict[Node, Any], ...] = self.masks, self.indices, self.counts, self.sources, self._some
-        self.masks, self.indices, self.counts, self.sources, self._some = [
+        every: tuple[dict[Node, Any], ...] = self.masks, self.indices, self.counts, self.sources
+        self.masks, self.indices, self.counts, self.sources = [
             {node: fact for node, fact in known.items() if 0 <= node.index < start} for known in every
         ]
         sets = self.places, self.total, self.zero, self.divided, self.looked
         self.places, self.total, self.zero, self.divided, self.looked = [
             {node for node in known if 0 <= node.index < start} for known in sets
         ]
-        self._wholes = {(node, constant): whole for (node, constant), whole in self._wholes.items() if node in self.masks}
 
     def _held(self, unread: set[int]) -> list[Node]:
         """The masks of selections that were set aside and that somebody else holds; all others are forgotten."""
         waiting = [(node, self.masks.pop(node, None), self.trace.values.pop(node, None)) for node in self.aside]
-        self._wholes = {key: whole for key, whole in self._wholes.items() if key[0] not in self.aside}
         self.aside, self._known = {}, {}
         for node, *_ in waiting:
             self.sources.pop(node, None)
@@ -196,9 +193,8 @@ class Selections:
         masks = [mask for mask in self._of(op, nodes) if mask not in self.looked]
         if not masks:
             return None
-        others = self.trace.iterates and any([node in self.masks and node not in self.aside for node in nodes])
         inner = op is GETITEM and nodes[0] in self.masks and nodes[-1] in self.indices
-        if (inner or len(masks) == 1) and not others and not self._busy() and self.trace.user:
+        if (inner or len(masks) == 1) and not self._busy() and self.trace.user:
             mask = self.indices[nodes[-1]] if inner else masks[0]
             found = self._selected(mask, op, args, nodes, params)
             start = len(self.trace.graph.nodes)
@@ -239,8 +235,6 @@ class Selections:
         elif not _is_elementwise(op) or not self._are_alike(mask, nodes):
             return None
         result = self._made(op, args, params)
-        if result is None:
-            return None
         self.masks[result.node] = mask
         if source is not None:
             self.sources[result.node] = source
@@ -248,7 +242,7 @@ class Selections:
         return result
 
     def _made(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """A selection, recorded or, in an iteration, set aside; None where an iteration makes one that was recorded before."""
+        """A selection, recorded or, in an iteration that is the first to make it, set aside."""
         trace = self.trace
         nodes = [self._node(arg) for arg in args]
         if not trace.iterates:
@@ -257,7 +251,7 @@ class Selections:
             return trace.written(op, args, params)
         key = op, tuple(nodes), tuple(sorted(params.items()))
         if trace.graph.find(*key) is not None:
-            return None
+            return trace.written(op, args, params)
         node = self._known.get(key)
         if node is None:
             value = op.fun(*[trace.computed(node) for node in nodes], **params)
@@ -314,21 +308,21 @@ class Selections:
 
     def _whole(self, node: Node, constant: bool) -> Tracer:
         """What a selection is a part of; elsewhere it is as the first element that is selected, or for ``constant`` as zero."""
-        mask = self.masks[node]
+        mask, wholes = self.masks[node], {} if self.trace.iterates else self._wholes
         waiting = [node]
         while waiting:
             one = waiting[-1]
-            missing = [arg for arg in one.args if self.masks.get(arg) is mask and (arg, constant) not in self._wholes]
+            missing = [arg for arg in one.args if self.masks.get(arg) is mask and (arg, constant) not in wholes]
             if missing:
                 waiting += missing
                 continue
             waiting.pop()
-            if (one, constant) not in self._wholes:
-                whole = self._wholes[one, constant] = self._computed(one, mask, constant)
+            if (one, constant) not in wholes:
+                whole = wholes[one, constant] = self._computed(one, mask, constant, wholes)
                 whole.node.name = one.name
-        return self._wholes[node, constant]
+        return wholes[node, constant]
 
-    def _computed(self, node: Node, mask: Node, constant: bool) -> Tracer:
+    def _computed(self, node: Node, mask: Node, constant: bool, wholes: dict[tuple[Node, bool], Tracer]) -> Tracer:
         trace, params = self.trace, dict(node.params)
         source = self.sources.get(node)
         if source is not None:
@@ -341,7 +335,7 @@ class Selections:
             return np.where(where, x, STOP(rows[np.argmax(trace.lookup(mask))]))  # type: ignore[return-value]
         if node.op is GETITEM and len(node.args) == 1:
             params["spec"] = (EVERY,) * len(mask.aval.shape) + params["spec"][1:]
-        args = [self._wholes[arg, constant] if self.masks.get(arg) is mask else trace.lookup(arg) for arg in node.args]
+        args = [wholes[arg, constant] if self.masks.get(arg) is mask else trace.lookup(arg) for arg in node.args]
         return trace.lookup(trace.run(node.op, args, params))
 
     def _wide(self, mask: Node, axes: int) -> Tracer:
@@ -364,9 +358,12 @@ class Selections:
 
     def has_some(self, mask: Node) -> bool:
         """Whether a mask selects anything, which is a decision."""
-        if mask not in self._some:
-            self._some[mask] = bool(np.any(self.trace.lookup(mask)))
-        return self._some[mask]
+        found = self._some.get(mask)
+        if found is None:
+            found = bool(np.any(self.trace.lookup(mask)))
+            if not self.trace.iterates:
+                self._some[mask] = found
+        return found
 
     # ---- where they are used ----
 
