@@ -471,6 +471,29 @@ def test_out(fun):
     agrees(fun, M)
 
 
+OF_NO_SHAPE = {
+    "sum": into(lambda x, o: np.sum(x[:, :1], axis=0, out=o), (2,)),
+    "sum of all": into(lambda x, o: x.sum(out=o), (1,)),
+    "reduce": into(lambda x, o: np.multiply.reduce(x, axis=1, out=o), (2, 3)),
+    "mean": into(lambda x, o: np.mean(x, axis=0, out=o), (1, 4)),
+    "std": into(lambda x, o: np.std(x[:, :1], axis=0, out=o), (4,)),
+    "max": into(lambda x, o: x[:, :1].max(0, o), (4,)),
+    "matmul": into(lambda x, o: np.matmul(x[:1], x[:1].T, out=o), (3, 1)),
+    "dot": into(lambda x, o: x[0].dot(x[0], o), (3,)),
+    "accumulate": into(lambda x, o: np.add.accumulate(x[0], out=o), ()),
+}
+
+
+@pytest.mark.parametrize("fun", OF_NO_SHAPE.values(), ids=OF_NO_SHAPE)
+def test_out_of_another_shape(fun):
+    """NumPy's functions do not spread what they give, but those that go element by element."""
+    for mode in ("auto", "dynamic"):
+        with pytest.raises(ValueError, match=r"dimension|shape|broadcast|output array|acceptable"):
+            grad(lambda x: np.sum(fun(x)[0]), mode=mode)(M)
+    agrees(into(lambda x, o: np.matmul(x, x.T, out=o), (2, 3, 3)), M)
+    agrees(into(lambda x, o: np.clip(x[:1], -0.55, 0.57, out=o)), M)
+
+
 def test_several_outputs():
     def fun(x):
         q, r = np.zeros_like(x), np.ones_like(x)

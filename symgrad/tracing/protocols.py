@@ -52,7 +52,7 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
         return func(*plain(args), **plain(kwargs))
     outs = _outs(kwargs["out"])
     result = _call(trace, func, args, {name: value for name, value in kwargs.items() if name != "out"})
-    return _written(trace, outs, result) if outs else result
+    return _written(trace, outs, result, lambda: func(*plain(args, copy=True), **plain(kwargs, copy=True)))
 
 
 def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -262,14 +262,19 @@ def _outs(out: Any, objects: bool = False) -> tuple[Any, ...]:
     return outs
 
 
-def _written(trace: Run, outs: tuple[Any, ...], result: Any, casting: Any = "same_kind") -> Any:
-    """Write the results of a call where its ``out=`` said; what the call returns."""
+def _written(trace: Run, outs: tuple[Any, ...], result: Any, numpys: Callable[[], Any], casting: Any = "same_kind") -> Any:
+    """Write the results of a call where its ``out=`` said; what the call returns. ``numpys``: the same call of plain values."""
     if not outs:
         return result
     results = result if isinstance(result, tuple) else (result,)
     for item, value in zip(outs, results, strict=True):
         if type(item) is Tracer:
-            item.assign(trace.gather(value), "out=", casting)
+            new, shape = trace.gather(value), np.shape(item.like)
+            if np.shape(new.like) != shape:  # not every function spreads what it gives: NumPy says which call is an error
+                np.broadcast_to(new.like, shape)  # but crashes where running totals are written into fewer axes
+                with np.errstate(all="ignore"):
+                    numpys()
+            item.assign(new, "out=", casting)
         elif item is not None:
             item[...] = value
     given = tuple(value if item is None else item for item, value in zip(outs, results, strict=True))
@@ -301,7 +306,9 @@ def array_ufunc(trace: Run, ufunc: np.ufunc, method: str, args: Sequence[Any], k
     if method == "__call__" and outs and "where" in rest:
         rest["fallback"] = outs
     result = getattr(UFuncMethods, method)(trace, ufunc, args, rest)
-    return _written(trace, outs, result, kwargs.get("casting", "same_kind"))
+    call = getattr(ufunc, method)
+    casting = kwargs.get("casting", "same_kind")
+    return _written(trace, outs, result, lambda: call(*plain(args, copy=True), **plain(kwargs, copy=True)), casting)
 
 
 def is_of_objects(ufunc: np.ufunc) -> bool:
