@@ -52,6 +52,8 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
         return func(*plain(args), **plain(kwargs))
     outs = _outs(kwargs["out"])
     result = _call(trace, func, args, {name: value for name, value in kwargs.items() if name != "out"})
+    if not outs:
+        return result
     return _written(trace, outs, result, lambda: func(*plain(args, copy=True), **plain(kwargs, copy=True)))
 
 
@@ -264,8 +266,6 @@ def _outs(out: Any, objects: bool = False) -> tuple[Any, ...]:
 
 def _written(trace: Run, outs: tuple[Any, ...], result: Any, numpys: Callable[[], Any], casting: Any = "same_kind") -> Any:
     """Write the results of a call where its ``out=`` said; what the call returns. ``numpys``: the same call of plain values."""
-    if not outs:
-        return result
     results = result if isinstance(result, tuple) else (result,)
     for item, value in zip(outs, results, strict=True):
         if type(item) is Tracer:
@@ -306,6 +306,8 @@ def array_ufunc(trace: Run, ufunc: np.ufunc, method: str, args: Sequence[Any], k
     if method == "__call__" and outs and "where" in rest:
         rest["fallback"] = outs
     result = getattr(UFuncMethods, method)(trace, ufunc, args, rest)
+    if not outs:
+        return result
     call = getattr(ufunc, method)
     casting = kwargs.get("casting", "same_kind")
     return _written(trace, outs, result, lambda: call(*plain(args, copy=True), **plain(kwargs, copy=True)), casting)
