@@ -142,6 +142,7 @@ POINTS = [
     ("`sign`, `floor`, comparisons", "grad(np.floor)(1.0)"),
     ("`maximum`, `minimum` at a tie", "grad(np.maximum, (0, 1))(2.0, 2.0)"),
     ("`max`, `min` with several largest elements", "grad(np.max)(np.array([1.0, 3.0, 3.0]))"),
+    ("`maximum.accumulate`: as the maximum of all until there", "jacobian(np.maximum.accumulate)(np.array([2.0, 2.0]))"),
     ("`clip` at a bound: as inside", "grad(lambda x: np.clip(x, 0.0, 1.0))(1.0)"),
     ("softplus, composed, at 0: exact", "grad(lambda z: np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))))(0.0)"),
     ("`x ** y` by x, where y is 0", "grad(lambda x: x**0.0)(0.0)"),
