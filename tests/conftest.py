@@ -20,6 +20,8 @@ if sys.version_info < (3, 12):
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("SYMGRAD_NUM_THREADS", "8")
 
+from ops_samples import deep  # noqa: E402
+
 from symgrad import compile  # noqa: E402
 
 # "default" finds the same examples at every run of CI; `pytest --hypothesis-profile=deep` searches for long.
@@ -56,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     options = config.option
     named = options.keyword or any([arg.partition("::")[0].endswith(".py") for arg in config.args])
-    if named or options.every_case or options.update_golden or settings().max_examples > 1000:
+    if named or options.every_case or options.update_golden or deep():
         return
     of_test = [item.nodeid.partition("[")[0] for item in items]
     cases, nth = Counter(of_test), Counter[str]()

@@ -33,8 +33,9 @@ import numpy as np
 import probes
 import pytest
 import traps
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from ops_samples import deep
 
 import symgrad.numpy
 from symgrad import custom_jvp, custom_vjp, grad, jacobian, primitive, value_and_grad, vjp
@@ -78,11 +79,10 @@ def check(derivative: Any, fun: Callable[[Any], Any], when: str) -> None:
 def chosen() -> Iterator[tuple[traps.Capture, str]]:
     """Each capture in the function itself and, by turns, in some of the other places."""
     places = list(traps.PLACES)
-    deep = settings().max_examples > 1000
     for i, capture in enumerate(traps.CAPTURES):
         yield capture, "function"
         others = places[1:]
-        for j in range(len(others) if deep else 4):
+        for j in range(len(others) if deep() else 4):
             yield capture, others[(4 * i + j) % len(others)]
 
 

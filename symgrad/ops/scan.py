@@ -48,7 +48,7 @@ def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
     return g if n < 2 else _scanned_back(g, a[along(axis, slice(1, None))], y[along(axis, slice(None, -1))], axis)
 
 
-WIDE = 32  # rows that a loop goes over in less time than a few calls take for each doubling
+WIDE = 32  # numbers in a row, from which on a loop over the rows takes less time than doubling
 
 
 def _scanned_back(g: Any, ratio: Any, own: Any, axis: int) -> Any:

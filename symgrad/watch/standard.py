@@ -68,12 +68,11 @@ def asks(value: Any) -> bool:
     return type(value) is BuiltinFunctionType and value in _ASKING
 
 
-def asked(fun: BuiltinFunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def asked(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What ``fun`` tells of traced numbers; None where it takes none, or is not given any."""
-    words = _ASKING.get(fun)
-    if words is None or not any([isinstance(value, Traced) for value in (*args, *kwargs.values())]):
+    if not asks(fun) or not any([isinstance(value, Traced) for value in (*args, *kwargs.values())]):
         return None
-    return BOOL(words(*args, **kwargs))
+    return BOOL(_ASKING[fun](*args, **kwargs))
 
 
 # -- functools.singledispatch --------------------------------------------------------------------------------------

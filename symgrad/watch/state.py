@@ -533,7 +533,7 @@ class Plain(Finished):
             return made
         if is_number(fun, args):
             return create.scalar(args[0], fun)
-        if type(fun) is BuiltinFunctionType and (told := standard.asked(fun, args, kwargs)) is not None:
+        if (told := standard.asked(fun, args, kwargs)) is not None:
             return told
         if (method := method_of(fun, args)) is not None:
             return self.call(method, *args[1:], **kwargs)
