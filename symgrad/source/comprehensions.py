@@ -14,6 +14,7 @@ import ast
 import functools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from types import FunctionType
 from typing import Any
 
 from symgrad.source.syntax import (
@@ -32,6 +33,7 @@ from symgrad.source.syntax import (
 )
 
 _TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
+_ITERATORS = frozenset(["map", "filter"])
 _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
@@ -45,12 +47,17 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
             names = {item.id for item in parts if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
                 local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]} - declared(node)
-                builtins = (_TAKES_ALL | {"map", "filter", "zip"}) - {*own, *local}
+                builtins = (_TAKES_ALL | _ITERATORS | {"zip"}) - {*own, *local}
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
                 _append_items(node, declared(node))
                 _Unroller(names | local, local, builtins, folds).generic_visit(node)
     return function
+
+
+def iterators(fun: FunctionType) -> set[str]:
+    """The names by which a function may run loops that are written as calls."""
+    return {*_ITERATORS, *[name for name, value in fun.__globals__.items() if value is functools or value is functools.reduce]}
 
 
 def _append_items(function: ast.FunctionDef, others: Collection[str]) -> None:

@@ -18,17 +18,19 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
-from symgrad.source.comprehensions import unrolled
+from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.lists import appended, marked
 from symgrad.source.liveness import live_between, read_later, used_between
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
+from symgrad.source.origins import names_in
 from symgrad.source.sections import in_sections
 from symgrad.source.syntax import (
+    COMPREHENSIONS,
     FRAME_READERS,
     MODULES,
     FunctionNode,
@@ -101,10 +103,18 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
         return None
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
-    if kind is not _Calls:
+    if kind is not _Calls and _turns(tree, fun):
         tree = joined(at_the_end(unrolled(numbered(as_ifs(tree), fun.__globals__), fun.__globals__)))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
+
+
+def _turns(tree: FunctionNode, fun: FunctionType) -> bool:
+    """Whether anything in a function is done again, or only sometimes: straight code, which may be long, is left as it is."""
+    return any([isinstance(part, _TURNS) for part in walk(tree)]) or not iterators(fun).isdisjoint(names_in(fun.__code__))
+
+
+_TURNS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.IfExp, ast.Match, *COMPREHENSIONS)
 
 
 def _class_of(fun: FunctionType) -> str | None:
@@ -345,6 +355,29 @@ def _followed(node: ast.Call) -> Any:
     return placed(call, node)
 
 
+class _Used(NamedTuple):
+    """What the loops of a function ask about its names: how often it reads each, what functions in it read, what these assign
+    of its variables, and what they count with."""
+
+    read: Counter[str]
+    later: frozenset[str]
+    assigned: frozenset[str]
+    counted: frozenset[str]
+
+
+_NONE = _Used(Counter(), frozenset(), frozenset(), frozenset())
+
+
+def _used_in(function: FunctionNode) -> _Used:
+    every = [*walk(function)]
+    if not any([isinstance(part, (ast.For, ast.While)) for part in every]):
+        return _NONE
+    inner = [part for part in every if isinstance(part, ast.FunctionDef) and part is not function and declared(part)]
+    counted = _counted([part for item in inner for part in walk(item)])
+    names = frozenset().union(*map(declared, inner))
+    return _Used(names_read_in(function), read_later(function), names, frozenset(counted))
+
+
 class _Rewriter(ast.NodeTransformer):
     """Puts the hooks in. ``free``: the function's closure variables; ``owner``: the class whose body it stands in."""
 
@@ -352,9 +385,7 @@ class _Rewriter(ast.NodeTransformer):
         self.free, self.owner = free, owner
         self.scopes: list[tuple[set[str], set[str]]] = []  # of each function: its own names, and those declared global
         self.bodies: list[int] = []  # which scopes are of classes, whose names only the class's own body sees
-        self.reads: list[Counter[str]] = []  # how often each function reads each name
-        self.later: list[frozenset[str]] = []  # what functions in each function read
-        self.inner: list[tuple[set[str], set[str]]] = []  # what these assign of its variables, and what they count with
+        self.used: list[_Used] = []  # of each function
         self._loops = 0  # that it is in
         self.places: list[str] = []  # the names of where those are
         self.around: list[list[str]] = [[]]  # the names of the loops that a statement of each function may leave
@@ -368,17 +399,11 @@ class _Rewriter(ast.NodeTransformer):
             if not isinstance(node, ast.Lambda):
                 node.returns = None
         self.scopes.append(bound_in(node))
-        self.reads.append(names_read_in(node))
-        self.later.append(read_later(node))
-        inner = [part for part in walk(node) if isinstance(part, ast.FunctionDef) and part is not node and declared(part)]
-        counted = _counted([part for item in inner for part in walk(item)])
-        self.inner.append((set().union(*map(declared, inner)), counted))
+        self.used.append(_used_in(node))
         self.around.append([])
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
         self.scopes.pop()
-        self.reads.pop()
-        self.later.pop()
-        self.inner.pop()
+        self.used.pop()
         self.around.pop()
         return node if self.scopes else located(node)
 
@@ -425,7 +450,7 @@ class _Rewriter(ast.NodeTransformer):
         outer, self.owner = self.owner, node.name
         self.bodies.append(len(self.scopes))
         self.scopes.append(bound_by(node.body))
-        self.reads.append(Counter())
+        self.used.append(_NONE)
         body: list[ast.stmt] = []
         for item in node.body:
             note = getattr(item, "annotation", None)
@@ -435,7 +460,7 @@ class _Rewriter(ast.NodeTransformer):
             body += made
         node.body = body
         self.scopes.pop()
-        self.reads.pop()
+        self.used.pop()
         self.bodies.pop()
         self.owner = outer
         statements: list[ast.stmt] = [*self._effects(ast.copy_location(ast.Name(node.name, ast.Store()), node)), node]
@@ -618,7 +643,7 @@ class _Rewriter(ast.NodeTransformer):
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         used = used_between(node, tested)
-        anew = tuple(sorted({*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}))
+        anew = tuple(sorted({*names_stored(node.target), *({*stored} - used[0] - self.used[-1].later)}))
         decides = node.decides  # type: ignore[attr-defined]
         known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
@@ -642,7 +667,7 @@ class _Rewriter(ast.NodeTransformer):
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, private, stored, numbers, tested = self._loop(node)
         used = used_between(node, tested)
-        anew = () if tested else tuple(sorted({*stored} - used[0] - self.later[-1]))
+        anew = () if tested else tuple(sorted({*stored} - used[0] - self.used[-1].later))
         made = _hook("start", node, *map(_constant, (private, stored, anew)))
         start = assigned(loop, made, node)
         if not isinstance(node.test, ast.Constant):
@@ -667,7 +692,7 @@ class _Rewriter(ast.NodeTransformer):
         used: Sequence[frozenset[str]],
     ) -> list[ast.stmt]:
         """The body of a loop, which is told where all ways through a statement meet again; ``used``: see ``used_between``."""
-        assigned = {*stored, *(names_stored(node.target) if isinstance(node, ast.For) else ())} - self.later[-1]
+        assigned = {*stored, *(names_stored(node.target) if isinstance(node, ast.For) else ())} - self.used[-1].later
         live = live_between(node, frozenset(assigned.difference(private or ())))
         facts = [_constant((node.lineno, node.col_offset)), _constant(tuple(sorted(assigned - live[0])))]
         result: list[ast.stmt] = [placed(ast.Expr(_hook("inner", node, ast.Name(loop, ast.Load()), *facts)), node)]
@@ -715,12 +740,12 @@ class _Rewriter(ast.NodeTransformer):
             for part in leaving.body:  # it runs when the loop is over
                 inside -= names_read(part)
         stores = {name for statement in node.body for name in names_stored(statement)} & self.scopes[-1][0]
-        around, counted = set[str](), set[str]()
+        around, counted = frozenset[str](), frozenset[str]()
         if any([isinstance(part, ast.Call) for part in walk(node)]):
-            around, counted = [names & self.scopes[-1][0] for names in self.inner[-1]]
+            around, counted = [names & self.scopes[-1][0] for names in (self.used[-1].assigned, self.used[-1].counted)]
         stores |= around
         target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
-        every = self.reads[-1]
+        every = self.used[-1].read
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
         counting = _counted([*walk(node)]) | counted
         below = [*_below_ifs(node.body)]

@@ -12,6 +12,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"})
 LOCAL_READERS = FRAME_READERS - {"super"}  # these see all locals
 MODULES = frozenset(["np", "numpy", "math"])  # names whose functions decide on nothing, and change no argument
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
 
 
@@ -140,7 +141,7 @@ def names_read(node: ast.AST) -> Counter[str]:
             names += [item.id] if isinstance(item.ctx, ast.Load) else []
         elif isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
             names.append(item.target.id)
-        elif isinstance(item, _COMPREHENSIONS):
+        elif isinstance(item, COMPREHENSIONS):
             own += _read_of_its_own(item)
         elif isinstance(item, FunctionNode):
             bound, _ = bound_in(item)
@@ -167,9 +168,6 @@ def _read_of_its_own(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.Gener
     for part in (*values, *first.ifs, *others):
         read += names_read(part)
     return Counter({name: often for name, often in read.items() if name in own})
-
-
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def bound_in(function: FunctionNode) -> tuple[set[str], set[str]]:
@@ -200,7 +198,7 @@ def bound_by(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set[
             continue
         elif isinstance(node, ast.Lambda):
             continue
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        elif isinstance(node, COMPREHENSIONS):
             names |= {item.target.id for item in walk(node) if isinstance(item, ast.NamedExpr)}
             continue
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
