@@ -754,12 +754,15 @@ class Variant:
         namespace of which it has most into ``home``.
         """
 
+        bound: dict[Any, str] = {}  # by identity, where two that are equal are not one
+
         def bind(value: Any) -> str:
-            known, letter = (cells, "_c") if isinstance(value, (CellType, Free)) else (space, "_r")
-            same = (key for key, other in known.items() if _is_same(other, value) and key.startswith(letter))
-            name = next(same, f"{letter}{len(known)}")
-            known[name] = value
-            return name
+            key = value if type(value) is Free else id(value)
+            if key not in bound:
+                known, letter = (cells, "_c") if isinstance(value, (CellType, Free)) else (space, "_r")
+                bound[key] = name = f"{letter}{len(known)}"
+                known[name] = value
+            return bound[key]
 
         paths = [path for path, _ in self.checks] + [c.expected for c in self.checks.values() if c.kind == "same"]
         uses = Counter(prefix for path in [*paths, *self.lifts] for prefix in path.prefixes())
@@ -877,10 +880,6 @@ class Piece:
             self._plain = self.variant.load(code.source, code)
         with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
             return self._plain(*values)
-
-
-def _is_same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is Free and a == b)
 
 
 class Template:

@@ -405,3 +405,25 @@ def test_looks_at_hundreds_of_whole_numbers():
         for point in (x, other):
             np.testing.assert_allclose(derivative(point), grad(fun, mode="dynamic")(point), rtol=1e-13)
     assert derivative.cache_info().hits
+
+
+@pytest.mark.parametrize("what", ["functions", "numbers", "places"])
+def test_lists_of_thousands_outside_the_function(what):
+    items = {
+        "functions": [(np.sin, np.tanh, lambda v: 0.9 * v + 0.1)[k * k % 7 % 3] for k in range(1500)],
+        "numbers": [0.001 * k for k in range(3000)],
+        "places": [k % 3 for k in range(3000)],
+    }[what]
+
+    def fun(x):
+        if what == "functions":
+            for item in items:
+                x = item(x)
+            return x[0] * x[1]
+        return np.sum(np.array(items)[:3] * x**2 if what == "numbers" else np.sin(x[items]))
+
+    x = np.array([0.1, 0.5, 0.3])
+    derivative = grad(fun)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(derivative, x), grad(fun, mode="dynamic")(x), rtol=1e-9)
+        items[1] = {"functions": np.cos, "numbers": 7.0, "places": 2}[what]
