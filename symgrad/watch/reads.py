@@ -60,7 +60,7 @@ from symgrad.watch.guards import CLOSURE, Check, Path, same_value
 TABLED = (list, tuple, np.ndarray)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
-MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
+MAX_BYTES = 1 << 18  # of an array whose content is compared at every call, in less time than tracing a few operations takes
 _BY_IDENTITY = object.__dict__["__eq__"]
 _TRUTH = aval_of(np.True_)
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
