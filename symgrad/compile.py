@@ -65,7 +65,7 @@ LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that f
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
 MAX_LOOPS = 64  # of a variant, whose ways are known: as many as there are ways to get to them
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
-EARLY = 500_000  # bytes of results an operation, of those left for later, from which code for a single call pays
+EARLY = 250_000  # bytes of results an operation, of those left for later, from which code for a single call pays
 STEP = 4000  # bytes that are written in the time of one small operation
 PATIENCE = 3  # errors one after the other in code without masks, before that is not tried again
 HOME = "_home_of_the_user_"  # stands for a name in the namespace of which an entry checks most
@@ -409,13 +409,15 @@ class Family:
             return None
         for variant in self.variants:
             if traced.run.leaf in variant.program.leaves():
-                nodes = variant.program.nodes()
+                program = variant.program.only(traced.run.leaf)
+                nodes = program.nodes()
                 left = sum(map(_work, traced.left()))
                 if 2 * left < sum(map(_work, nodes)):
                     return None
-                if variant.traces == 1 and left >= EARLY * len(nodes):
-                    variant.early = Piece(variant, variant.program)
-                return next((piece for piece in (variant.whole, variant.early) if piece and piece.answers(traced.run)), None)
+                known = next((piece for piece in (variant.whole, variant.early) if piece and piece.answers(traced.run)), None)
+                if known is None and left >= EARLY * len(nodes):
+                    known = variant.early = Piece(variant, program)
+                return known
         return None
 
     def hits(self) -> int:
@@ -952,7 +954,7 @@ def _stand_for(named: dict[Path, Check]) -> Callable[[], bool]:
 def _work(node: Node) -> int:
     """About how long it takes to compute a node, in bytes of a large array that are written in that time."""
     if isinstance(node.op, Loop):
-        return (node.op.course.count or 0) * len(node.op.body.nodes()) * STEP
+        return (node.op.course.count or 0) * sum([max(STEP, _work(one)) for one in node.op.body.nodes()])
     if not isinstance(node.aval, Aval) or not node.args or node.op.alias:
         return 0
     return node.aval.nbytes

@@ -180,6 +180,11 @@ class Program:
         result.graph, result.root, result.unmasked = self.graph, tree, self.unmasked
         return result
 
+    def only(self, leaf: Leaf) -> Program:
+        """The program that gets to one of its ends, and to no other."""
+        assert self.root is not None
+        return self._below(_along(_way_to(self.root, leaf), leaf))
+
     def missing(self, leaf: Leaf) -> tuple[tuple[int, Any], Program]:
         """What the code that there is needs to get to ``leaf``: where it leaves off, and the program from there on.
 
@@ -190,10 +195,7 @@ class Program:
         linked = _linked(self.root)
         while id(way[at][0].cases[way[at][1]]) in linked:
             at += 1
-        tree: Tree = leaf
-        for branch, value in reversed(way[at + 1 :]):
-            tree = Branch(branch.node, branch.line, {value: tree}, branch.loop, branch.yields, branch.number)
-        return (way[at][0].number, way[at][1]), self._below(tree)
+        return (way[at][0].number, way[at][1]), self._below(_along(way[at + 1 :], leaf))
 
     def decisions(self) -> list[Node]:
         """What the branches look at."""
@@ -412,6 +414,14 @@ def _way_to(root: Tree, leaf: Tree) -> list[tuple[Branch, Any]]:
         way.append(above[id(tree)])
         tree = way[-1][0]
     return way[::-1]
+
+
+def _along(way: Sequence[tuple[Branch, Any]], leaf: Leaf) -> Tree:
+    """The tree of one way alone."""
+    tree: Tree = leaf
+    for branch, value in reversed(way):
+        tree = Branch(branch.node, branch.line, {value: tree}, branch.loop, branch.yields, branch.number)
+    return tree
 
 
 def _linked(root: Tree) -> set[int]:

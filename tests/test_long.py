@@ -137,8 +137,8 @@ def test_what_a_trace_recorded_goes_with_it():
         others = [one for one in gc.get_objects() if type(one) is Node]  # of code that may be dropped meanwhile
         known = {*map(id, others)}
         derivative = grad(steps_by_elements)
-        derivative(np.array([0.1, 0.5, 0.3]), 40)
-        derivative(np.array([0.1, 0.5, 0.3]), 40)
+        derivative(np.array([0.1, 0.5, 0.3]), 30)
+        derivative(np.array([0.1, 0.5, 0.3]), 30)
         before = sum([type(one) is Node and id(one) not in known for one in gc.get_objects()])
         gc.collect()
         assert before > 0

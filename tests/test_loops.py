@@ -685,19 +685,31 @@ def test_a_long_loop_whose_arrays_are_held_for_a_while():
         np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-9)
 
 
-def test_a_long_loop_that_fills_a_list_computes_each_iteration_once():
+ENDS_OF_LISTS = [
+    lambda found, n: np.sum(np.stack(found) ** 2),
+    lambda found, n: np.mean(found),
+    lambda found, n: np.sum(np.array(found)[3:].T @ np.ones(n - 3)),
+    lambda found, n: np.sum(found[-1] * found[2]),
+]
+
+
+@pytest.mark.parametrize("end", ENDS_OF_LISTS)
+@pytest.mark.parametrize("start", [0.5, np.array([0.5, 0.3])])
+def test_a_long_loop_that_fills_a_list_is_a_loop(end, start):
     def fun(x, n):
         y, found = x, []
         for i in range(n):
             y = y * 0.999 + np.sin(x) * (0.1 * i)
             found.append(y)
-        return sum(found)
+        return end(found, n)
 
     derivative = grad(fun)
-    sources = [source(derivative, 0.5, n) for n in (600, 1200)]
-    assert "range(" not in sources[0]
-    assert "range(" not in sources[1]
-    np.testing.assert_allclose(derivative(0.5, 1200), grad(fun, mode="dynamic")(0.5, 1200), rtol=1e-9)
+    for n in (40, 300, 1200):
+        expected = grad(fun, mode="dynamic")(start, n)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(start, n), expected, rtol=1e-9)
+    lines = {len(derivative.source(start, n, fast=True).splitlines()) for n in (300, 1200)}
+    assert max(lines) < 120, lines
 
 
 class Slot:

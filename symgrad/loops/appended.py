@@ -10,7 +10,6 @@ in other calls: there the loop stays as it is.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +42,7 @@ class Grown:
         self.all_python = False  # whether all items are that any iteration of the loop, which is rolled up, appends
         self.shape: tuple[int, ...] = ()  # of an item
         self.since: list[int] = []  # which node was the next one when an item was appended
+        self.copied = 0  # numbers of all arrays that were made while it was traced
         self.array: Tracer | None = None  # has what iteration ``i`` has appended at ``i``
         self.taken: Tracer | None = None  # has there whether it has appended an item
         self.rolled = False  # whether the loop is rolled up
@@ -64,7 +64,7 @@ class Grown:
         self.first = 0 if self.some else number
         self.shape = item.node.aval.shape if known else ()
         self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if self.some else "fc")
-        self.whole = self.whole and not (self.shape and (self.some or count**2 * math.prod(self.shape) > MOST))
+        self.whole = self.whole and not (self.shape and self.some)
         if self.whole and (self.array is None or self.array.dtype != dtype):
             self.make(trace, count, dtype)
 
@@ -73,6 +73,9 @@ class Grown:
         item = self.owner[-1]
         in_turn = len(self.owner) == self.end + 1 and (self.some or place.value == self.first + len(self.items))
         self.whole = self.whole and in_turn and self.array is not None and self._fits(item, self.array.node.aval.dtype)
+        if self.whole and self.array is not None and self.shape:
+            self.copied += self.array.value.size
+            self.whole = self.copied < MOST
         if self.whole and self.array is not None:
             self.array[place] = item
             if self.taken is not None:
@@ -145,7 +148,7 @@ class Grown:
 
     def can_leap(self) -> bool:
         """Whether nobody reads its items in the loop, and they are all Python's, or all NumPy's."""
-        return self.deepest == 0 and len({*self.python}) < 2 and not self.shape
+        return self.deepest == 0 and len({*self.python}) < 2
 
     def leap(self, ahead: int) -> None:
         """As many more iterations have run, and have left what they appended in the array."""
@@ -155,6 +158,8 @@ class Grown:
         places = (every if self.taken is None else np.flatnonzero(self.taken.value)).tolist()
         self.python = (self.python or [False])[:1] * len(places)
         items = [index.GETITEM(self.array, spec=(place,)) for place in places]
+        if self.shape:
+            items, self.since = [self.array.tape.alone(item) for item in items], [self.array.tape.graph.next_index] * len(items)
         self.items = self.owner[self.begin :] = _numbers(self.array, items, self.python)
 
     def spread(self, python: bool) -> None:

@@ -134,7 +134,8 @@ class Roller:
         self.section = what is not None and what.section  # whether it is no loop: its one iteration is
         # whether iterations decide on what they compute; or otherwise, ever again, on what is known; or whether they append to
         # lists, and any may be the last one
-        self.forked = self.section or (tested and bool(lists))
+        long = what is not None and what.length > FAR
+        self.forked = self.section or ((tested or long) and bool(lists))
         self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
         self.turns = 0  # how often that was something else than in the iteration before
         self.whole = True  # whether all that locals held was looked at, between all iterations
@@ -777,7 +778,7 @@ class Roller:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self.trace.quiet, self.trace.decides = False, math.inf
         self.forked |= self.open and self.whole and self.pattern is None and bool(self.saw)
-        grows = self.tested and any([grown.items for grown in self.grown.values()])
+        grows = any([grown.items for grown in self.grown.values()])
         if self.forked and (self.pattern is None or self.leapt or grows or (self.first > 1 and not self.skipped)):
             self._fork()
             if self.leapt and self.boundaries:  # what was run at once is a loop of its own
@@ -1164,6 +1165,8 @@ class Roller:
         """Whether nothing but traced values changed in an iteration, in a way that hangs on nothing else."""
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
+            return False
+        if any([grown.items for grown in self.grown.values()]):
             return False
         looked = [guard.node for guard in trace.guards[b.guards : c.guards]]
         looked += [peek.node for peek in trace.peeks[b.peeks : c.peeks]]

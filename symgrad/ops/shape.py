@@ -372,13 +372,17 @@ def _dtype(dtype: Any) -> dict[str, Any]:
 
 @composite(np.vstack, samples=[Sample([A(3), A(3)]), Sample([A(2, 3), A(3)]), Sample((A(), A()))])
 def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    if [len(shape) for shape in {np.shape(a) for a in tup}] == [1]:
-        return np.stack(tup, **_dtype(dtype))
+    ndims = {len(shape) for shape in {np.shape(a) for a in tup}}
+    if ndims in ({0}, {1}):
+        rows = np.stack(tup, **_dtype(dtype))
+        return rows if ndims == {1} else np.expand_dims(rows, 1)
     return np.concatenate([np.atleast_2d(a) for a in tup], **_dtype(dtype))
 
 
 @composite(np.hstack, samples=[Sample([A(3), A(2)]), Sample([A(2, 3), A(2, 1)]), Sample([A(), A(2)])])
 def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    if not any(map(np.ndim, tup)):
+        return np.stack(tup, **_dtype(dtype))
     arrays = [np.atleast_1d(a) for a in tup]
     return np.concatenate(arrays, 0 if np.ndim(arrays[0]) == 1 else 1, **_dtype(dtype))
 

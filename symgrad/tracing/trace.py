@@ -1232,7 +1232,7 @@ def _parts(rows: Sequence[Any]) -> list[Any]:
         return list(rows)
     for row in rows:
         taken = _taken(row)
-        spec: Any = dict(taken.params)["spec"] if taken is not None and len(taken.args) == 1 and taken.aval.shape else ()
+        spec: Any = dict(taken.params)["spec"] if taken is not None and len(taken.args) == 1 else ()
         last: Any = parts[-1] if parts and type(parts[-1]) is tuple else (None,)
         if taken is None or len(spec) != 1 or type(spec[0]) is not int or spec[0] < 0:
             parts.append(row)
