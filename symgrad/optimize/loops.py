@@ -200,7 +200,7 @@ class _Trimmer(Simplifier):
         given = {i for i in _given(body, course, firsts, ends) if i not in settled}
         held = [i for i in range(n) if settled.get(i) == i or i in given]
         fixed = [*fixed, *(firsts[i] for i in held)]
-        body = _without(body, settled, fixed, held, given)
+        body = _without(body, course, settled, fixed, held, given)
         carry, inner = needed(body, course, ends, settled)
         saved = sorted(i - n for i in ends if i >= n)
         elements = [i for i, item in enumerate(body.elements) if item in inner]
@@ -324,12 +324,14 @@ def _read_by_rows(body: Body, course: Course, ends: Container[int]) -> list[int]
     return found
 
 
-def _without(body: Body, settled: dict[int, int], fixed: list[Node], held: list[int], given: Container[int]) -> Body:
+def _without(
+    body: Body, course: Course, settled: dict[int, int], fixed: list[Node], held: list[int], given: Container[int]
+) -> Body:
     """The body with the values ``held`` that go round taken for invariants, equal ones for one, and numbers put in; ``fixed``
     are all those invariants. What is but ``given`` may still be left to others."""
     if not settled and not held and len(set(fixed)) == len(fixed) and not any(map(_is_filled, fixed)):
         return body
-    copier = Simplifier(BodyProgram(body), {})
+    copier = _Filler(body, course)
     more: list[Node] = []
     first: dict[Node, Node] = {}  # of invariants that are one
     for item, value in zip([*body.invariants, *(body.carry[i] for i in held)], fixed, strict=True):
@@ -340,6 +342,29 @@ def _without(body: Body, settled: dict[int, int], fixed: list[Node], held: list[
     new = copied(body, copier, same)
     carry = [_left(copier.graph, item) if i in given else new.carry[i] for i, item in enumerate(body.carry)]
     return replace(new, carry=carry, invariants=more)
+
+
+class _Filler(Simplifier):
+    """Rebuilds the body of a loop in which arrays turn out to be of one number: their items are it, wherever they are."""
+
+    def __init__(self, body: Body, course: Course) -> None:
+        super().__init__(BodyProgram(body), {})
+        self.body, self.course = body, course
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if node.op is index.GETITEM and len(args) == 2 and _is_filled(args[0]) and (place := self._place(node)) is not None:
+            params = (("spec", (place, *dict(node.params)["spec"][1:])),)
+            return self.make(node.op, args[:1], params, node.aval)
+        return super().visit(node, args)
+
+    def _place(self, node: Node) -> int | None:
+        """The first of the rows that the iterations read, if all are there; None where that is not known."""
+        (first, *rest), count = dict(node.params)["spec"], self.course.count if self.course.test is None else None
+        if type(first) is not index.Hole or any(type(part) is index.Hole for part in rest) or not count:
+            return None
+        rows = [_index_at(node.args[1], self.body, self.course, i) for i in (0, count - 1)]
+        size = node.args[0].aval.shape[0]
+        return rows[0] if all([row is not None and -size <= row < size for row in rows]) else None
 
 
 def _left(graph: Graph, item: Node) -> Node:
