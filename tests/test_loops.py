@@ -1979,3 +1979,64 @@ def test_views_of_what_iterations_change_later():
         (value, slope), (_, other) = derivative(x), dynamic(x)
         assert value == pytest.approx(waves(x), rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.random.RandomState, np.random.default_rng])
+def test_random_numbers_drawn_before_a_loop_that_decides(kind):
+    def fun(x):
+        rng = kind(3)
+        noise, y, path = rng.standard_normal(50), x[0], []
+        for k in range(50):
+            y = y * 0.9 + 0.1 * noise[k] * x[1] if y > 0.5 else y + 0.3 * x[2]
+            path.append(y)
+        return np.mean(path) + rng.standard_normal() * y
+
+    derivative, anew = grad(fun), grad(fun, mode="dynamic")
+    for k in range(8):
+        x = np.array([0.2, 0.5, 0.9]) + 0.02 * k
+        np.testing.assert_allclose(derivative(x), anew(x), rtol=1e-9)
+    assert derivative.cache_info().misses == 2
+
+
+def test_random_numbers_drawn_in_a_loop_that_decides():
+    def fun(x):
+        rng, y = np.random.default_rng(3), x[0]
+        for _ in range(50):
+            y = y * 0.9 + 0.1 * rng.standard_normal() * x[1] if y > 0.5 else y + 0.3 * x[2]
+        return y
+
+    derivative, anew = grad(fun), grad(fun, mode="dynamic")
+    for k in range(8):
+        x = np.array([0.2, 0.5, 0.9]) + 0.02 * k
+        np.testing.assert_allclose(derivative(x), anew(x), rtol=1e-9)
+
+
+def test_items_of_arrays_of_one_number_are_numbers():
+    def fun(x, n):
+        a, y = np.full(n, -0.5), np.zeros(n)
+        y[0] = x[0]
+        for i in range(1, n):
+            y[i] = np.sin(x[i % 3]) - a[i] * y[i - 1] * a[n - i]
+        return np.sum(y * y)
+
+    derivative, x = grad(fun), np.array([0.2, 0.5, 0.9])
+    np.testing.assert_allclose(derivative(x, 60), grad(fun, mode="dynamic")(x, 60), rtol=1e-9)
+    assert "broadcast_to" not in derivative.source(x, 60, fast=True)
+
+
+def test_a_call_of_a_new_way_through_a_long_loop_takes_no_more_memory():
+    def fun(x, n):
+        z = np.zeros((n, 8))
+        z[0] = x
+        for i in range(1, n):
+            z[i] = z[i - 1] + 0.01 * np.cos(z[i - 1])
+        return np.mean(z)
+
+    derivative, x = grad(fun), np.linspace(0.2, 0.9, 8)
+    for _ in range(3):
+        derivative(x, 50)
+    tracemalloc.start()
+    derivative(x, 2000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * 2000 * 8 * 8

@@ -26,6 +26,7 @@ import functools
 import itertools
 import math
 import operator
+import pickle
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -1796,6 +1797,9 @@ class _Survey:
             return (object(),)  # what a class of the function's own holds may change
         if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
             return ("is", id(value), value)
+        if kind in (np.random.RandomState, np.random.Generator):  # whatever draws from it changes that
+            state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
+            return ("is", id(value), pickle.dumps(state))
         fields = getattr(value, "__dict__", None)
         if depth < 4 and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)

@@ -181,7 +181,7 @@ def _summands(s: Simplifier, node: Node, alike: bool = True) -> list[tuple[float
         sign, x = waiting.pop()
         inner = (is_op(x, np.add) or is_op(x, np.subtract)) and s.phase is not None and not x.exact
         fits = not alike or all(arg.aval == x.aval for arg in x.args)
-        if inner and fits and s.used.get(x, 0) <= 1 and len(found) < SEVERAL and _stepped(x)[0] is None:
+        if inner and fits and s.used.get(x, 0) <= 1 and len(found) + len(waiting) < SEVERAL and _stepped(x)[0] is None:
             waiting += [(-sign if is_op(x, np.subtract) else sign, x.args[1]), (sign, x.args[0])]
         else:
             found.append((sign, x))

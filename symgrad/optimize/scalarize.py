@@ -18,7 +18,7 @@ from symgrad.ops.reduction import OTHERS
 from symgrad.optimize.grids import FREE, GRIDS, SOLVING, SUMMING
 from symgrad.optimize.loops import SCALAR, STACK, decisive, rows_apart, trim_loops
 from symgrad.optimize.rewriting import Simplifier, ops_of
-from symgrad.optimize.scalarizer import BLAS, HOPE, MOST, TURNS, Scalarizer, Unsuited
+from symgrad.optimize.scalarizer import BLAS, HOPE, MORE, MOST, TURNS, Scalarizer, Unsuited
 from symgrad.optimize.scalars import (
     CALL,
     CELL,
@@ -50,7 +50,9 @@ def scalarize(program: Program) -> Program:
     nodes = program.nodes()
     if not all_small(nodes, program.roots()) or not any(_takes_apart(node) for node in nodes):
         return whole
-    if _operations(nodes, False) > HOPE * MOST or OPERATION * _operations(nodes, True) > HOPE * cost(whole):
+    if _operations(nodes, False) > max(HOPE * MOST, MORE * len(nodes)) or OPERATION * _operations(nodes, True) > HOPE * cost(
+        whole
+    ):
         return whole  # before it takes long to find out
     found = [whole]
     for calls in (True, False):

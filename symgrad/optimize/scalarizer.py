@@ -24,7 +24,8 @@ from symgrad.optimize.whole import LARGEST, is_cell, is_left, is_long, is_row, i
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
 
-MOST = 2000  # operations on numbers, so that the first call stays quick
+MOST = 2000  # operations on numbers that arrays are taken apart into, so that the first call stays quick
+MORE = 1.5  # times the operations that there are anyway: a long program of numbers may stay one
 HOPE = 3  # how many times more than that there may be at first, for zeros and equal numbers shorten it
 TURNS = 10  # of a loop that says not how many
 
@@ -57,6 +58,7 @@ class Scalarizer(Simplifier):
         self.places = {node for node in nodes if _is_row(node) and node not in values}  # which nothing else is made of
         self.grids: dict[Node, Any] = {}  # of every node: its grid; of a loop, those of its results
         self.arrays: dict[Node, Node] = {}  # the arrays that NumPy calls need whole
+        self.most = 2 * max(HOPE * MOST, MORE * len(program.nodes()))  # nodes, before it is too much
         self.tables: set[Node] = set()  # arrays that stay whole: see ``tables_of``
 
     def run(self, exact: Any = ()) -> Program:
@@ -84,7 +86,7 @@ class Scalarizer(Simplifier):
             for place, element in np.ndenumerate(grid):
                 element.name = element.name or "_".join([node.name, *map(str, place)])
                 element.exact = element.exact or exact
-        if len(self.graph) > 2 * HOPE * MOST:
+        if len(self.graph) > self.most:
             raise Unsuited
 
     def _taken(self, node: Node) -> Any:
