@@ -1003,7 +1003,7 @@ CHOICES = {
     "of a view": lambda x, y: np.sum(np.where(x > y, np.exp(x)[::-1], np.exp(x)) ** 2),
     "of an element": lambda x, y: np.sum(np.where(x > y, 2 * np.exp(x)[3], np.exp(x)) ** 2),
     "of what is read later": lambda x, y: np.sum(np.where(x > y, y, np.exp(x)) * np.exp(x)),
-    "of what is turned": lambda x, y: np.sum(np.where(x > 1, 0.5, np.outer(x[:8], y[:8]).T[:, :1].ravel()[0] * x) ** 2),
+    "of what is turned": lambda x, y: np.sum(np.where(x > 1, 0.5, np.outer(x[8:16], y[8:16]).T[:, :1].ravel()[0] * x) ** 2),
 }
 
 

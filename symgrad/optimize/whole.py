@@ -27,7 +27,7 @@ WINDOW = 16  # numbers that are read or written at once of one that is not
 
 _LEFT = PLAIN | ops_of(
     *(STACK, INNER, create.ZEROS, np.broadcast_to, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot),
-    *(np.concatenate, np.reshape, np.transpose, np.expand_dims),
+    *(np.concatenate, np.reshape, np.transpose, np.expand_dims, np.max, np.min, np.cumsum),
 )
 
 
@@ -53,8 +53,9 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
 
 
 _OF_MASKS = ops_of(
-    *(create.ZEROS, create.FULL, np.broadcast_to, np.where, np.count_nonzero, np.any, np.all),
+    *(create.ZEROS, create.FULL, np.broadcast_to, np.where, np.count_nonzero, np.sum, np.any, np.all),
     *(np.logical_not, np.logical_and, np.logical_or),
+    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
 )
 
 _tables: weakref.WeakKeyDictionary[Body, dict[int, set[Node]]] = weakref.WeakKeyDictionary()  # they are asked for often
@@ -153,12 +154,17 @@ def is_left(node: Node) -> bool:
         return False
     if is_cell(node):
         return node.op is not index.GETITEM and node.aval.dtype == node.args[1].aval.dtype == np.float64
-    if any(not isinstance(value.aval, Aval) or not _is_of_numbers(value.aval) for value in (node, *node.args)):
+    writes = (index.SCATTER, index.SETITEM, index.INDEX_ADD)
+    places = node.args[len(node.op.rules) :] if node.op in (index.GETITEM, *writes) else ()
+    known = bool(places) and all([place.op is CAPTURED and place.aval.dtype.kind in "iu" for place in places])
+    values = (node, *(node.args[: -len(places)] if known else node.args))
+    if any(not isinstance(value.aval, Aval) or not _is_of_numbers(value.aval) for value in values):
         return node.op in (STACK, BITS, SELECT)
-    if any(value.aval.shape and value.aval.dtype == bool for value in (node, *node.args)):
+    if any(value.aval.shape and value.aval.dtype == bool for value in values):
         return node.op in _OF_MASKS
-    places = node.args[len(node.op.rules) :]
-    write = node.op in (index.SCATTER, index.SETITEM, index.INDEX_ADD) and not places
+    if known:
+        return True
+    write = node.op in writes and not places
     write |= node.op is index.SCATTER and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
     write |= node.op is index.GETITEM and len(node.args) == 1 and is_long(node)
     inner = node.op is REGISTRY[np.matmul] and not node.aval.shape
