@@ -1091,6 +1091,27 @@ def test_splines_are_of_double_precision():
         interpolate.PchipInterpolator(x, x * 1j)
 
 
+@pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "interp1d", "RegularGridInterpolator"])
+def test_splines_that_are_made_in_the_function_are_compiled(name):
+    """Of plain points, too, that are read at traced places."""
+    points = lambda x: (x,) if name == "RegularGridInterpolator" else x
+    height, made = np.cos(np.arange(5.0)), getattr(interpolate, name)
+    agrees(lambda at: made(points(np.arange(5.0)), height)(at), np.array([0.3, 2.9]))
+    derivative = symgrad.grad(lambda at, y: np.sum(made(points(np.arange(5.0)), y)(at) ** 2), argnums=(0, 1))
+    for _ in range(4):
+        derivative(np.array([0.3, 2.9]), height)
+    assert derivative.cache_info()[:2] == (2, 2)
+
+
+def test_splines_stay_when_what_they_were_made_of_changes():
+    for name, options in (("CubicSpline", {}), ("PchipInterpolator", {}), ("interp1d", {"assume_sorted": True})):
+        x, y = np.arange(5.0), np.cos(np.arange(5.0))
+        spline = getattr(interpolate, name)(x, y, **options)
+        before = spline(2.5)
+        x[3], y[2] = 2.6, 5.0
+        assert spline(2.5) == before
+
+
 def test_points_outside():
     """What to do with them has SciPy's defaults; a coordinate that is NaN is nowhere."""
     x = np.array([0.0, 1.0, 2.0])

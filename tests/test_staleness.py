@@ -1023,6 +1023,28 @@ def test_distributions_from_outside_may_be_others(call) -> None:
     assert derivatives[0].cache_info().misses == 4
 
 
+@pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "interp1d", "RegularGridInterpolator", "norm", "gamma"])
+def test_what_splines_and_frozen_distributions_hold_is_read_anew(name) -> None:
+    """That of another one, and what is changed in place."""
+    scipy = pytest.importorskip("symgrad.scipy")
+    points, heights, box = np.linspace(-2.0, 2.0, 7), np.cos(np.arange(7.0)) + 2.0, types.SimpleNamespace()
+
+    def make() -> Any:
+        if hasattr(scipy.stats, name):
+            return getattr(scipy.stats, name)(heights, scale=2.0)
+        return getattr(scipy.interpolate, name)((points,) if name[0] == "R" else points, heights)
+
+    fun = lambda x: np.sum(box.held.logpdf(np.exp(x[0]) / 6) if hasattr(box.held, "logpdf") else box.held(x[:, None]) ** 2)
+    derivative = grad(fun)
+    box.held = make()
+    check(derivative, fun, "at first")
+    heights[2] = 1.5
+    check(derivative, fun, "changed in place")
+    box.held = make()
+    check(derivative, fun, "made anew")
+    assert derivative.cache_info().misses == 2
+
+
 def test_arrays_whose_dtype_is_equal_and_another_object_are_answered_by_code() -> None:
     """As those that were pickled, and those of a foreign byte order."""
     foreign = X.astype(X.dtype.newbyteorder())

@@ -201,7 +201,12 @@ def traced_in(value: Any) -> Any:
 
 def take_at(a: Any, places: Any, axis: int | None = 0) -> Any:
     """``np.take`` of an array that may be plain where the places are traced: NumPy asks the array alone what to do."""
-    return np.take(places.adopt(a) if isinstance(places, Traced) else a, places, axis)
+    return np.take(beside(places, a), places, axis)
+
+
+def beside(other: Any, a: Any) -> Any:
+    """``a``, traced where ``other`` is: NumPy asks the array alone that is read at traced places."""
+    return other.adopt(a) if isinstance(other, Traced) else a
 
 
 # -- where something is true ---------------------------------------------------------------------------------------

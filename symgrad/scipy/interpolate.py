@@ -9,8 +9,9 @@ import numpy as np
 import scipy.interpolate as si
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.index import array_of, floating
+from symgrad.ops.index import array_of, beside, floating, take_at
 from symgrad.ops.reduction import vector_shape
+from symgrad.watch.likeness import Holding
 
 
 def __getattr__(name: str) -> Any:
@@ -18,13 +19,12 @@ def __getattr__(name: str) -> Any:
 
 
 def _double(x: Any) -> Any:
-    """An array in double precision, in which SciPy makes splines."""
+    """A copy in double precision, in which SciPy makes splines."""
     x = array_of(x)
-    dtype = np.result_type(x.dtype, float)
-    return x if x.dtype == dtype else x.astype(dtype)
+    return x.astype(np.result_type(x.dtype, float))
 
 
-class CubicHermiteSpline:
+class CubicHermiteSpline(Holding):
     """The cubic polynomials between the points ``x`` that have the values ``y`` and the slopes ``dydx`` there.
 
     Beyond the ends the first and last polynomials go on, or give NaN with ``extrapolate=False``.
@@ -52,11 +52,11 @@ class CubicHermiteSpline:
         flat, count = np.ravel(at), np.shape(self.x)[0]
         place = np.clip(np.searchsorted(self.x, flat, side="right") - 1, 0, count - 2)
         column = vector_shape(0, np.ndim(self.y))
-        start, h = self.x[place], np.reshape(self.x[place + 1] - self.x[place], column)
-        t = np.reshape(flat - start, column)
-        low, slope = self.y[place], self._slopes[place]
-        rise = (self.y[place + 1] - low) / h
-        bend = (self._slopes[place] + self._slopes[place + 1] - 2 * rise) / h
+        start, low, slope = (take_at(a, place) for a in (self.x, self.y, self._slopes))
+        end, high, next_slope = (take_at(a, place + 1) for a in (self.x, self.y, self._slopes))
+        t, h = np.reshape(flat - start, column), np.reshape(end - start, column)
+        rise = (high - low) / h
+        bend = (slope + next_slope - 2 * rise) / h
         coefficients = [low, slope, (rise - slope) / h - bend, bend / h]
         for _ in range(nu):
             coefficients = [k * c for k, c in enumerate(coefficients)][1:]
@@ -150,7 +150,7 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
     return interp1d(x, y, axis=axis, fill_value="extrapolate") if k == 1 else CubicSpline(x, y, axis, bc_type or "not-a-knot")
 
 
-class interp1d:
+class interp1d(Holding):
     """Lines between the points (``kind="linear"``), or the spline of degree 3 through them (``"cubic"``).
 
     Outside, a ``ValueError``; ``fill_value`` with ``bounds_error=False``; what the first and last polynomials give with
@@ -176,6 +176,8 @@ class interp1d:
         if not assume_sorted:
             order = np.argsort(x, kind="stable")
             x, y = x[order], y[order]
+        elif copy:
+            x, y = x.copy(), y.copy()
         self._spline = CubicSpline(x, y) if kind in ("cubic", 3) else None
         self.x, self._y, self._fill = x, y, fill_value
         self._extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
@@ -192,8 +194,9 @@ class interp1d:
             value = self._spline(flat)
         else:
             place = np.clip(np.searchsorted(self.x, flat), 1, last) - 1
-            t = np.reshape((flat - self.x[place]) / (self.x[place + 1] - self.x[place]), column)
-            value = self._y[place] + t * (self._y[place + 1] - self._y[place])
+            start, low = take_at(self.x, place), take_at(self._y, place)
+            t = np.reshape((flat - start) / (take_at(self.x, place + 1) - start), column)
+            value = low + t * (take_at(self._y, place + 1) - low)
         if not self._extrapolates:
             below, above = flat < self.x[0], flat > self.x[last]
             if self._strict and bool(np.any(below | above)):
@@ -204,7 +207,7 @@ class interp1d:
         return np.moveaxis(whole, range(np.ndim(at)), range(self._axis, self._axis + np.ndim(at)))
 
 
-class RegularGridInterpolator:
+class RegularGridInterpolator(Holding):
     """Products of lines between values on a grid, in any dimension; or with ``method="nearest"``, the nearest value."""
 
     def __init__(
@@ -246,19 +249,20 @@ class RegularGridInterpolator:
             place = np.clip(np.searchsorted(axis, x, side="right") - 1, 0, last)
             outside = outside | (x < axis[0]) | (x > axis[-1])
             places.append(place)
-            shares.append((x - axis[place]) / (axis[place + 1] - axis[place]))
+            start = take_at(axis, place)
+            shares.append((x - start) / (take_at(axis, place + 1) - start))
         if self.bounds_error and bool(np.any(outside | nowhere)):
             raise ValueError("One of the requested xi is out of bounds")
-        column = vector_shape(0, np.ndim(self.values) - len(self.grid) + 1)
+        column, values = vector_shape(0, np.ndim(self.values) - len(self.grid) + 1), beside(flat, self.values)
         value: Any = 0.0
         if (self.method if method is None else self._known(method)) == "nearest":
-            value = self.values[tuple([np.where(t <= 0.5, place, place + 1) for place, t in zip(places, shares, strict=True)])]
+            value = values[tuple([np.where(t <= 0.5, place, place + 1) for place, t in zip(places, shares, strict=True)])]
         else:
             for corner in itertools.product((0, 1), repeat=len(places)):
                 weight: Any = 1.0
                 for t, up in zip(shares, corner, strict=True):
                     weight = weight * (t if up else 1 - t)
-                part = self.values[tuple([place + up for place, up in zip(places, corner, strict=True)])]
+                part = values[tuple([place + up for place, up in zip(places, corner, strict=True)])]
                 value = value + np.reshape(weight, column) * part
         if not self.bounds_error and self.fill_value is not None:
             value = np.where(np.reshape(outside, column), self.fill_value, value)

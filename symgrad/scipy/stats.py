@@ -18,6 +18,7 @@ from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import vector_shape
 from symgrad.scipy.linalg import solve_triangular
+from symgrad.watch.likeness import Holding
 
 Fun = Callable[..., Any]
 INF, ROOT_2, LOG_2PI = math.inf, math.sqrt(2), math.log(2 * math.pi)
@@ -45,7 +46,7 @@ class Distribution:
         return next(getattr(scipy.stats, name) for name, mirror in globals().items() if mirror is self)
 
 
-class Frozen:
+class Frozen(Holding):
     """A distribution with its parameters: its functions take the argument alone."""
 
     def __init__(self, distribution: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> None:

@@ -68,7 +68,7 @@ from symgrad.tracing.protocols import is_of_objects
 from symgrad.tracing.tracer import Tracer, plain
 from symgrad.watch import standard
 from symgrad.watch.guards import Path, same_value
-from symgrad.watch.likeness import Derived, Ruled
+from symgrad.watch.likeness import Derived, Holding, Ruled
 from symgrad.watch.reads import MAX_BYTES, QUICK, Reads
 
 _TO_TEXT = (str, repr, ascii, format)
@@ -191,6 +191,8 @@ class Calls(Reads):
             return self._call_function(self.special(type(fun), "__call__"), (fun, *args), kwargs)
         if type(fun).__module__.split(".")[0] == "symgrad":
             path = self.path_of(fun)
+            if isinstance(fun, Holding):
+                fun, path = self.given(fun), None
             if path is not None and isinstance(fun, Derived) and fun._made is not None:
                 self.check(path, "type", type(fun))
                 self.check(path.then("attr", "_made"), "eq", fun._made)
@@ -548,6 +550,11 @@ class Calls(Reads):
         path = self.path_of(value)
         if path is not None and is_sparse(value):
             return self._sparse(value)
+        if path is not None and isinstance(value, Holding):
+            made: Any = object.__new__(type(value))
+            for name, item in vars(value).items():
+                vars(made)[name] = self.given(self.read(path.then("attr", name), item))
+            return made
         if path is not None and type(value).__module__.startswith("symgrad."):  # what it holds is not followed
             self.check(path, "is", value)
         if path is None or depth > 20 or isinstance(value, type) or not dataclasses.is_dataclass(value):
@@ -718,6 +725,8 @@ class Calls(Reads):
             args = tuple(map(self.shown, args))
         elif kind is map and any([args[0] is fun for fun in _TO_TEXT]):
             args = (self.caller(args[0]), *args[1:])
+        elif issubclass(kind, Holding) and not is_users_class(kind):
+            return kind(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         setup, maker = of_class(kind, "__init__"), of_class(kind, "__new__")
         if is_users_class(kind):
             if not self.harmless(getattr(maker, "__func__", maker)) or is_users(of_class(type(kind), "__call__")):

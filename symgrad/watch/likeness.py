@@ -47,6 +47,10 @@ class Ruled:
         return str(getattr(self, "__qualname__", type(self).__name__))  # as functions: copied as itself, pickled by its name
 
 
+class Holding:
+    """An object that holds what its functions need: that is read, of one from outside, as what the user's objects hold."""
+
+
 def name_of(made: Any) -> str | None:
     """The name that its module has for what a decorator has made of a function; None where it has none."""
     path = getattr(made, "__qualname__", "")
