@@ -101,6 +101,7 @@ class Traced(NamedTuple):
     tree: TreeDef
     run: Run | None = None
     state: State | None = None
+    forgot: int = 0  # what the family had forgotten when the call began
 
     def result(self) -> Any:
         """Its result, of which all is computed now that was left for later."""
@@ -196,6 +197,7 @@ class Family:
         self.sections = False  # whether its ways meet outside of loops, too, for there are many
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
+        self.forgot = 0  # how often it has let variants go
 
     def trace(self, user: User, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function; another one, where it asked what the trace had mixed."""
@@ -209,7 +211,7 @@ class Family:
                 apart |= end.causes
 
     def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any]) -> Traced:
-        fun = user.fun
+        fun, forgot = user.fun, self.forgot
         trace = kind()
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
@@ -273,7 +275,7 @@ class Family:
         end = Leaf(nodes, tree, kinds, list(trace.required))
         if trace.selections is not None:
             trace.selections.settle(end.nodes())
-        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state)
+        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state, forgot)
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:
         (_, group), (_, which), *rest = path
@@ -302,6 +304,8 @@ class Family:
             return None
         if state.trace.passing:
             return None
+        if traced.forgot != self.forgot:  # by another thread, since then: it may be of ways that are not known any more
+            return None
         self.told = state.trace.moving
         if not state.trace.apart <= self.apart:
             self.apart |= state.trace.apart
@@ -327,6 +331,7 @@ class Family:
         if len(self.variants) >= MAX_VARIANTS:  # those of others are not to blame
             oldest = next(variant for variant in self.variants if variant.user() is not user)
             self.variants.remove(oldest)
+            self.forgot += 1
         if self.variants and not own:  # another function of the same code, which has done nothing yet
             self.account.free += AT_ONCE
         variant = Variant(self, user)
@@ -339,6 +344,7 @@ class Family:
         for variant in self.variants:
             variant.forget()
         self.variants.clear()
+        self.forgot += 1
 
     def _lift_ints(self, state: State) -> bool:
         """Ints from outside that turn out to change become inputs, from the next trace on."""
@@ -350,6 +356,7 @@ class Family:
                 self.lifted |= {change.path for change in conflicts}
                 self.variants.remove(variant)
                 variant.forget()
+                self.forgot += 1
                 found = True
         return found
 

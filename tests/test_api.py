@@ -40,6 +40,7 @@ from symgrad import (
     vjp,
     vmap,
 )
+from symgrad.compile import Family
 from symgrad.errors import NotExportable
 from symgrad.pytree import flatten
 
@@ -814,6 +815,38 @@ def test_threads():
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
     assert derivative.cache_info().currsize == 3
+
+
+def test_threads_that_begin_anew_beside_a_trace(monkeypatch):
+    """What another thread learns while a call is traced may change how the function is traced; here, it does so at once."""
+    draw, beside, trace = np.random.default_rng(1), [], Family.trace
+
+    def interrupted(family, *args):
+        traced = trace(family, *args)
+        others, beside[:] = beside[:], []
+        for x in others:
+            derivative(x)
+        return traced
+
+    def fun(x):
+        s = 0.0
+        for v in x:
+            s = s + v * v if v > 0 else s + np.sin(v)
+        for k in (0, 1, 2):
+            if x[k] > 0:
+                s = s * x[k + 1]
+        return s * 2.0 if s > 1.0 else np.sin(s) if s > 0.0 else s
+
+    monkeypatch.setattr(Family, "trace", interrupted)
+    for _ in range(10):
+        derivative = value_and_grad(fun)
+        derivative.cache_clear()
+        for _ in range(25):
+            beside[:], x = draw.normal(size=(draw.integers(12), 5)), draw.normal(size=5)
+            value, g = derivative(x)
+            assert np.isclose(value, fun(x))
+            np.testing.assert_allclose(g, [(fun(x + h) - fun(x - h)) / 2e-6 for h in 1e-6 * np.eye(5)], rtol=1e-4, atol=1e-6)
+        assert "dynamic mode" not in derivative.explain()
 
 
 def test_derivatives_within_themselves():
