@@ -669,7 +669,7 @@ class Calls(Reads):
         else:
             self.check(Path(kind, (("attr", name),)), "is", item)
         functions = functions_of(item)
-        return bool(functions) and all(map(self.harmless, functions))
+        return standard.reads_fields(item) or (bool(functions) and all(map(self.harmless, functions)))
 
     def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function whose inside is not followed: it must not see objects from outside that can change."""

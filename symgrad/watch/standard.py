@@ -114,7 +114,13 @@ def is_generated(kind: type) -> bool:
 
 def _is_made(method: Any) -> bool:
     """Whether a method is one that ``@dataclass`` wrote."""
-    return isinstance(method, FunctionType) and method.__code__.co_filename == "<string>"
+    return isinstance(method, FunctionType) and method.__code__.co_qualname.startswith("__create_fn__.<locals>.")
+
+
+def reads_fields(method: Any) -> bool:
+    """Whether a method is one of those that ``@dataclass`` wrote that read nothing but the fields of objects."""
+    method = getattr(method, "__wrapped__", method)  # a ``__repr__`` is guarded against calling itself
+    return _is_made(method) and method.__name__ != "__init__"  # which has defaults
 
 
 def is_record(value: Any) -> bool:
