@@ -620,6 +620,18 @@ def test_one_equation():
     np.testing.assert_allclose(grad(solved)(np.array([2.0, 3.0])), 0.5 / np.sqrt([2.0, 3.0]), rtol=1e-9)
 
 
+def test_numbers_are_of_the_kinds_that_scipys_are():
+    """Python's float leaves an array of single precision what it is, as without a derivative."""
+    for fun in (
+        lambda x: np.sum(x * optimize.brentq(lambda z: z**3 - x[0], 0.0, 5.0)),
+        lambda x: np.sum(x * optimize.root_scalar(lambda z: z**3 - x[0], bracket=(0, 5)).root),
+        lambda x: np.sum(x * integrate.quad(lambda t: x[0] * t, 0.0, 1.0)[0]),
+    ):
+        x = np.array([0.5, 2.0], np.float32)
+        value, _ = symgrad.value_and_grad(fun)(x)
+        assert type(value) is type(fun(x))
+
+
 def test_minimum():
     cost = lambda x, p: np.sum((x - p) ** 2) + 0.1 * np.sum(x**4)
     fun = lambda p: np.sum(optimize.minimize(cost, np.zeros(2), args=(p,), tol=1e-10).x ** 2)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.integrate as si
 
 from symgrad.ops.index import array_of
-from symgrad.scipy.plain import as_tuple, noted, plain_values
+from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values
 
 Fun = Callable[..., Any]
 METHODS = {"RK23": si.RK23, "RK45": si.RK45, "DOP853": si.DOP853}
@@ -175,7 +175,7 @@ def quad(
     off = value - float(plain_values(total))
     if not abs(off) <= max(epsabs, epsrel * abs(value), 10 * error):
         raise RuntimeError("scipy.integrate.quad extrapolates to a pole of the function; split off what is singular")
-    return total + off, error
+    return of_kind(total + off, value), error
 
 
 def _on_the_way(place: float, a: Any, b: Any, start: float, end: float) -> tuple[list[Any], Any]:

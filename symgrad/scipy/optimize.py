@@ -15,7 +15,7 @@ import scipy.optimize as so
 from symgrad.api import grad, jacobian
 from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
-from symgrad.scipy.plain import as_tuple, noted, plain_values
+from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values
 
 Fun = Callable[..., Any]
 
@@ -160,7 +160,7 @@ def _bracketing(name: str) -> Fun:
         args = as_tuple(args)
         ends = plain_values((a, b))
         x = getattr(so, name)(on_plain(f, args), *ends, xtol=xtol, rtol=rtol, maxiter=maxiter)
-        return polished(lambda x: f(x, *args), float(x)) if solved(name) else x
+        return of_kind(polished(lambda x: f(x, *args), float(x)), x) if solved(name) else x
 
     find.__name__ = find.__qualname__ = name
     find.__doc__ = "The solution of one equation between ``a`` and ``b``, where ``f`` has different signs."
@@ -184,5 +184,5 @@ def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = N
         x0 = plain_values(x0)
     result = so.root_scalar(on_plain(f, args), method=method, bracket=plain_values(bracket), x0=x0, **options)
     if solved("root_scalar"):
-        result.root = polished(lambda x: f(x, *args), float(result.root))
+        result.root = of_kind(polished(lambda x: f(x, *args), float(result.root)), result.root)
     return result

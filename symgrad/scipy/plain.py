@@ -17,6 +17,11 @@ def plain_values(tree: Any) -> Any:
     return plain(tree)
 
 
+def of_kind(found: Any, plain: Any) -> Any:
+    """What stands for SciPy's number: Python's own where that is."""
+    return found.item() if type(plain) is float and hasattr(found, "item") else found
+
+
 def as_tuple(args: Any) -> tuple[Any, ...]:
     """The further arguments of a function, of which a single one may stand alone."""
     return args if isinstance(args, tuple) else (args,)
