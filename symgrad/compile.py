@@ -101,7 +101,7 @@ class Traced(NamedTuple):
     tree: TreeDef
     run: Run | None = None
     state: State | None = None
-    forgot: int = 0  # what the family had forgotten when the call began
+    learnt: int = 0  # how often the family had learnt something when the call began
 
     def result(self) -> Any:
         """Its result, of which all is computed now that was left for later."""
@@ -197,7 +197,8 @@ class Family:
         self.sections = False  # whether its ways meet outside of loops, too, for there are many
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
-        self.forgot = 0  # how often it has let variants go
+        self.learnt = 0  # how often it has learnt something, or forgotten
+        self.since = 0  # how often that was when it forgot something last
 
     def trace(self, user: User, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function; another one, where it asked what the trace had mixed."""
@@ -211,7 +212,7 @@ class Family:
                 apart |= end.causes
 
     def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any]) -> Traced:
-        fun, forgot = user.fun, self.forgot
+        fun, learnt = user.fun, self.learnt
         trace = kind()
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
@@ -275,7 +276,7 @@ class Family:
         end = Leaf(nodes, tree, kinds, list(trace.required))
         if trace.selections is not None:
             trace.selections.settle(end.nodes())
-        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state, forgot)
+        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state, learnt)
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:
         (_, group), (_, which), *rest = path
@@ -304,8 +305,10 @@ class Family:
             return None
         if state.trace.passing:
             return None
-        if traced.forgot != self.forgot:  # by another thread, since then: it may be of ways that are not known any more
+        if traced.learnt < self.since:
             return None
+        overtaken = traced.learnt < self.learnt
+        self.learnt += 1
         self.told = state.trace.moving
         if not state.trace.apart <= self.apart:
             self.apart |= state.trace.apart
@@ -317,7 +320,7 @@ class Family:
         for variant in self.variants:
             known = not state.trace.recalled or state.trace.known_ways is variant.loops
             if known and not variant.conflicts(state.leaves, state):
-                return self._add(variant, run, state, at_once)
+                return self._add(variant, run, state, at_once, overtaken)
             variant.left = None  # the call that it left off is another one's
         if self._lift_ints(state):
             return None
@@ -331,12 +334,12 @@ class Family:
         if len(self.variants) >= MAX_VARIANTS:  # those of others are not to blame
             oldest = next(variant for variant in self.variants if variant.user() is not user)
             self.variants.remove(oldest)
-            self.forgot += 1
+            self._forgets()
         if self.variants and not own:  # another function of the same code, which has done nothing yet
             self.account.free += AT_ONCE
         variant = Variant(self, user)
         self.variants.append(variant)
-        return self._add(variant, run, state, at_once)
+        return self._add(variant, run, state, at_once, overtaken)
 
     def _begin_anew(self) -> None:
         """Forget all that was traced: from now on, it is traced otherwise."""
@@ -344,7 +347,12 @@ class Family:
         for variant in self.variants:
             variant.forget()
         self.variants.clear()
-        self.forgot += 1
+        self._forgets()
+
+    def _forgets(self) -> None:
+        """What is traced by now, by other threads, went by what is forgotten."""
+        self.learnt += 1
+        self.since = self.learnt
 
     def _lift_ints(self, state: State) -> bool:
         """Ints from outside that turn out to change become inputs, from the next trace on."""
@@ -356,15 +364,17 @@ class Family:
                 self.lifted |= {change.path for change in conflicts}
                 self.variants.remove(variant)
                 variant.forget()
-                self.forgot += 1
+                self._forgets()
                 found = True
         return found
 
-    def _add(self, variant: Variant, run: Run, state: State, at_once: bool) -> tuple[Variant, Make] | None:
+    def _add(self, variant: Variant, run: Run, state: State, at_once: bool, overtaken: bool) -> tuple[Variant, Make] | None:
         variant.traces += 1
         try:
             leaf = run.leaf = variant.add(run)
         except Diverged as difference:
+            if overtaken:  # by what another thread has learnt of loops: it knew fewer of their ways
+                return None
             if self.told != self.moving:
                 self._begin_anew()
             else:

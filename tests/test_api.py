@@ -42,6 +42,7 @@ from symgrad import (
 )
 from symgrad.compile import Family
 from symgrad.errors import NotExportable
+from symgrad.program import Diverged, Program
 from symgrad.pytree import flatten
 
 V = np.array([0.31, -1.23, 0.74, 2.17])
@@ -817,7 +818,7 @@ def test_threads():
     assert derivative.cache_info().currsize == 3
 
 
-def test_threads_that_begin_anew_beside_a_trace(monkeypatch):
+def test_threads_that_learn_beside_a_trace(monkeypatch):
     """What another thread learns while a call is traced may change how the function is traced; here, it does so at once."""
     draw, beside, trace = np.random.default_rng(1), [], Family.trace
 
@@ -828,7 +829,7 @@ def test_threads_that_begin_anew_beside_a_trace(monkeypatch):
             derivative(x)
         return traced
 
-    def fun(x):
+    def parted(x):
         s = 0.0
         for v in x:
             s = s + v * v if v > 0 else s + np.sin(v)
@@ -839,14 +840,38 @@ def test_threads_that_begin_anew_beside_a_trace(monkeypatch):
 
     monkeypatch.setattr(Family, "trace", interrupted)
     for _ in range(10):
-        derivative = value_and_grad(fun)
+        derivative = value_and_grad(parted)
         derivative.cache_clear()
         for _ in range(25):
             beside[:], x = draw.normal(size=(draw.integers(12), 5)), draw.normal(size=5)
             value, g = derivative(x)
-            assert np.isclose(value, fun(x))
-            np.testing.assert_allclose(g, [(fun(x + h) - fun(x - h)) / 2e-6 for h in 1e-6 * np.eye(5)], rtol=1e-4, atol=1e-6)
+            assert np.isclose(value, parted(x))
+            slopes = [(parted(x + h) - parted(x - h)) / 2e-6 for h in 1e-6 * np.eye(5)]
+            np.testing.assert_allclose(g, slopes, rtol=1e-4, atol=1e-6)
         assert "dynamic mode" not in derivative.explain()
+
+
+def test_a_trace_that_contradicts_what_another_thread_has_learnt_since(monkeypatch):
+    """It may have known less of the function's loops: that is no reason to trace all calls."""
+    others, trace, add = [1], Family.trace, Program.add
+
+    def interrupted(family, *args):
+        traced = trace(family, *args)
+        while others:
+            others.pop()
+            assert derivative(5.0) == 10.0
+            monkeypatch.setattr(Program, "add", contradicted)
+        return traced
+
+    def contradicted(*args):
+        monkeypatch.setattr(Program, "add", add)
+        raise Diverged("a call took another course than an earlier one with the same decisions")
+
+    monkeypatch.setattr(Family, "trace", interrupted)
+    derivative = grad(lambda x: x * x)
+    for _ in range(3):
+        assert derivative(3.0) == 6.0
+    assert derivative.cache_info().hits == 1
 
 
 def test_derivatives_within_themselves():
