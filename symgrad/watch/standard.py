@@ -28,6 +28,9 @@ _LEVELS = {
     "exception": logging.ERROR, "critical": logging.CRITICAL, "fatal": logging.CRITICAL,
 }  # fmt: skip
 
+_MADE = dataclasses.make_dataclass("_MADE", [("x", list, dataclasses.field(default_factory=list))])
+FACTORY = inspect.signature(_MADE).parameters["x"].default  # what stands for a default that is made anew
+
 
 def follow(hooks: Any, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a function does, by way of the ``hooks`` of a trace; ``NotImplemented`` where it is none of these."""
