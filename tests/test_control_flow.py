@@ -3110,6 +3110,25 @@ def test_dataclasses_are_objects_as_others():
     assert derivative.cache_info()[:2] == (2, 4)
 
 
+height = np.array([1.0, 2.0])  # and an attribute
+
+
+class Tall:
+    def __init__(self, height):
+        self.height = height
+
+    def __add__(self, other):
+        return Tall(self.height + other.height)
+
+
+def test_attributes_are_no_variables_of_the_same_name():
+    """Of methods that C code calls, what they read from outside must not change; an attribute is not from outside."""
+    derivative = grad(lambda x: sum([Tall(x), Tall(x * x)], Tall(0.0)).height)
+    for x in (1.5, -0.5, 0.25, -2.0):
+        assert derivative(x) == 1 + 2 * x
+    assert derivative.cache_info().hits == 2
+
+
 def of_what_is_iterated(x):
     squares = {i: v * v for i, v in enumerate(x)}
     return max(x) * min(np.sin(v) for v in x) + max(squares.values()) + min(map(abs, x), default=0.0) * max(x[1], *x[2:])

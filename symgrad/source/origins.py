@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import datetime
 import decimal
+import dis
 import enum
 import fractions
 import functools
@@ -163,6 +164,14 @@ def names_in(code: CodeType) -> set[str]:
         if isinstance(item, CodeType):
             names |= names_in(item)
     return names
+
+
+@functools.lru_cache(maxsize=4096)
+def variables_in(code: CodeType) -> frozenset[str]:
+    """Those of them that are variables, of the module or the builtins, and not attributes."""
+    steps = [step for step in dis.get_instructions(code) if step.opcode in dis.hasname]
+    inner = [variables_in(item) for item in code.co_consts if isinstance(item, CodeType)]
+    return frozenset({step.argval for step in steps if not step.opname.endswith(("ATTR", "METHOD"))}.union(*inner))
 
 
 def functions_of(item: Any) -> list[FunctionType]:

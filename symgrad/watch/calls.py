@@ -62,6 +62,7 @@ from symgrad.source.origins import (
     of_class,
     own_ways,
     setters,
+    variables_in,
 )
 from symgrad.tracing.kinds import CACHED, UNBOUND, place_of_out, refuse_type
 from symgrad.tracing.protocols import is_of_objects
@@ -581,7 +582,9 @@ class Calls(Reads):
             cells = list(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
             names = names_in(fun.__code__)
             known = all([self._steady(cell.cell_contents, self.variable(fun, name), names) for name, cell in cells])
-            known = known and all([self._constant(fun, name, names) for name in names])
+            variables = variables_in(fun.__code__)
+            known = known and all([name not in IMPURE_NAMES for name in names - variables])
+            known = known and all([self._constant(fun, name, names) for name in variables])
             self._harmless_kinds[fun] = known
         return known
 
