@@ -83,8 +83,7 @@ def export(
     if target is not None and (target.suffix != ".py" or not target.stem.isidentifier()):
         raise ValueError(f"path={str(path)!r}: give the file of a module, such as 'gradient.py'")
     module = _Module(as_derivative(derivative))
-    for given, named in [(args, kwargs), *((tuple(more), {}) for more in also)]:
-        module.add(given, named)
+    module.gather([(args, kwargs), *((tuple(more), {}) for more in also)])
     text, arrays = module.text(target is not None, check)
     if target is not None:
         target.write_text(text, encoding="utf-8")
@@ -114,6 +113,13 @@ class _Module:
         self.parameters: list[str] = []
         self.constants: dict[Variant, dict[str, Any]] = {}
 
+    def gather(self, calls: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> None:
+        """Take example calls in: all anew where one has led to another way of tracing, so that the code for others is gone."""
+        while not self.constants or any(variant not in variant.family.variants for variant in self.constants):
+            self.examples, self.constants = [], {}
+            for args, kwargs in calls:
+                self.add(args, kwargs)
+
     def add(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take an example call in."""
         args, kwargs = map_tree(_copied, self.compiler.form.normal(args, kwargs))
@@ -124,7 +130,8 @@ class _Module:
         names = variant.family.names
         if self.examples and names != self.parameters:
             raise NotExportable(f"the examples have different arguments, {self.parameters} and {names}: export each by itself")
-        if any(known.family is variant.family and known is not variant for known in self.constants):
+        others = [known for known in self.constants if known in variant.family.variants]
+        if others not in ([], [variant]):
             raise NotExportable("what is outside the arguments has changed from one example to the next: export each by itself")
         self.parameters = names
         for name, value in zip(names, [*args, *kwargs.values()], strict=True):

@@ -347,3 +347,22 @@ def test_ways_through_loops_that_calls_have_taken(tmp_path):
     np.testing.assert_array_equal(function(module)(abs(x)), 2 * abs(x))
     with pytest.raises(module.Unexplored, match="no call has gone this way"):
         function(module)(x)
+
+
+def many_ways(x):
+    s = x[0] * x[0] if x[0] > 0 else x[1]
+    s = s * x[1] if x[1] > 0 else s + x[2]
+    s = s * x[2] if x[2] > 0 else s + x[3]
+    s = s * x[3] if x[3] > 0 else s + x[4]
+    return s * x[4] if x[4] > 0 else s + x[0]
+
+
+def test_examples_of_many_ways(tmp_path):
+    """So many that the function is traced otherwise from some example on: those before are, too."""
+    calls = [(x,) for x in np.random.default_rng(3).normal(size=(20, 5))]
+    path = tmp_path / "many_ways.py"
+    derivative = grad(many_ways)
+    export(derivative, *calls[0], also=calls[1:], path=path)
+    assert "agree" in run_alone(path)
+    for x in np.random.default_rng(4).normal(size=(20, 5)):
+        np.testing.assert_allclose(function(load(path))(x), derivative(x), rtol=1e-12)
