@@ -1154,6 +1154,58 @@ def test_functions_that_do_what_those_before_did_not(mode):
             np.testing.assert_allclose(grad(Other(fun), mode=mode)(x), 3 * x**2)
 
 
+STRETCH = 2.0
+
+
+class Stretched:
+    """A descriptor that assigns by name, as those that check or convert what they are given do."""
+
+    factor = 3.0
+
+    def __init__(self, power: float) -> None:
+        self.power = power
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = "_" + name
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else getattr(owner, self.name) ** self.power
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        setattr(owner, self.name, self.longer(value))
+        owner.__dict__["seen"] = 1.0
+
+    def longer(self, value: Any) -> Any:
+        return value * STRETCH * self.factor
+
+
+class Spring:
+    length = Stretched(2.0)
+
+    def __init__(self, length: Any) -> None:
+        super().__setattr__("ends", 2)
+        self.length = length
+
+
+def test_what_descriptors_of_new_objects_read(monkeypatch):
+    """They are compiled, and what they, and the methods that they call, read from outside is guarded."""
+    derivative = grad(fun := lambda x: sum([Spring(v).length for v in x]) * Spring(x[0]).ends)
+    check(derivative, fun, "at first")
+    assert derivative.cache_info()[:2] == (2, 2)
+    monkeypatch.setitem(globals(), "STRETCH", 5.0)
+    check(derivative, fun, "a global of a method that is called")
+    monkeypatch.setattr(Spring.__dict__["length"], "power", 3.0)
+    check(derivative, fun, "what the descriptor holds")
+    monkeypatch.setattr(Stretched, "factor", 1.0)
+    check(derivative, fun, "what its class has")
+    monkeypatch.setattr(Stretched, "longer", lambda self, value: value + 1.0)
+    check(derivative, fun, "a method that is called")
+    monkeypatch.setattr(Spring, "length", Stretched(1.0))
+    Spring.__dict__["length"].__set_name__(Spring, "length")
+    check(derivative, fun, "another descriptor")
+    assert "dynamic mode" not in derivative.explain()
+
+
 class Place:
     def __init__(self, place: int) -> None:
         self.place = place

@@ -38,7 +38,8 @@ STATEFUL = frozenset(
 )
 IMPURE_BUILTINS = (print, input, open, setattr, delattr, breakpoint, exec, eval, compile, globals, locals, id)
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
-IMPURE_NAMES = frozenset({fun.__name__ for fun in IMPURE_BUILTINS} | {"random", "vars", "dir", "next"})
+# of functions that are not followed: to assign an attribute by its name is no other than to do so in a statement
+IMPURE_NAMES = frozenset({fun.__name__ for fun in IMPURE_BUILTINS} | {"random", "vars", "dir", "next"}) - {"setattr", "delattr"}
 PURE_RECEIVERS = (str, bytes, int, float, complex, bool, range, slice, tuple, list, dict, set, frozenset, type,
                    type(None), np.ndarray, np.generic, np.dtype, collections.deque)  # fmt: skip
 MUTATORS = frozenset(

@@ -648,11 +648,9 @@ class Calls(Reads):
         names = set[str]().union(*map(names_of, found))
         for base in filter(is_users_class, kind.__mro__):
             for name, item in vars(base).items():
-                if is_users(of_class(type(item), "__set__")) or is_users(of_class(type(item), "__delete__")):
-                    place = Path(base, (("attr", "__dict__"), ("item", name)))
-                    held = getattr(item, "__dict__", {})
-                    if not all([self._steady(held[key], place.then("attr", key), names) for key in held]):
-                        return False
+                sets = is_users(of_class(type(item), "__set__")) or is_users(of_class(type(item), "__delete__"))
+                if sets and not self._steady_descriptor(item, Path(base, (("attr", "__dict__"), ("item", name)))):
+                    return False
         return all(map(self.harmless, found)) and self.is_harmless_way(kind, *names)
 
     def _steady_class(self, kind: type, names: set[str]) -> bool:
@@ -664,17 +662,31 @@ class Calls(Reads):
     def _steady_item(self, kind: type, name: str, home: type) -> bool:
         """Whether what a class has under this name, by the class ``home``, reads nothing from outside; it is guarded."""
         item = home.__dict__[name]
-        if isinstance(item, types.MemberDescriptorType):
+        if isinstance(item, (types.MemberDescriptorType, types.GetSetDescriptorType)):  # a slot, or ``__dict__``
             return True
         if isinstance(item, PLAIN) and not own_ways(type(item)):
             self.check(Path(kind, (("attr", name),)), "eq", item)
             return True
+        place = Path(home, (("attr", "__dict__"), ("item", name)))
+        if is_users(of_class(type(item), "__get__")):
+            return self._steady_descriptor(item, place)
         if isinstance(item, (staticmethod, classmethod)):  # a class gives what they make of their functions
-            self.check(Path(home, (("attr", "__dict__"), ("item", name))), "is", item)
+            self.check(place, "is", item)
         else:
             self.check(Path(kind, (("attr", name),)), "is", item)
         functions = functions_of(item)
         return standard.reads_fields(item) or (bool(functions) and all(map(self.harmless, functions)))
+
+    def _steady_descriptor(self, item: Any, place: Path) -> bool:
+        """Whether a descriptor of the user's, found at ``place``, holds nothing that changes, and its methods are harmless."""
+        self.check(place, "is", item)
+        kind = type(item)
+        ways = [name for name in ("__get__", "__set__", "__delete__") if is_users(of_class(kind, name))]
+        names = set[str]().union(*[names_of(of_class(kind, name)) for name in ways])
+        held = getattr(item, "__dict__", {})
+        return self.is_harmless_way(kind, *ways) and all(
+            [self._steady(held[key], place.then("attr", key), names) for key in held]
+        )
 
     def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function whose inside is not followed: it must not see objects from outside that can change."""
@@ -936,6 +948,9 @@ class Calls(Reads):
         elif isinstance(owner, np.ndarray):
             place = place_of_out(getattr(np, name, None)) - 1  # of a method, which has its array already
             self.wrote_arrays([owner] if name in _WRITING else args[place : place + 1], kwargs.get("out"))
+        elif path is None and name in ("__setattr__", "__delattr__"):  # of ``super()``
+            self.wrote_into(owner)
+            return fun(*args)
         elif path is None and name in MUTATORS and not isinstance(owner, CONTAINERS):
             self.trace.writes.append(owner)
         elif not isinstance(owner, PURE_RECEIVERS) and (
