@@ -9,8 +9,9 @@ import functools
 import importlib
 import itertools
 import math
+import threading
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any
 
 import numpy as np
@@ -839,6 +840,65 @@ def center(x: Array, axis: tuple[int, ...]) -> Array:
     return np.where(np.isfinite(mean), mean, 0)
 
 
+KERNELS: Any = getattr(np.linalg, "_umath_linalg", None)  #: What ``np.linalg`` calls once it has looked at its arguments.
+
+
+def _raising(message: str) -> Callable[..., Any]:
+    """What calls a kernel so that it raises ``LinAlgError`` where a matrix is unfit, as ``np.linalg`` does: entering
+    ``np.errstate`` each time takes longer than a small matrix does."""
+
+    def fail(*_: Any) -> None:
+        raise np.linalg.LinAlgError(message)
+
+    def prepare() -> None:
+        np.seterr(over="ignore", divide="ignore", under="ignore", invalid="call")
+        np.seterrcall(fail)
+
+    context = Context()
+    context.run(prepare)
+    return context.run
+
+
+class _Strict(threading.local):
+    """Each thread's own, for none may enter a context that another one is in."""
+
+    def __init__(self) -> None:
+        self.regular = _raising("Singular matrix")
+        self.definite = _raising("Matrix is not positive definite")
+
+
+_strict = _Strict()
+
+
+def inv(a: Array, out: Array | None = None) -> Array:
+    """``np.linalg.inv(a)`` of what is known to be matrices in double precision.
+
+    >>> inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
+    return _strict.regular(KERNELS.inv, a, out)
+
+
+def solve(a: Array, b: Array, out: Array | None = None) -> Array:
+    """``np.linalg.solve(a, b)`` of what is known to be in double precision.
+
+    >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([1.0, 1.0]))
+    array([0.5 , 0.25])
+    """
+    return _strict.regular(KERNELS.solve1 if b.ndim == 1 else KERNELS.solve, a, b, out)
+
+
+def lower_cholesky(a: Array, out: Array | None = None) -> Array:
+    """``np.linalg.cholesky(a)`` of what is known to be matrices in double precision.
+
+    >>> lower_cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
+    array([[2., 0.],
+           [1., 1.]])
+    """
+    return _strict.definite(KERNELS.cholesky_lo, a, out)
+
+
 def cholesky(a: Array, out: Array | None = None) -> Array:
     """``np.linalg.cholesky(a)`` of a real matrix; LAPACK's own where SciPy is there, in place.
 
@@ -846,6 +906,8 @@ def cholesky(a: Array, out: Array | None = None) -> Array:
     array([[2., 0.],
            [1., 1.]])
     """
+    if len(a) < _BLOCK and a.dtype.char == "d" and KERNELS is not None:
+        return lower_cholesky(a, out)
     potrf = _lapack("potrf", a.dtype.char)
     if potrf is None:
         factor = np.linalg.cholesky(a)
@@ -894,6 +956,9 @@ def inverse(factor: Array, out: Array | None = None) -> Array:
     array([[ 0.5, -0.5],
            [-0.5,  1. ]])
     """
+    if len(factor) <= _SMALL and factor.dtype.char == "d" and KERNELS is not None:
+        half = inv(factor)
+        return np.matmul(half.T, half, out)
     potri = _lapack("potri", factor.dtype.char)
     if potri is None:
         inverted, out = np.zeros_like(factor), np.empty_like(factor) if out is None else out
@@ -911,6 +976,7 @@ def inverse(factor: Array, out: Array | None = None) -> Array:
     return out
 
 
+_SMALL = 16  # rows and columns of matrices, up to which calls take most of the time
 _BLOCK = 64  # rows and columns of a matrix that are in the caches both
 _ABOVE = ~np.tri(_BLOCK, dtype=bool)
 

@@ -203,9 +203,24 @@ def looked_up(w, u, b, xs, h):
     return np.sum(h)
 
 
+def filtered(w, u, b, xs, h):
+    """A Kalman filter, its likelihood in the words that filters use."""
+    a, c, noise = u[:4, :4], w[:3, :4], np.diag(np.exp(b[:3]))
+    mean, spread, loss = h[0, :4], np.eye(4), 0.0
+    for t in range(30):
+        mean, spread = a @ mean, a @ spread @ a.T + np.eye(4)
+        s = c @ spread @ c.T + noise
+        low, e = np.linalg.cholesky(s), xs[t, 0, :3] - c @ mean
+        k = spread @ c.T @ np.linalg.inv(s)
+        loss = loss + e @ np.linalg.solve(s, e) + np.log(np.linalg.det(s)) + np.sum(np.log(np.diag(low)))
+        loss = loss + np.sum(np.linalg.solve(s, c) ** 2) + np.sum(np.linalg.solve(noise, e))
+        mean, spread = mean + k @ e, spread - k @ c @ spread
+    return loss + np.linalg.slogdet(s)[1] + np.sum(np.triu(s))
+
+
 PROGRAMS = [rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts]
 PROGRAMS += [runge_kutta, nothing_to_save, soft(np.max), soft(np.min), kept, by_columns, edges, in_front, outer_of_matrices]
-PROGRAMS += [hidden_chain, readout, labelled, best_path, looked_up]
+PROGRAMS += [hidden_chain, readout, labelled, best_path, looked_up, filtered]
 
 
 def arguments(fun, dtype=float, rows=8, size=40):
@@ -279,6 +294,31 @@ def test_few_numbers_are_computed_for_all_iterations_at_once():
     inside, outside = bodies(compiled(hidden_chain, *args).source(*args, fast=True))
     assert not any("np.where(" in line or "exp(" in line for line in inside)
     assert any("exp(" in line for line in outside)
+
+
+def test_systems_are_solved_for_all_iterations_at_once():
+    args = arguments(filtered)
+    with symgrad.without("scalarize"):
+        way_back = compiled(filtered, *args).source(*args, fast=True).split("reversed(", 1)[1].split("    del ")[0]
+    assert not re.search(r"runtime|np\.(?!zeros)|det\(|\.T\.T", way_back)
+
+
+def test_a_singular_system_of_one_iteration_is_refused():
+    def fun(x, y):
+        total, state = 0.0, y[0]
+        for t in range(20):
+            state = np.tanh(x[t] @ state)
+            total = total + state @ np.linalg.solve(x[t], y[t])
+        return total
+
+    x, y = np.eye(4) + np.arange(320.0).reshape(20, 4, 4) % 7 / 9, np.ones((20, 4))
+    derivative = symgrad.grad(fun, argnums=(0, 1))
+    for _ in range(3):
+        derivative(x, y)
+    assert derivative.cache_info().hits
+    x[5] = 0.0
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        derivative(x, y)
 
 
 def test_what_an_iteration_ended_with_is_read_for_all_iterations_at_once():

@@ -754,7 +754,7 @@ class Builder:
             self.exprs[item], self.weight[item] = name(variable), 0
         for item, value in zip(body.invariants, invariants, strict=True):
             expr = self.exprs[value]
-            if self.weight[value]:
+            if self._is_to_keep(value):
                 variable = self.names.of(item)
                 block.append(Line(_assign(variable, expr)))
                 expr = name(variable)
@@ -847,6 +847,10 @@ class Builder:
     def _hides(self, node: Node) -> bool:
         """Whether masks hide what a node's statements compute."""
         return node in self.hidden or any([arg in self.hiding for arg in node.args])
+
+    def _is_to_keep(self, value: Node) -> bool:
+        """Whether what a loop reads in each iteration is computed before it."""
+        return self.weight[value] > 0
 
     def _is_passed_on(self, first: Node) -> bool:
         """Whether it is what one side of an ``if`` leaves, for the other side alone."""

@@ -458,6 +458,10 @@ class FastBuilder(BlockBuilder):
         super()._body(nodes, block)
         self.owner, self.free, self.straight = kept
 
+    def _is_to_keep(self, value: Node) -> bool:
+        """Views, too."""
+        return not isinstance(self.exprs[value], (ast.Name, ast.Constant, ast.UnaryOp))
+
     def _turns(self, count: int, shown: Sequence[int]) -> Expr:
         """``repeat(None, n)``, which makes no numbers."""
         return call_of(self.bind("repeat", itertools.repeat), ast.Constant(None), number(count))
@@ -661,7 +665,9 @@ class FastBuilder(BlockBuilder):
         if isinstance(expr.func, ast.Name):
             function = self.namespace.get(expr.func.id)
             return function is np.matmul or function is np.concatenate
-        return isinstance(expr.func, ast.Attribute) and expr.func.attr in ("dot", "running")
+        if not isinstance(expr.func, ast.Attribute):
+            return False
+        return expr.func.attr in ("dot", "running") or (node.op in _CHECKED and ast.unparse(expr.func.value) == "runtime")
 
     def _reduces(self, node: Node, expr: Expr) -> bool:
         """Whether it is ``add_reduce(a, axis)``, ``np.logaddexp.reduce(a, axis=0)``, or the like, of more than one number."""
@@ -1122,14 +1128,45 @@ for _key in [key for key in REGISTRY if isinstance(key, Running)]:
     _fast(_key)(_accumulation(_key.ufunc))
 
 
+def _has_kernel(node: Node) -> bool:
+    """Whether all matrices are such that ``np.linalg`` gives them to its kernels as they are."""
+    doubles = all([arg.aval.kind == "array" and arg.aval.dtype.char in "dD" for arg in node.args])
+    return doubles and not node.params and runtime.KERNELS is not None
+
+
+@_fast(np.linalg.inv, np.linalg.solve, np.linalg.cholesky)
+def matrix(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """Without what NumPy's own looks at first."""
+    if not _has_kernel(node):
+        return SPELLINGS.get(node.op, default_spelling)(b, node, args)
+    return call_of(f"runtime.{_CHECKED[node.op]}", *args)
+
+
+_CHECKED = {REGISTRY[np.linalg.inv]: "inv", REGISTRY[np.linalg.solve]: "solve", REGISTRY[np.linalg.cholesky]: "lower_cholesky"}
+
+
+@_fast(np.linalg.det, np.linalg.slogdet)
+def determinant(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """The kernel itself, which makes a pair of a sign and a logarithm."""
+    if not _has_kernel(node):
+        return SPELLINGS.get(node.op, default_spelling)(b, node, args)
+    key = node.op.key.__name__
+    return call_of(b.bind(key, getattr(runtime.KERNELS, key)), *args)
+
+
 @_fast(np.outer)
 def outer(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    """``multiply.outer`` without the wrapper."""
-    if all(len(arg.aval.shape) == 1 for arg in node.args):
-        column = ast.Subscript(args[0], ast.Tuple([ast.Slice(None, None, None), ast.Constant(None)], ast.Load()), ast.Load())
-        call = call_of(b.bind("multiply", np.multiply), column, args[1])
-        return through(call_of("runtime.row_by_row"), call) if isinstance(b, FastBuilder) and b.repeats(node) else call
-    return default_spelling(b, node, args)
+    """``multiply.outer`` without the wrapper; in derivatives, where no zero's sign matters, as the product of matrices that it
+    is, which NumPy begins with sooner."""
+    if not all(len(arg.aval.shape) == 1 for arg in node.args):
+        return default_spelling(b, node, args)
+    column = subscript(args[0], [ast.Slice(None, None, None), ast.Constant(None)])
+    if isinstance(b, FastBuilder) and b.repeats(node):
+        return through(call_of("runtime.row_by_row"), call_of(b.bind("multiply", np.multiply), column, args[1]))
+    alike = all(arg.aval.dtype == node.aval.dtype and 0 not in arg.aval.shape for arg in node.args)
+    if alike and node.phase is not None and not node.exact and node.aval.dtype.kind in "fc":
+        return method(column, "dot", subscript(args[1], [ast.Constant(None)]))
+    return call_of(b.bind("multiply", np.multiply), column, args[1])
 
 
 def _reduction(ufunc: np.ufunc) -> Spelling:

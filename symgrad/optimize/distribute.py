@@ -24,11 +24,13 @@ from symgrad.ops import index
 from symgrad.ops.contract import LABELS
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM, STACKED
+from symgrad.ops.linalg import COFACTOR
 from symgrad.optimize.contract import CONTRACT
 from symgrad.optimize.contraction import Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, rows_at
 from symgrad.optimize.rewriting import Simplifier, const, filling, is_op, is_zero, join, ops_of, split
+from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -50,7 +52,7 @@ def distribute(program: Program) -> Program:
     plans = {node: plan_of(node) for node in nodes if isinstance(node.op, Loop)}
     arrays = {sequence for plan in plans.values() for sequence in plan.arrays}
     arrays |= {node for node in nodes if isinstance(node.aval, Sequence) and is_counted(node) and _is_much(node)}
-    if not arrays and not any(plan.totals or plan.before for plan in plans.values()):
+    if not arrays and not any(plan.totals or plan.before or plan.steady for plan in plans.values()):
         return program
     return _Distributor(program, plans, arrays).run()
 
@@ -70,14 +72,16 @@ class Term(NamedTuple):
 class Plan:
     """What becomes of one loop.
 
-    ``before`` are the nodes of its body that are computed before it, ``totals`` the carried values that are computed after
-    it, with the terms of each and their factors. ``saved`` is saved for them, and ``arrays`` are the sequences of the loop's
-    that must be arrays. ``late`` are the carried values among ``before``, with the sequences that they are read from.
+    ``before`` are the nodes of its body that are computed before it, and ``steady`` those that are the same in all iterations;
+    ``totals`` the carried values that are computed after it, with the terms of each and their factors. ``saved`` is saved for
+    them, and ``arrays`` are the sequences of the loop's that must be arrays. ``late`` are the carried values among ``before``,
+    with the sequences that they are read from.
     """
 
     body: Body
     count: int = 0
     before: list[Node] = field(default_factory=list)
+    steady: list[Node] = field(default_factory=list)
     late: dict[int, Node] = field(default_factory=dict)
     totals: dict[int, list[Term]] = field(default_factory=dict)
     saved: list[Node] = field(default_factory=list)
@@ -129,6 +133,7 @@ class _Planner:
         self.early: list[Node] = []
         self.late: dict[Node, Node] = {}
         self.kept: set[Node] = set()  # what is computed in the loop anyway
+        self.same = set(body.invariants)  # and what is the same in all iterations
         self.compared = set(ancestors([node for node in body.nodes() if node.op in _COMPARING]))  # to the bit
 
     def before(self) -> list[Node]:
@@ -191,7 +196,7 @@ class _Planner:
     def plan(self) -> Plan:
         """The totals that are worth it, and the rest."""
         body = self.body
-        plan = Plan(body, self.count or 0, self.early)
+        plan = Plan(body, self.count or 0, self.early, self._steady())
         plan.late = {i: self.sequences[self.late[item]] for i, item in enumerate(body.carry) if item in self.late}
         sums = {i: terms for i in range(len(body.carry)) if (terms := self._terms(i))}
         self.kept = _needed([*(after for i, after in enumerate(body.after) if i not in sums), *body.saved], self.early)
@@ -205,6 +210,19 @@ class _Planner:
         plan.arrays = {self.sequences[part] for part in [*saved, *ancestors(self.early)] if part in self.sequences}
         plan.arrays.update(plan.late.values())
         return plan
+
+    def _steady(self) -> list[Node]:
+        """What every iteration would make of the same arrays, and others read."""
+        found = []
+        for node in self.body.nodes():
+            plain = isinstance(node.aval, Aval) and node.aval.kind != "python" and not node.exact
+            if node.op in (CONST, CAPTURED):
+                self.same.add(node)
+            elif plain and node.args and self.same.issuperset(node.args) and node not in self.given:
+                self.same.add(node)
+                found.append(node)
+        ends = {*self.body.after, *self.body.saved}
+        return [node for node in found if node not in ends and not self.same.issuperset(self.reads[node])]
 
     def _terms(self, i: int) -> list[Term]:
         """What is added to a carried value that nothing else reads; nothing for any other."""
@@ -246,7 +264,7 @@ class _Planner:
     def _parts(self, terms: Several[Node]) -> list[Node] | None:
         """What an iteration must save for these terms to be computed later; None where that is not possible, or too much."""
         parts: dict[Node, None] = {}
-        seen: set[Node] = {*self.early, *self.body.invariants}
+        seen: set[Node] = {*self.early, *self.same}
         stack = list(terms)
         while stack:
             node = stack.pop()
@@ -255,7 +273,8 @@ class _Planner:
             seen.add(node)
             if line(node, self.body, self.course) is not None:
                 continue
-            if node not in self.given and node not in self.kept and self._is_movable(node, node in terms):
+            free = node not in self.given and (node not in self.kept or _is_turned(node))
+            if free and self._is_movable(node, node in terms):
                 stack += node.args
             elif self._is_row(node):
                 parts[node] = None
@@ -381,6 +400,11 @@ def _is_product(node: Node) -> bool:
     return (is_op(node, np.outer) and all(len(arg.aval.shape) == 1 for arg in node.args)) or product_of(node) is not None
 
 
+def _is_turned(node: Node) -> bool:
+    """Whether it is all of its argument, seen otherwise, so that this may as well be saved."""
+    return bool(node.op.alias) and len(node.args) == 1 and node.aval.nbytes == node.args[0].aval.nbytes
+
+
 def line(node: Node, body: Body, course: Course) -> tuple[Node, index.Spec] | None:
     """``(x, spec)`` where an iteration reads ``x[i]`` of an invariant, and all of them together ``x[spec]``."""
     if node.op is not index.GETITEM or len(node.args) != 2 or node.args[0] not in body.invariants:
@@ -421,6 +445,8 @@ def how(node: Node) -> How | None:
     if is_elementwise(node) or (isinstance(node.op.key, np.ufunc) and node.op.family == "elementwise" and not node.params):
         return _elementwise
     if is_op(node, np.reshape) and "order" in dict(node.params):
+        return None
+    if is_op(node, np.diag) and node.params and len(node.aval.shape) == 2:  # beside the diagonal
         return None
     if node.op is index.GETITEM and len(node.args) > 1:  # index arrays decide where the axes of a result stand
         return _gather if _is_gather(node) else None
@@ -473,6 +499,54 @@ def _reshape(s: Contractor, node: Node, args: list[Node], flags: list[bool], ava
 def _getitem(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
     spec = (index.EVERY, *dict(node.params)["spec"])
     return s.make(node.op, tuple(args), (("spec", spec),), aval)
+
+
+@_for_all(np.linalg.inv)
+@_for_all(np.linalg.det)
+@_for_all(np.linalg.cholesky)
+@_for_all(np.tril)
+@_for_all(np.triu)
+@_for_all(COFACTOR)
+def _of_stack(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    return s.make(node.op, tuple(args), node.params, aval)
+
+
+@_for_all(CHOLESKY)
+def _cholesky(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    return s.make(REGISTRY[np.linalg.cholesky], tuple(args), (), aval)
+
+
+@_for_all(INVERSE)
+def _inverse(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    half = s.make(REGISTRY[np.linalg.inv], tuple(args), (), aval)
+    return s.make(REGISTRY[np.einsum], (half, half), (("subscripts", "abc,abd->acd"),), aval)
+
+
+@_for_all(np.linalg.solve)
+def _solve(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    a, b = args
+    if not flags[1] or len(aval.shape) > 2:
+        return s.make(node.op, (a, b), (), aval)
+    if flags[0]:  # a row of vectors would be taken for one matrix
+        columns = s.call(np.expand_dims, b, axis=2)
+        return s.call(np.reshape, s.make(node.op, (a, columns), (), columns.aval), shape=aval.shape)
+    columns = s.call(np.transpose, b)
+    return s.call(np.transpose, s.make(node.op, (a, columns), (), columns.aval))
+
+
+@_for_all(np.diagonal)
+def _diagonal(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    params = {"axis1": 0, "axis2": 1, **dict(node.params)}
+    ndim = len(node.args[0].aval.shape)
+    return s.call(node.op.key, *args, **{k: v if k == "offset" else 1 + v % ndim for k, v in params.items()})
+
+
+@_for_all(np.diag)
+def _diag(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    if len(node.args[0].aval.shape) == 2:
+        return s.call(np.diagonal, *args, offset=dict(node.params).get("k", 0), axis1=1, axis2=2)
+    mask = s.graph.captured(np.eye(node.aval.shape[0], dtype=bool))
+    return s.make(REGISTRY[np.where], (mask, s.call(np.expand_dims, *args, axis=2), s.graph.const(0.0)), (), aval)
 
 
 def _is_gather(node: Node) -> bool:
@@ -556,6 +630,7 @@ class _Distributor(Contractor):
             whole = self.ends.get((x, firsts[i], not op.course.backwards)) or self._late(firsts[i], x, op.course)
             known[plan.body.carry[i]] = whole, True
         sequences += [self._all(item, plan, op.course, known)[0] for item in plan.before]
+        fixed += [self._all(item, plan, op.course, known)[0] for item in plan.steady]
         body, carry = self._smaller(plan), plan.carried()
         needed = set(ancestors([*body.after, *body.saved]))
         elements = [i for i, item in enumerate(body.elements) if item in needed]
@@ -590,15 +665,14 @@ class _Distributor(Contractor):
         return loop
 
     def _smaller(self, plan: Plan) -> Body:
-        """The body without totals, what is computed before for elements, and with what is to be saved."""
+        """The body without totals, what is computed before for elements and invariants, and with what is to be saved."""
         body = plan.body
         copier = Simplifier(BodyProgram(body), {})
-        more: list[Node] = []
-        for item in plan.before:
-            more.append(copier.graph.stand_in(item))
-            copier.mapping[item] = more[-1]
+        for item in (*plan.before, *plan.steady):
+            copier.mapping[item] = copier.graph.stand_in(item)
+        moving, same = ([copier.mapping[item] for item in items] for items in (plan.before, plan.steady))
         saved = [item for item in plan.saved if item not in body.saved]
-        whole = copied(body, copier, {}, elements=more, saved=saved)
+        whole = copied(body, copier, {}, elements=moving, invariants=same, saved=saved)
         carry = plan.carried()
         return replace(whole, carry=[whole.carry[i] for i in carry], after=[whole.after[i] for i in carry])
 

@@ -124,7 +124,7 @@ def _cost(node: Node) -> float:
     if op in SOLVING:
         return LAPACK
     if op is OTHERS:
-        return 4 * LAPACK
+        return 12 * LAPACK
     if not isinstance(aval, Aval):
         return 2 * CALL
     if aval.kind == "python" and op in PLAIN and all(arg.aval.kind == "python" for arg in node.args):

@@ -58,7 +58,7 @@ TESTS = ops_of(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, n
 COMMUTING = ops_of(np.add, np.multiply)
 
 # microseconds, as measured: of NumPy's calls on arrays of a few elements, views and scalars; of Python's numbers
-CALL, VIEW, NUMBER, LAPACK = 0.27, 0.1, 0.06, 3.0
+CALL, VIEW, NUMBER, LAPACK = 0.27, 0.1, 0.06, 1.0
 STREAM = 0.001  # of each number of an array
 ROW, ITEM = 0.04, 0.02  # of what a loop goes through, an array or a list
 OPERATION, FUNCTION, ELEMENT, PACKING, UNPACKING = 0.008, 0.028, 0.009, 0.12, 0.03

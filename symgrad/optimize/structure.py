@@ -27,6 +27,7 @@ OF_LU = {  # what is made of a matrix by its decomposition, and how from that
     REGISTRY[np.linalg.inv]: Op(runtime.lu_inverse, "op", (), name="runtime.lu_inverse"),
     REGISTRY[np.linalg.slogdet]: Op(runtime.lu_slogdet, "op", (), name="runtime.lu_slogdet"),
 }
+FEW = 8  # rows of a matrix up to which it is decomposed in less time than it takes to call for it
 
 
 def structure(program: Program) -> Program:
@@ -42,6 +43,11 @@ def structure(program: Program) -> Program:
 
 def _is_real_matrix(node: Node) -> bool:
     return type(node.aval) is Aval and len(node.aval.shape) == 2 and node.aval.dtype.kind == "f" and 0 not in node.aval.shape
+
+
+def _is_small(matrix: Node) -> bool:
+    """Whether the kernels of ``np.linalg`` solve a system of it sooner than two calls could."""
+    return runtime.KERNELS is not None and matrix.aval.dtype.char == "d" and matrix.aval.shape[0] <= FEW
 
 
 def _diagonal(node: Node) -> Node | None:
@@ -225,6 +231,8 @@ class _Solver(Simplifier):
             factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
             inverse = self.graph.add(INVERSE, (factor,), (), args[0].aval)
             return self.visit_as(REGISTRY[np.matmul], node, (inverse, args[1]))
+        if _is_small(matrix):
+            return super().visit(node, args)
         if matrix in self.factors:
             factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
             half = self.graph.add(TRIANGLE, (factor, args[1]), (), node.aval)
@@ -245,7 +253,7 @@ class _Solver(Simplifier):
 
 def _system(node: Node) -> tuple[Node, bool] | None:
     """The matrix that an operation decomposes, and whether it is the transpose that is meant."""
-    if node.op not in OF_LU or node.params or node.exact or not _is_real_matrix(node.args[0]):
+    if node.op not in OF_LU or node.params or node.exact or not _is_real_matrix(node.args[0]) or _is_small(node.args[0]):
         return None
     matrix = node.args[0]
     if is_op(node, np.linalg.solve):

@@ -54,7 +54,7 @@ def grad_perceptron(params, x, y):
     # backward
     g_out = divide(prod_2, c5)
     total = add_reduce(prod_2, None)
-    g_h = multiply(g_out[:, None], w_2)
+    g_h = g_out[:, None].dot(w_2[None])
     prod_3 = prod_2.dot(prod)
     divide(prod_3, c5, prod_3)
     multiply(prod, prod, prod)
