@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.buffers import empty
+
 Array = Any
 
 
@@ -590,11 +592,35 @@ def recurrence(x: Array, ratio: Array, *, axis: int) -> Array:
     """
     kind = np.result_type(x, ratio)
     s, ratio = np.array(x.swapaxes(0, axis), kind, order="C"), np.asarray(ratio.swapaxes(0, axis), kind, order="C")
-    rows, ratios = (part.reshape(len(part), s.size // len(s)) for part in (s, ratio))
-    part = np.empty_like(rows[0])
-    for own, after, slope in zip(rows[-2::-1], rows[:0:-1], ratios[::-1], strict=True):
-        np.add(own, np.multiply(slope, after, part), own)
+    _recur(*(part.reshape(len(part), s.size // len(s)) for part in (s, ratio)))
     return s.swapaxes(0, axis)
+
+
+def _recur(s: Array, ratio: Array) -> None:
+    """The recurrence along the first axis, in place. Many short rows are taken in parts, all parts at once as if nothing came
+    after them; then what does is added, of which their beginnings tell by a recurrence of their own."""
+    n, width = s.shape
+    if width >= _SHORT or n < _SHORT:
+        part = np.empty_like(s[0])
+        for own, after, slope in zip(s[-2::-1], s[:0:-1], ratio[::-1], strict=True):
+            np.add(own, np.multiply(slope, after, part), own)
+        return
+    parts = -(-n // _PART)
+    whole, slopes = np.zeros((2, parts * _PART, width), s.dtype)
+    whole[-n:], slopes[-n:-1] = s, ratio
+    whole, slopes = (x.reshape(parts, _PART, width).swapaxes(0, 1).reshape(_PART, -1) for x in (whole, slopes))
+    for i in range(_PART - 2, -1, -1):
+        whole[i] += slopes[i] * whole[i + 1]
+        slopes[i] *= slopes[i + 1]  # by how much the end of a part counts
+    starts, after = whole[0].reshape(parts, width).copy(), np.zeros((parts, width), s.dtype)
+    _recur(starts, slopes[0].reshape(parts, width)[:-1])
+    after[:-1] = starts[1:]
+    whole += np.multiply(slopes, after.reshape(-1), slopes)
+    s[...] = whole.reshape(_PART, parts, width).swapaxes(0, 1).reshape(-1, width)[-n:]
+
+
+_SHORT = 32
+_PART = 8
 
 
 def shares(x: Array, y: Array, *, axis: int) -> Array:
@@ -643,6 +669,49 @@ def others(*arrays: Array, axis: int) -> Array:
     every = (1 << len(directions)) - 1
     found = _others(factors, every).get(every)
     return (np.zeros_like(factors[every and 1]) if found is None else found).swapaxes(0, axis)
+
+
+def product_of_others(x: Array, out: Array | None = None, *, axis: int) -> Array:
+    """``others(x, axis=axis)`` of many numbers, in another order: more products, in fewer calls, take less time.
+
+    >>> product_of_others(np.array([2.0, 0.0, 5.0]), axis=-1)
+    array([ 0., 10.,  0.])
+    """
+    out = np.empty_like(x) if out is None else out
+    _others_of_halves(x.swapaxes(0, axis), out.swapaxes(0, axis))
+    return out
+
+
+def _others_of_halves(x: Array, out: Array) -> None:
+    """Of each element along the first axis the product of all others: from those of the products of both halves."""
+    n, half = len(x), len(x) // 2
+    if n < 3:
+        out[...] = x[::-1] if n == 2 else 1
+        return
+    first, second = x[:half], x[half : 2 * half]
+    pairs, rest = _scratch(x[half:], n), _scratch(x[half:], n)
+    np.multiply(first, second, pairs[:half])
+    if n % 2:
+        pairs[-1] = x[-1]
+    _others_of_halves(pairs, rest)
+    np.multiply(rest[:half], second, out[:half])
+    np.multiply(rest[:half], first, out[half : 2 * half])
+    if n % 2:
+        out[-1] = rest[-1]
+
+
+def _scratch(x: Array, before: int) -> Array:
+    """Memory for an array like ``x``, in the order that its own has; where ``before`` was not short, but the first axis is now,
+    as C has it, so that rows are long."""
+    if len(x) <= _TURN < before:
+        return np.empty(x.shape, x.dtype)
+    if x.nbytes < _OFTEN:
+        return np.empty_like(x)
+    return empty(x.shape, x.dtype) if x.strides[0] >= x.strides[-1] else empty(x.shape[::-1], x.dtype).T
+
+
+_TURN = 16
+_OFTEN = 131_072  # bytes, from which on fresh memory costs more than what fills it
 
 
 def _from_both_sides(ufunc: np.ufunc, x: Array) -> Array:

@@ -124,3 +124,40 @@ def test_exported(tmp_path):
     module = {}
     exec(path.read_text(), module)
     np.testing.assert_array_equal(module["hvp_prod"](x, x), hvp(np.prod)(x, x))
+
+
+@pytest.mark.parametrize("shape", [(5000,), (4097,), (90, 71), (3, 2000), (2000, 3), (20, 15, 31), (0, 3), (1, 5000)])
+def test_all_others_of_many_numbers(shape):
+    """From halves, as from both sides; zeros and what is not finite reach all but themselves."""
+    x = 1 + np.random.default_rng(0).standard_normal(shape) / 100
+    if x.size:
+        x.flat[7], x.flat[x.size // 2] = 0.0, np.inf
+    for axis in range(-x.ndim, 0):
+        with np.errstate(invalid="ignore"):
+            want = runtime.others(x, axis=axis)
+            np.testing.assert_allclose(runtime.product_of_others(x, axis=axis), want, rtol=1e-12)
+            np.testing.assert_allclose(runtime.product_of_others(x, np.empty_like(x), axis=axis), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(8193,), (31,), (32,), (33,), (500, 3), (64, 2, 2), (9, 40)])
+@pytest.mark.parametrize("dtype", [float, np.float32, complex])
+def test_recurrences_in_parts(shape, dtype):
+    rng = np.random.default_rng(0)
+    x, ratio = rng.standard_normal(shape).astype(dtype), rng.uniform(-1, 1, (shape[0] - 1, *shape[1:])).astype(dtype)
+    ratio[3] = 0
+    want = x.copy()
+    for i in range(len(x) - 2, -1, -1):
+        want[i] += ratio[i] * want[i + 1]
+    got = runtime.recurrence(x, ratio, axis=-len(shape))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, want, rtol=0, atol=(1e-5 if dtype is np.float32 else 1e-14) * np.abs(want).max())
+
+
+def test_long_running_products():
+    x = np.exp(np.random.default_rng(0).standard_normal(10_000) / 50)
+    x[4000] = -1.0
+    fun = lambda x: np.sum(np.sin(np.cumprod(x)))
+    gradient, y = grad(fun), np.cumprod(x)
+    for _ in range(3):
+        got = gradient(x)
+    np.testing.assert_allclose(got, np.cumsum((np.cos(y) * y)[::-1])[::-1] / x, rtol=0, atol=1e-10 * np.abs(got).max())

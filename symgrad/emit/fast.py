@@ -66,7 +66,7 @@ from symgrad.ops.scan import Running
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
 from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
 from symgrad.optimize.loops import STACK
-from symgrad.optimize.lower import WITH_OUT
+from symgrad.optimize.lower import PRODUCTS, WITH_OUT
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.rewriting import const, is_number
 from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
@@ -90,7 +90,7 @@ SEVERAL = 3  # lists that are better one of tuples
 _STRICT = ast.parse("np.errstate(divide='raise', over='raise', invalid='raise')", mode="eval").body
 _REPEATING = REPEATING | {REGISTRY[np.roll]}
 # functions that always make a new array
-_NEW = {CROSS, FRONT, MATRICES} | {
+_NEW = {CROSS, FRONT, MATRICES, PRODUCTS} | {
     REGISTRY[key]
     for key in (
         np.matmul,
@@ -115,6 +115,7 @@ _OUT_LAST = {
     REGISTRY[np.outer],
     CROSS,
     FRONT,
+    PRODUCTS,
 }  # functions that take ``out`` after their arguments, however they are spelt
 
 

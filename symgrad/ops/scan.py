@@ -48,14 +48,16 @@ def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
     return g if n < 2 else _scanned_back(g, a[along(axis, slice(1, None))], y[along(axis, slice(None, -1))], axis)
 
 
-WIDE = 32  # numbers in a row, from which on a loop over the rows takes less time than doubling
+WIDE = 32  # numbers in a row, from which on a loop over the rows takes less time than doubling,
+LONG = 8192  # and rows, from which on one over parts of them does
 
 
 def _scanned_back(g: Any, ratio: Any, own: Any, axis: int) -> Any:
     """``s[0]`` and ``own[i] * s[i+1]`` with ``s[i] = g[i] + ratio[i] * s[i+1]``, solved row by row or by doubling, without
     division: what ``y[i+1] = f(y[i], a[i+1])`` with slopes ``ratio`` and ``own`` says of all ``a``."""
-    wide = np.size(g) >= WIDE * np.shape(g)[axis]
-    s = RECURRENCE(g, ratio, axis=axis - np.ndim(g)) if wide else _doubled(g, ratio, axis)
+    n = np.shape(g)[axis]
+    apart = n >= LONG or np.size(g) >= WIDE * n
+    s = RECURRENCE(g, ratio, axis=axis - np.ndim(g)) if apart else _doubled(g, ratio, axis)
     return np.concatenate((s[along(axis, slice(0, 1))], own * s[along(axis, slice(1, None))]), axis)
 
 

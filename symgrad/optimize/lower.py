@@ -15,7 +15,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.signal import INTERP
 from symgrad.optimize.identities import masked
 from symgrad.optimize.places import writes_into_zeros, written_again
-from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite, split
+from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, filling, is_op, len_of, rewrite, split
 from symgrad.optimize.scales import common_number
 from symgrad.optimize.structure import CHOLESKY, INVERSE, is_eye
 from symgrad.optimize.sums import writes_one_each
@@ -37,6 +37,7 @@ SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
 DETERMINANTS = Op(runtime.determinants, "constant", (), name="runtime.determinants")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
 CLIP = Op(np.ndarray.clip, "constant", (), name="np.ndarray.clip")
+PRODUCTS = Op(runtime.product_of_others, "constant", (), name="runtime.product_of_others")
 OVER = Op(runtime.over, "constant", (), name="runtime.over")
 ON_DIAGONAL = Op(runtime.add_to_diagonal, "op", (), name="runtime.add_to_diagonal")
 LIKE_UFUNCS = (
@@ -499,6 +500,41 @@ def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     elif node.aval.dtype == np.float64:
         mask = s.graph.add(BITS, (mask,), (), mask.aval._replace(dtype=np.dtype(np.int64)))
     return s.graph.add(SELECT, (mask, *choices), (), node.aval)
+
+
+@rewrite(np.multiply, of=(np.cumprod,), rules=LOWER, derived=True)
+def product_of_others(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The products of all that is before, times those of all that is after: without running products, which take longer."""
+    if math.prod(node.aval.shape) < SOME // 2 or node.aval.dtype.char not in "fd":
+        return None
+    for before, turned in (args, args[::-1]):
+        if is_op(before, np.cumprod) and turned.op is index.GETITEM and is_op(turned.args[0], np.cumprod):
+            axis = dict(before.params).get("axis") or 0
+            parts = [_behind_one(s, x, axis) for x in (before, turned.args[0])]
+            cuts = [_cut(x, axis) for x in (*parts, turned)]
+            if cuts == [(None, -1, None), (None, 0, -1), (None, None, -1)] and parts[0].args == parts[1].args:
+                x = parts[0].args[0]
+                along = (("axis", axis - len(x.aval.shape)),)
+                return s.graph.add(PRODUCTS, (x,), along, node.aval) if x.aval == node.aval else None
+    return None
+
+
+def _behind_one(s: Simplifier, x: Node, axis: int) -> Node:
+    """``part`` of ``cumprod(concatenate((one, part), axis), axis)``, or ``x``."""
+    (joined,) = x.args
+    axes = [dict(node.params).get("axis") or 0 for node in (x, joined)]
+    if not is_op(joined, np.concatenate) or len(joined.args) != 2 or axes != [axis, axis]:
+        return x
+    one, part = joined.args
+    ones = np.all(s.graph.arrays[one] == 1) if one.op is CAPTURED else filling(one) == 1
+    return part if ones and one.aval.shape[axis] == 1 else x
+
+
+def _cut(x: Node, axis: int) -> tuple[Any, ...] | None:
+    """The slice along one axis, all of the others."""
+    spec = dict(x.params).get("spec", ())
+    whole = x.op is index.GETITEM and len(spec) == axis + 1 and spec[:axis] == (index.EVERY,) * axis
+    return tuple(spec[axis]) if whole and type(spec[axis]) is index.Slice else None
 
 
 @rewrite(np.argsort, rules=LOWER, exact=True)
