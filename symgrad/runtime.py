@@ -909,7 +909,10 @@ def center(x: Array, axis: tuple[int, ...]) -> Array:
     return np.where(np.isfinite(mean), mean, 0)
 
 
-KERNELS: Any = getattr(np.linalg, "_umath_linalg", None)  #: What ``np.linalg`` calls once it has looked at its arguments.
+#: What ``np.linalg`` calls once it has looked at its arguments; None where a NumPy has it no more.
+KERNELS: Any = getattr(np.linalg, "_umath_linalg", None)
+if not all([hasattr(KERNELS, name) for name in ("inv", "solve", "solve1", "cholesky_lo", "det", "slogdet")]):
+    KERNELS = None
 
 
 def _raising(message: str) -> Callable[..., Any]:
