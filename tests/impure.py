@@ -208,6 +208,29 @@ def spawned(x):
     return np.sum(x * np.random.default_rng(0).spawn(1)[0].normal(size=2))
 
 
+@compiled
+def written_through_calls_and_slices(x):
+    """What an expression gives is of the function's own, whatever the expression."""
+    table, named, rows = np.zeros((2, 2)), {}, [[0.0], [0.0]]
+    table.reshape(-1)[1] = x[0] * 2.0
+    table[1:].T[0, 0] += x[1]
+    named.setdefault("a", {})["b"] = x[0]
+    (rows[0] if len(x) else rows[1])[0] += x[1]
+    return np.sum(table**2) * named["a"]["b"] + rows[0][0]
+
+
+@dynamic
+def written_through_a_call_outside(x):
+    (lambda: OBJ)().n += 1
+    return np.sum(x**2) * OBJ.n
+
+
+@dynamic
+def written_through_a_copy_of_a_list(x):
+    [BUF].copy()[0] += 1.0
+    return np.sum(x**2) * BUF[0]
+
+
 @dynamic
 def pyrandom(x):
     return np.sum(x) * random.random()

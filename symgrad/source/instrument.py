@@ -513,15 +513,19 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load) and self._outer_chain(node.value):
             return node  # the very object is changed, not what a trace makes of it
         if not isinstance(node.ctx, ast.Load):
-            node.value = self._assigned_in(node.value)
+            node.value = self._assigned_in(node)
             return node
         node.value = self.visit(node.value)
         return _attribute(node, self.owner)
 
-    def _assigned_in(self, owner: ast.expr) -> ast.expr:
+    def _assigned_in(self, target: Any) -> ast.expr:
         """What has the item or the attribute that is assigned; of one that names alone lead to, a statement reports it."""
-        found: ast.expr = self.visit(owner)
-        return found if _is_plain_chain(owner) else _hook("wrote_through", owner, found)
+        found: ast.expr = self.visit(target.value)
+        return (
+            found
+            if _is_plain_chain(target.value)
+            else _hook("wrote_through", target.value, found, *vars(target).get("facts", ()))
+        )
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):
@@ -531,7 +535,7 @@ class _Rewriter(ast.NodeTransformer):
         if self._outer_chain(node.value):
             node.value = _hook("place", node.value, node.value)
         else:
-            node.value = self._assigned_in(node.value)
+            node.value = self._assigned_in(node)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         known = owner is None or any([isinstance(part, ast.Slice) for part in parts]) or isinstance(node.slice, ast.Constant)
         node.slice = self._index(node.slice) if known else _hook("key", node.slice, self.visit(node.slice), owner)
@@ -920,13 +924,16 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
             name = ast.Name(node.target.id, ast.Load())
             effects = [placed(ast.Expr(_hook("wrote_into", node.target, _hook("changed", node.target, name))), node.target)]
-        if isinstance(node.target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(node.target.value):
+        if isinstance(node.target, (ast.Attribute, ast.Subscript)):
             target: Any = node.target
             named = isinstance(target, ast.Attribute)
             key: Any = ast.Constant(in_class(target.attr, self.owner)) if named else target.slice
-            if isinstance(key, (ast.Constant, ast.Name)):
-                facts = self.visit(copied(node.target.value)), copied(key), ast.Constant(named)
-                effects = [*effects, placed(ast.Expr(_hook("changed_in", node.target, *facts)), node.target)]
+            facts = copied(key), ast.Constant(named)
+            if isinstance(key, (ast.Constant, ast.Name)) and _is_plain_chain(target.value):
+                changed = _hook("changed_in", target, self.visit(copied(target.value)), *facts)
+                effects = [*effects, placed(ast.Expr(changed), target)]
+            elif isinstance(key, (ast.Constant, ast.Name)):
+                target.facts = facts
         node.value = self._kept(self._whole(node.value), [node.target])
         node.target = self.visit(node.target)
         return [*effects, node]
@@ -962,14 +969,11 @@ class _Rewriter(ast.NodeTransformer):
             if self._local(target.id):
                 return [placed(ast.Expr(_hook("wrote_around", target, _reading(target))), target)]
             return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(target.id))), target)]
-        if isinstance(target, (ast.Attribute, ast.Subscript)):
-            owner = target.value
-            if _is_plain_chain(owner):
-                met = self._meets(value) if self._loops and value is not None else []
-                seen = [self.visit(copied(owner)), *(ast.Name(name, ast.Load()) for name in met)]
-                return [placed(ast.Expr(_hook("wrote_into", target, *seen)), target)]
-            return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(ast.unparse(target)))), target)]
-        return []
+        if isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
+            met = self._meets(value) if self._loops and value is not None else []
+            seen = [self.visit(copied(target.value)), *(ast.Name(name, ast.Load()) for name in met)]
+            return [placed(ast.Expr(_hook("wrote_into", target, *seen)), target)]
+        return []  # what another expression gives is looked up once: see ``_assigned_in``
 
     def _tested(self, node: Any) -> Any:
         whole, node.test = node.test, placed(ast.Constant(None), node.test)

@@ -895,9 +895,11 @@ class Reads:
                 self.trace.writes.append(array)
                 self.wrote_memory(array)
 
-    def wrote_through(self, owner: Any) -> Any:
-        """What an expression gives, an item or an attribute of which is assigned."""
-        self.wrote_memory(owner)
+    def wrote_through(self, owner: Any, key: Any = None, named: bool = False) -> Any:
+        """What an expression gives, an item or an attribute of which is assigned; that at ``key`` in place."""
+        self.wrote_into(owner)
+        if key is not None:
+            self.changed_in(owner, key, named)
         return owner
 
     def wrote_memory(self, owner: Any) -> None:
