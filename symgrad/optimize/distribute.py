@@ -216,6 +216,7 @@ class _Planner:
         found = []
         for node in self.body.nodes():
             plain = isinstance(node.aval, Aval) and node.aval.kind != "python" and not node.exact
+            plain = plain and node.aval.dtype.kind in "fc"  # places may be spelled as slices, which take them apart
             if node.op in (CONST, CAPTURED):
                 self.same.add(node)
             elif plain and node.args and self.same.issuperset(node.args) and node not in self.given:
