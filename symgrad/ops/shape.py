@@ -372,7 +372,7 @@ def _dtype(dtype: Any) -> dict[str, Any]:
 
 @composite(np.vstack, samples=[Sample([A(3), A(3)]), Sample([A(2, 3), A(3)]), Sample((A(), A()))])
 def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    ndims = {len(shape) for shape in {np.shape(a) for a in tup}}
+    ndims = set(map(np.ndim, tup))
     if ndims in ({0}, {1}):
         rows = np.stack(tup, **_dtype(dtype))
         return rows if ndims == {1} else np.expand_dims(rows, 1)

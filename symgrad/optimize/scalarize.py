@@ -50,9 +50,8 @@ def scalarize(program: Program) -> Program:
     nodes = program.nodes()
     if not all_small(nodes, program.roots()) or not any(_takes_apart(node) for node in nodes):
         return whole
-    if _operations(nodes, False) > max(HOPE * MOST, MORE * len(nodes)) or OPERATION * _operations(nodes, True) > HOPE * cost(
-        whole
-    ):
+    most = max(HOPE * MOST, MORE * len(nodes))
+    if _operations(nodes, False) > most or OPERATION * _operations(nodes, True) > HOPE * cost(whole):
         return whole  # before it takes long to find out
     found = [whole]
     for calls in (True, False):
