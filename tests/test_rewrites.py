@@ -1681,3 +1681,18 @@ def test_an_outer_product_of_a_number_and_others_is_as_numpy_has_it():
         derivative, plain = jacfwd(fun), jacfwd(fun, mode="dynamic")
         for z in (0.1, 0.2, 0.3):
             np.testing.assert_allclose(derivative(z, X[0]), plain(z, X[0]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a: np.sum(np.where(a > 0, a, 0) / np.sum(a > 0, axis=1)),
+        lambda a: np.sum(np.where(a > 0, a / np.sum(a > 0, axis=1), 0)),
+        lambda a: np.sum(np.where(a > 0, a, 0) / np.sum(a > 0, axis=0)[:, None]),
+    ],
+)
+def test_shares_of_a_square_array_along_its_other_axis(fun):
+    a = np.random.default_rng(0).normal(size=(40, 40))
+    derivative = grad(fun)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(a), grad(fun, mode="dynamic")(a), rtol=1e-12)
