@@ -619,8 +619,8 @@ def _recur(s: Array, ratio: Array) -> None:
     s[...] = whole.reshape(_PART, parts, width).swapaxes(0, 1).reshape(-1, width)[-n:]
 
 
-_SHORT = 32
-_PART = 8
+_SHORT = 32  # numbers in a row, and rows, up to which calls take most of the time
+_PART = 8  # rows that are taken one after the other, of all parts at once
 
 
 def shares(x: Array, y: Array, *, axis: int) -> Array:
@@ -710,7 +710,7 @@ def _scratch(x: Array, before: int) -> Array:
     return empty(x.shape, x.dtype) if x.strides[0] >= x.strides[-1] else empty(x.shape[::-1], x.dtype).T
 
 
-_TURN = 16
+_TURN = 16  # rows, up to which it is worth to have long ones
 _OFTEN = 131_072  # bytes, from which on fresh memory costs more than what fills it
 
 

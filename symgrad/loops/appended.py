@@ -1,8 +1,8 @@
 """Lists that the iterations of a loop append numbers to, or arrays.
 
-Beside such a list an array goes round, with the same numbers in it. So a loop with ``if``s in it can be rolled up; when it is,
-the items of the list are what is in the array. Where only some iterations append a number, a mask that says which goes round,
-too: the list is what that selects from the array.
+Beside such a list an array goes round, with the same numbers in it. So a loop with ``if``s in it, or a long one, can be rolled
+up; when it is, the items of the list are what is in the array. Where only some iterations append a number, a mask that says
+which goes round, too: the list is what that selects from the array.
 
 Of items that are arrays, the array has copies. Nobody can tell, as long as nobody writes into an item, or into what may be one
 in other calls: there the loop stays as it is.

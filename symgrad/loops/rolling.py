@@ -134,7 +134,7 @@ class Roller:
         self.put: set[Node] = set()  # numbers that iterations put into locals
         self.section = what is not None and what.section  # whether it is no loop: its one iteration is
         # whether iterations decide on what they compute; or otherwise, ever again, on what is known; or whether they append to
-        # lists, and any may be the last one
+        # lists, and are many, or any may be the last one
         long = what is not None and what.length > FAR
         self.forked = self.section or ((tested or long) and bool(lists))
         self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
@@ -1167,7 +1167,7 @@ class Roller:
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return False
-        if any([grown.items for grown in self.grown.values()]):
+        if any([grown.items for grown in self.grown.values()]):  # which iterations that are not run would not append to
             return False
         looked = [guard.node for guard in trace.guards[b.guards : c.guards]]
         looked += [peek.node for peek in trace.peeks[b.peeks : c.peeks]]

@@ -521,11 +521,9 @@ class _Rewriter(ast.NodeTransformer):
     def _assigned_in(self, target: Any) -> ast.expr:
         """What has the item or the attribute that is assigned; of one that names alone lead to, a statement reports it."""
         found: ast.expr = self.visit(target.value)
-        return (
-            found
-            if _is_plain_chain(target.value)
-            else _hook("wrote_through", target.value, found, *vars(target).get("facts", ()))
-        )
+        if _is_plain_chain(target.value):
+            return found
+        return _hook("wrote_through", target.value, found, *getattr(target, "facts", ()))
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):
