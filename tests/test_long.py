@@ -13,7 +13,7 @@ from symgrad import custom_vjp, grad, hvp, progress, vjp, without
 from symgrad import program as program_
 from symgrad.emit import printer
 from symgrad.ir import Node
-from symgrad.loops import rolling
+from symgrad.loops import survey
 from symgrad.optimize import lower
 from symgrad.tracing.trace import Trace
 from symgrad.transform import reverse
@@ -188,13 +188,13 @@ def test_tables_are_looked_through_in_steps_as_many_as_are_filled_in(monkeypatch
                 table[i][j] = 0.5 * (table[i - 1][j] + table[i][j - 1]) * x[i * j % 5] + np.sin(table[i - 1][j - 1])
         return table[n][n]
 
-    counts, look = [], rolling._Survey._look
+    counts, look = [], survey.Survey._look
 
     def counted(self, *args):
         counts[-1] += 1
         return look(self, *args)
 
-    monkeypatch.setattr(rolling._Survey, "_look", counted)
+    monkeypatch.setattr(survey.Survey, "_look", counted)
     x = np.linspace(0.1, 1.0, 5)
     for n in (25, 50):
         counts.append(0)

@@ -26,25 +26,19 @@ import functools
 import itertools
 import math
 import operator
-import pickle
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import (
-    BuiltinFunctionType,
-    CellType,
     CodeType,
     FrameType,
-    FunctionType,
-    MethodType,
-    ModuleType,
 )
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, COMPARED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
@@ -72,14 +66,15 @@ from symgrad.loops.patterns import (
     same_params,
 )
 from symgrad.loops.recall import Run
+from symgrad.loops.survey import DRAFT, HIDDEN, SHARED, WIDEST, Survey, inner, moved, without_twins
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
 from symgrad.ops.engine import BOOL as BOOL_OF
 from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM
 from symgrad.tracing.mixed import Mixed
-from symgrad.tracing.trace import GONE, Guard, Trace, is_bare, is_held_so_often
-from symgrad.tracing.tracer import NUMBERS, Tracer, plain
+from symgrad.tracing.trace import GONE, Guard, Trace, is_held_so_often
+from symgrad.tracing.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.vectorize import vectorized
 
@@ -89,13 +84,8 @@ FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iter
 TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
-WIDEST = 64  # items of a container that are looked at
 MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
-_HIDDEN = "__symgrad"
-SHARED = ("shared",)  # what is noted of such an array that has several names
-AGAIN = ("again",)  # of a list, dict or object that has another name, in a local that nobody reads
-DRAFT = ("draft",)  # what is noted of an array that the function fills with plain numbers, beside its content
 
 
 class Roller:
@@ -344,7 +334,7 @@ class Roller:
         trace = self.trace
         names, code = frame.f_locals, frame.f_code
         own = {name: names[name] for name in (*code.co_cellvars, *code.co_freevars) if name in names}
-        survey = _Survey(trace, thorough, self.many, own)
+        survey = Survey(trace, thorough, self.many, own)
         holds, nodes = survey.holds, {}
         if more and COUNTER in more:  # the local that has the same value got it from there
             holds[COUNTER] = more[COUNTER]
@@ -362,12 +352,12 @@ class Roller:
                 survey.containers |= {id(value.owner), id(value.array), id(value.taken)}
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
-            elif not name.startswith(_HIDDEN):
+            elif not name.startswith(HIDDEN):
                 survey.local(name, value)
         for depth, one in enumerate(called, 1):
             for name, value in one.f_locals.items():
-                if not name.startswith(_HIDDEN):
-                    survey.local(_inner(depth, name), value)
+                if not name.startswith(HIDDEN):
+                    survey.local(inner(depth, name), value)
         for name, *_ in [key for keys in survey.drafts.values() if len(keys) > 1 for key in keys] if survey.rest else ():
             survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
         if more:
@@ -436,7 +426,7 @@ class Roller:
         called: list[FrameType] = []
         around: FrameType | None = frame
         while around is not None and not self._is_in(around):
-            if any([name.startswith(_HIDDEN) for name in around.f_code.co_freevars]):  # the user's
+            if any([name.startswith(HIDDEN) for name in around.f_code.co_freevars]):  # the user's
                 called.append(around)
             around = around.f_back
         if around is None:
@@ -456,7 +446,7 @@ class Roller:
             return
         turned.append(event)
         if called:
-            dead = (*self._unasked(around), *[_inner(len(called), name) for name in dead])
+            dead = (*self._unasked(around), *[inner(len(called), name) for name in dead])
         if len(turned) <= WIDEST:
             self.met(around, tuple(turned), dead, dead, called[::-1])
 
@@ -817,7 +807,7 @@ class Roller:
         changed: set[Key] = set()
         for b, c in itertools.pairwise(bounds):
             for name in (b.rest.keys() & c.rest.keys()) - self.unread:
-                found = _moved(b.rest[name], c.rest[name], (name,))
+                found = moved(b.rest[name], c.rest[name], (name,))
                 if found is None and not self.asked:
                     return
                 changed |= found or set()
@@ -914,7 +904,7 @@ class Roller:
             return
         if len(self.boundaries) == 1 and self.around is None and self.tested and not self.boundaries[0].nodes[TEST].active:
             return  # its first item has settled that it ends there
-        self.boundaries = bounds = _without_twins(self.boundaries, self.private)
+        self.boundaries = bounds = without_twins(self.boundaries, self.private)
         way, skipped = self._way(), self.skipped
         if trace.trying and (
             self.what is None or any(map(_may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))
@@ -1078,7 +1068,7 @@ class Roller:
             return False
         if self.place in trace.apart or not ((self.what is None or self.what.holds()) and hooks.tables_hold()):
             return False
-        self.boundaries = bounds = _without_twins(self.boundaries, self.private)
+        self.boundaries = bounds = without_twins(self.boundaries, self.private)
         settled, last = self._settled(), bounds[-1]
         if count - settled < FAR or any([bound.rest != last.rest for bound in bounds[settled + 1 :]]):
             return False
@@ -1741,173 +1731,6 @@ def _carries(tracer: Tracer) -> bool:
     return tracer.base is None and (tracer.node.active or not isinstance(tracer.value, np.ndarray))
 
 
-# -- what the locals hold ------------------------------------------------------------------------------------------
-
-
-class _Survey:
-    """Looks through local variables, at so ``many`` items of lists in them: tables grow with their loops.
-
-    ``thorough``: all that is not traced is noted too, so that it can be compared. ``own`` are locals that functions share.
-    """
-
-    def __init__(self, trace: Trace, thorough: bool, many: int, own: Mapping[str, Any]) -> None:
-        self.trace, self.thorough, self.many, self.own = trace, thorough, many, own
-        self.holds: dict[Key, Tracer] = {}
-        self.rest: dict[str, Any] = {}
-        self.containers: set[int] = set()
-        self.functions: set[int] = set()
-        self.shared: dict[Key, int] = {}  # which list, dict or object is where
-        self.known: frozenset[int] = frozenset()  # such as need no other names
-        self.drafts: dict[int, list[Key]] = {}  # where each array is that the function fills with plain numbers
-
-    def local(self, name: str, value: Any) -> None:
-        """One local variable."""
-        if not self.thorough and (value is None or type(value) in (int, float, bool, str, complex, FunctionType, ModuleType)):
-            return
-        found = self._look(value, (name,), 0)
-        if self.thorough:
-            self.rest[name] = found
-
-    def _look(self, value: Any, key: Key, depth: int) -> Any:
-        """A comparable description of a value; traced values in it go into ``holds``."""
-        kind = type(value)
-        if kind is Tracer:
-            self.containers.add(id(value))
-            if value.tape.draft:
-                self.drafts.setdefault(id(value.owner()), []).append(key)
-                found = self._array(value.value, key, depth)
-                return found if found is None or found[0] == "is" else (DRAFT, *found)
-            self.holds[key] = value
-            return TRACED
-        if id(value) in self.known:
-            return AGAIN
-        if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range):
-            return (kind, value)
-        if kind is slice:
-            ends = value.start, value.stop, value.step
-            return (kind, tuple([self._look(end, (*key, i), depth + 1) for i, end in enumerate(ends)]))
-        if kind in (float, complex) or isinstance(value, np.generic):
-            return (kind, repr(value))
-        if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
-            held = [self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))]
-            if isinstance(value, FunctionType) and not vars(value):  # there may be another one in each call
-                return ("code", value.__code__, id(value.__globals__), *held)
-            return ("is", id(value), value, *held)
-        if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:
-            return (object(),)  # what a class of the function's own holds may change
-        if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
-            return ("is", id(value), value)
-        if kind in (np.random.RandomState, np.random.Generator):  # whatever draws from it changes that
-            state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
-            return ("is", id(value), pickle.dumps(state))
-        fields = getattr(value, "__dict__", None)
-        if depth < 4 and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
-            self.many -= len(value)
-            self._note(key, value)
-            return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
-        if depth < 4 and kind is dict and len(value) <= WIDEST:
-            self._note(key, value)
-            names = plain(tuple(value))  # a traced number that is a key has been looked at
-            found = [self._look(item, (*key, name), depth + 1) for name, item in zip(names, value.values(), strict=True)]
-            return (kind, names, tuple(found))
-        if kind is np.ndarray:
-            return self._array(value, key, depth)
-        if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
-            return ("is", id(value), value)  # from outside: changes are effects
-        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and is_bare(kind)
-        if small:
-            assert fields is not None
-            if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
-                self._note(key, value)
-                found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
-                return (kind, tuple(fields), tuple(found))
-        return (object(),)  # like nothing else
-
-    def _note(self, key: Key, value: Any) -> None:
-        """A list, dict or object, which may be changed, and have other names."""
-        self.containers.add(id(value))
-        self.shared[key] = id(value)
-
-    def _held(self, fun: Any) -> Sequence[Any]:
-        """What a function holds, which may change from one call to the next; each function is asked once."""
-        if id(fun) in self.functions:
-            return ()
-        self.functions.add(id(fun))
-        if isinstance(fun, functools.partial):
-            return (fun.func, fun.args, fun.keywords)
-        if not isinstance(fun, FunctionType):
-            return (fun.__self__, getattr(fun, "__func__", None))
-        self.containers.update(map(id, fun.__closure__ or ()))
-        cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)  # but for empty ones, and that for the hooks
-        known = [(name, cell.cell_contents) for name, cell in cells if cell != CellType() and not name.startswith(_HIDDEN)]
-        held = [name if name in self.own and self.own[name] is item else item for name, item in known]  # the local itself
-        return [*held, fun.__defaults__, fun.__kwdefaults__]
-
-    def _array(self, value: Any, key: Key, depth: int) -> Any:
-        if value.dtype == object:
-            if value.size > WIDEST:
-                return (object(),)
-            self._note(key, value)
-            return (value.shape, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value.flat)]))
-        if not self.thorough:
-            return None
-        if value.size > COMPARED:
-            return ("is", id(value), value)
-        self.containers.add(id(value))
-        return content_of(value)
-
-
-def _inner(depth: int, name: str) -> str:
-    """What a local of a function that is called in a loop is called there."""
-    return f"{depth}:{name}"
-
-
-def _moved(a: Any, b: Any, key: Key) -> set[Key] | None:
-    """Where two descriptions have other numbers, or arrays, in containers; None where something else is not the same."""
-    if a == b:
-        return set()
-    if _is_of_value(a) and _is_of_value(b):
-        return {key} if len(key) > 1 else None
-    known = len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1] and type(a[-1]) is type(b[-1]) is tuple
-    if not known or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
-        return None
-    names = a[1] if len(a) == 3 else range(len(a[-1]))
-    found = [_moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
-    return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
-
-
-def _is_of_value(what: Any) -> bool:
-    """Whether it describes a number or an array, traced or not."""
-    return what is TRACED or what[0] is DRAFT or what[0] in NUMBERS or (len(what) == 3 and isinstance(what[1], np.dtype))
-
-
-def _without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boundary]:
-    """The same, with one name for each list, dict or object that has two everywhere, or wherever ways meet at a place; those
-    come first that are not ``private``."""
-    twins = _twins([one for bound in bounds for one in bound.every()], private)
-    once = [bound.once(twins) for bound in bounds] if twins else bounds
-    begun = [bound.joins for bound, _ in iterations(once)]
-    for site in [site for site in begun[0] if all([site in joins for joins in begun])] if begun else ():
-        here = [joins[site] for joins in begun]
-        twins = _twins([join.bound for join in here], {*private, *here[0].dead})
-        for joins, join in zip(begun, here, strict=True) if twins else ():
-            joins[site] = join._replace(bound=join.bound.once(twins))
-    return once
-
-
-def _twins(bounds: Sequence[Boundary], last: Collection[str]) -> dict[Key, Key]:
-    """Names of lists, dicts and objects that have another one in all of these, with that; the ``last`` names last."""
-    groups: dict[int, list[Key]] = {}
-    for key, ident in bounds[0].shared.items():
-        groups.setdefault(ident, []).append(key)
-    twins: dict[Key, Key] = {}
-    for group in [group for group in groups.values() if len(group) > 1]:
-        first, *others = sorted(group, key=lambda key: (":" in key[0], key[0] in last, repr(key)))
-        alike = [one.shared for one in bounds]
-        twins |= {key: first for key in others if all([key in one and one[key] == one.get(first) for one in alike])}
-    return twins
-
-
 def _is_same(a: Any, b: Any) -> bool:
     """Whether two numbers or arrays are equal, with NaN equal to NaN."""
     return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
@@ -1916,8 +1739,3 @@ def _is_same(a: Any, b: Any) -> bool:
 def _is_close(a: Any, b: Any) -> bool:
     """Whether two numbers or arrays differ by rounding."""
     return np.allclose(a, b, rtol=1e-6, atol=1e-6 * (1.0 + float(np.max(np.abs(b), initial=0.0))), equal_nan=True)
-
-
-def _is_sequence(kind: type) -> bool:
-    """Whether it is a list or a tuple, or one with names, and has no slots."""
-    return any([issubclass(kind, one) and kind.__basicsize__ == one.__basicsize__ for one in (list, tuple)])

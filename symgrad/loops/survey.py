@@ -1,0 +1,196 @@
+"""What the locals of a loop hold between two iterations, looked through so that it can be compared.
+
+A ``Survey`` goes through local variables, and the containers, objects and functions in them. Traced values are noted by where
+they are; of all else there is a description, which is equal to that of the next boundary if nothing has changed. A list, dict
+or object that has two names at all boundaries is noted of one of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Collection, Mapping, Sequence
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import COMPARED, content_of
+from symgrad.loops.patterns import TRACED, Boundary, Key, iterations
+from symgrad.tracing.trace import Trace, is_bare
+from symgrad.tracing.tracer import NUMBERS, Tracer, plain
+
+WIDEST = 64  # items of a container that are looked at
+HIDDEN = "__symgrad"  # how the names of locals begin that are not the user's
+AGAIN = ("again",)  # what is noted of a list, dict or object that has another name, in a local that nobody reads
+DRAFT = ("draft",)  # of an array that the function fills with plain numbers, beside its content
+SHARED = ("shared",)  # of such an array that has several names
+
+
+class Survey:
+    """Looks through local variables, at so ``many`` items of lists in them: tables grow with their loops.
+
+    ``thorough``: all that is not traced is noted too, so that it can be compared. ``own`` are locals that functions share.
+    """
+
+    def __init__(self, trace: Trace, thorough: bool, many: int, own: Mapping[str, Any]) -> None:
+        self.trace, self.thorough, self.many, self.own = trace, thorough, many, own
+        self.holds: dict[Key, Tracer] = {}
+        self.rest: dict[str, Any] = {}
+        self.containers: set[int] = set()
+        self.functions: set[int] = set()
+        self.shared: dict[Key, int] = {}  # which list, dict or object is where
+        self.known: frozenset[int] = frozenset()  # such as need no other names
+        self.drafts: dict[int, list[Key]] = {}  # where each array is that the function fills with plain numbers
+
+    def local(self, name: str, value: Any) -> None:
+        """One local variable."""
+        if not self.thorough and (value is None or type(value) in (int, float, bool, str, complex, FunctionType, ModuleType)):
+            return
+        found = self._look(value, (name,), 0)
+        if self.thorough:
+            self.rest[name] = found
+
+    def _look(self, value: Any, key: Key, depth: int) -> Any:
+        """A comparable description of a value; traced values in it go into ``holds``."""
+        kind = type(value)
+        if kind is Tracer:
+            self.containers.add(id(value))
+            if value.tape.draft:
+                self.drafts.setdefault(id(value.owner()), []).append(key)
+                found = self._array(value.value, key, depth)
+                return found if found is None or found[0] == "is" else (DRAFT, *found)
+            self.holds[key] = value
+            return TRACED
+        if id(value) in self.known:
+            return AGAIN
+        if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range):
+            return (kind, value)
+        if kind is slice:
+            ends = value.start, value.stop, value.step
+            return (kind, tuple([self._look(end, (*key, i), depth + 1) for i, end in enumerate(ends)]))
+        if kind in (float, complex) or isinstance(value, np.generic):
+            return (kind, repr(value))
+        if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
+            held = [self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))]
+            if isinstance(value, FunctionType) and not vars(value):  # there may be another one in each call
+                return ("code", value.__code__, id(value.__globals__), *held)
+            return ("is", id(value), value, *held)
+        if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:
+            return (object(),)  # what a class of the function's own holds may change
+        if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
+            return ("is", id(value), value)
+        if kind in (np.random.RandomState, np.random.Generator):  # whatever draws from it changes that
+            state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
+            return ("is", id(value), pickle.dumps(state))
+        fields = getattr(value, "__dict__", None)
+        if depth < 4 and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
+            self.many -= len(value)
+            self._note(key, value)
+            return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
+        if depth < 4 and kind is dict and len(value) <= WIDEST:
+            self._note(key, value)
+            names = plain(tuple(value))  # a traced number that is a key has been looked at
+            found = [self._look(item, (*key, name), depth + 1) for name, item in zip(names, value.values(), strict=True)]
+            return (kind, names, tuple(found))
+        if kind is np.ndarray:
+            return self._array(value, key, depth)
+        if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
+            return ("is", id(value), value)  # from outside: changes are effects
+        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and is_bare(kind)
+        if small:
+            assert fields is not None
+            if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
+                self._note(key, value)
+                found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
+                return (kind, tuple(fields), tuple(found))
+        return (object(),)  # like nothing else
+
+    def _note(self, key: Key, value: Any) -> None:
+        """A list, dict or object, which may be changed, and have other names."""
+        self.containers.add(id(value))
+        self.shared[key] = id(value)
+
+    def _held(self, fun: Any) -> Sequence[Any]:
+        """What a function holds, which may change from one call to the next; each function is asked once."""
+        if id(fun) in self.functions:
+            return ()
+        self.functions.add(id(fun))
+        if isinstance(fun, functools.partial):
+            return (fun.func, fun.args, fun.keywords)
+        if not isinstance(fun, FunctionType):
+            return (fun.__self__, getattr(fun, "__func__", None))
+        self.containers.update(map(id, fun.__closure__ or ()))
+        cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)  # but for empty ones, and that for the hooks
+        known = [(name, cell.cell_contents) for name, cell in cells if cell != CellType() and not name.startswith(HIDDEN)]
+        held = [name if name in self.own and self.own[name] is item else item for name, item in known]  # the local itself
+        return [*held, fun.__defaults__, fun.__kwdefaults__]
+
+    def _array(self, value: Any, key: Key, depth: int) -> Any:
+        if value.dtype == object:
+            if value.size > WIDEST:
+                return (object(),)
+            self._note(key, value)
+            return (value.shape, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value.flat)]))
+        if not self.thorough:
+            return None
+        if value.size > COMPARED:
+            return ("is", id(value), value)
+        self.containers.add(id(value))
+        return content_of(value)
+
+
+def _is_sequence(kind: type) -> bool:
+    """Whether it is a list or a tuple, or one with names, and has no slots."""
+    return any([issubclass(kind, one) and kind.__basicsize__ == one.__basicsize__ for one in (list, tuple)])
+
+
+def inner(depth: int, name: str) -> str:
+    """What a local of a function that is called in a loop is called there."""
+    return f"{depth}:{name}"
+
+
+def moved(a: Any, b: Any, key: Key) -> set[Key] | None:
+    """Where two descriptions have other numbers, or arrays, in containers; None where something else is not the same."""
+    if a == b:
+        return set()
+    if _is_of_value(a) and _is_of_value(b):
+        return {key} if len(key) > 1 else None
+    known = len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1] and type(a[-1]) is type(b[-1]) is tuple
+    if not known or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
+        return None
+    names = a[1] if len(a) == 3 else range(len(a[-1]))
+    found = [moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
+    return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
+
+
+def _is_of_value(what: Any) -> bool:
+    """Whether it describes a number or an array, traced or not."""
+    return what is TRACED or what[0] is DRAFT or what[0] in NUMBERS or (len(what) == 3 and isinstance(what[1], np.dtype))
+
+
+def without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boundary]:
+    """The same, with one name for each list, dict or object that has two everywhere, or wherever ways meet at a place; those
+    come first that are not ``private``."""
+    twins = _twins([one for bound in bounds for one in bound.every()], private)
+    once = [bound.once(twins) for bound in bounds] if twins else bounds
+    begun = [bound.joins for bound, _ in iterations(once)]
+    for site in [site for site in begun[0] if all([site in joins for joins in begun])] if begun else ():
+        here = [joins[site] for joins in begun]
+        twins = _twins([join.bound for join in here], {*private, *here[0].dead})
+        for joins, join in zip(begun, here, strict=True) if twins else ():
+            joins[site] = join._replace(bound=join.bound.once(twins))
+    return once
+
+
+def _twins(bounds: Sequence[Boundary], last: Collection[str]) -> dict[Key, Key]:
+    """Names of lists, dicts and objects that have another one in all of these, with that; the ``last`` names last."""
+    groups: dict[int, list[Key]] = {}
+    for key, ident in bounds[0].shared.items():
+        groups.setdefault(ident, []).append(key)
+    twins: dict[Key, Key] = {}
+    for group in [group for group in groups.values() if len(group) > 1]:
+        first, *others = sorted(group, key=lambda key: (":" in key[0], key[0] in last, repr(key)))
+        alike = [one.shared for one in bounds]
+        twins |= {key: first for key in others if all([key in one and one[key] == one.get(first) for one in alike])}
+    return twins
