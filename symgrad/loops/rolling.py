@@ -29,7 +29,6 @@ import operator
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from types import (
     CodeType,
     FrameType,
@@ -38,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, content_of
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
@@ -63,17 +62,13 @@ from symgrad.loops.patterns import (
     number_of,
 )
 from symgrad.loops.recall import Run
+from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, HIDDEN, SHARED, WIDEST, Survey, inner, moved, without_twins
-from symgrad.ops.core import REGISTRY
-from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
-from symgrad.ops.engine import BOOL as BOOL_OF
-from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM
+from symgrad.ops.engine import AND, INDEX, ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import GONE, Guard, Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
-from symgrad.transform.vectorize import vectorized
 
 SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
@@ -712,9 +707,7 @@ class Roller:
             return  # its first item has settled that it ends there
         self.boundaries = bounds = without_twins(self.boundaries, self.private)
         way, skipped = self._way(), self.skipped
-        if trace.trying and (
-            self.what is None or any(map(_may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))
-        ):
+        if trace.trying and (self.what is None or any(map(may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))):
             return  # an exception may be caught that the loop's code would not raise
         if not self._lists_hold():
             return
@@ -974,7 +967,7 @@ class Roller:
         changed = [key for key, node in c.nodes.items() if b.nodes.get(key) is not node]
         if not all(key in pattern.after and _carries(c.holds[key]) for key in changed):
             return False
-        return all(_is_steady(*step) for step in pattern.steps)
+        return all(is_steady(*step) for step in pattern.steps)
 
     def _chunk(self) -> None:
         """Roll up what there is so far of a long loop, and go on from there."""
@@ -1123,7 +1116,9 @@ class Roller:
         if ahead != 0 and not later:
             given = [*values, *(trace.lookup(node).value for node in invariants)]
             seen = every.index(UNSEEN) if UNSEEN in every else None
-            further = self._run_out(body, every, given) if ahead is None else self._run_on(body, course, ahead, given, seen)
+            further = (
+                run_out(trace, body, every, given) if ahead is None else run_on(trace, body, course, ahead, given, seen, FAR)
+            )
             if further is None:
                 return False
             ahead, values = further
@@ -1135,15 +1130,16 @@ class Roller:
         if self.forked:
             often = course if course.test is None else Course(len(self.boundaries) - 1 - first + self.skipped)
             given = [node for node in (*firsts, *invariants) if node is not None]
-            again = self._reproduced(Loop(body, often), given, values, every)
+            again = reproduced(trace, Loop(body, often), given, values, every)
             if again is None:
                 return False
             values = again
         given = [*firsts, *invariants]
         if self.section:
-            made: dict[Key, Tracer] | None = self._inlined(body, given, every)
+            made: dict[Key, Tracer] | None = inlined(trace, body, given, every)
         else:
-            made = None if ahead else self._vectorize(body, course, given, every, end, None if later else values)
+            alone = ahead or self.open
+            made = None if alone else at_once(trace, body, course, given, every, None if later else values)
         if made is not None:
             for key, result in made.items():
                 if key not in aliases:
@@ -1189,43 +1185,6 @@ class Roller:
             if self.held[id(before)] > own or not is_held_so_often(before, self._noted(before) + 1 + own, own):
                 found += [before, after]
         return [array.owner() for array in found]
-
-    def _inlined(self, body: Body, given: Sequence[Any], every: list[Key]) -> dict[Key, Tracer]:
-        """The results of the one iteration of a section, recorded outside of a loop."""
-        trace = self.trace
-        there = dict(zip([*body.carry, *body.invariants], given, strict=True))
-        there[body.index] = trace.constant(0)[0]
-        with np.errstate(**dict.fromkeys(trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
-            for node in body.nodes():
-                if node.op is CONST:
-                    there[node] = trace.constant(dict(node.params)["value"])[0]
-                    continue
-                args = tuple([there[arg] for arg in node.args])
-                one = there[node] = trace.add(node.op, args, node.params, node.aval)
-                if one not in trace.values:
-                    trace.values[one] = node.op.fun(*[trace.lookup(arg).value for arg in args], **dict(node.params))
-                    one.name, one.line, one.phase = one.name or node.name, one.line or node.line, one.phase or node.phase
-        return {key: trace.lookup(there[node]) for key, node in zip(every, body.after, strict=True)}
-
-    def _vectorize(
-        self,
-        body: Body,
-        course: Course,
-        given: Sequence[Any],
-        every: list[Key],
-        end: Boundary,
-        values: Sequence[Any] | None,
-    ) -> dict[Key, Tracer] | None:
-        """The results of a loop of which all iterations are done at once; None where it has to run, or has given others."""
-        trace = self.trace
-        if self.open or trace.lanes or not trace.vectorizes:
-            return None
-        found = vectorized(trace, body, course, [trace.lookup(node) for node in given])
-        if found is None or any([x.node.aval != item.aval for x, item in zip(found, body.carry, strict=True)]):
-            return None
-        if values is not None and not all([_is_close(x.value, value) for x, value in zip(found, values, strict=True)]):
-            return None
-        return dict(zip(every, found, strict=True))
 
     def _body(self, keys: list[Key], late: list[Key], start: Boundary, end: Boundary) -> tuple[Body, list[Node]]:
         """One iteration as the pattern has it, as a graph of its own; and the nodes outside that it reads."""
@@ -1327,63 +1286,6 @@ class Roller:
         plain ones."""
         return self.around is not None
 
-    def _run_on(
-        self, body: Body, course: Course, ahead: int, given: list[Any], unseen: int | None
-    ) -> tuple[int, tuple[Any, ...]] | None:
-        """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to.
-
-        If one of them is ``unseen``, whether an iteration went another way, after as many as have not.
-        """
-        assert course.count is not None
-        n, done, size = len(body.carry), 0, ahead if unseen is None else FAR
-        values, known, grows = tuple(given[:n]), given[n:], True
-        while size and done < ahead:
-            size = min(size, ahead - done)
-            more = replace(course, count=size, start=course.start + course.step * (course.count + done))
-            found = self._run(Loop(body, more), [*values, *known])
-            if unseen is None:
-                return None if found is None else (ahead, found[0])
-            if found is None or found[0][unseen]:
-                grows = False
-            else:
-                done, values = done + size, found[0]
-            size = 2 * size if grows else size // 2
-        return (done, values) if done else None
-
-    def _run_out(self, body: Body, every: list[Key], given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
-        """How many more iterations there are but for the last one, before the test fails or one goes another way, and what is
-        carried after those."""
-        if TEST not in every:
-            return None
-        n = len(every)
-        before = [body.graph.input(("before", i), node.aval) for i, node in enumerate(body.carry)]
-        twice = replace(body, carry=[*body.carry, *before], after=[*body.after, *body.carry])
-        found = self._run(Loop(twice, Course(test=every.index(TEST))), [*given[:n], *given])
-        if found is None or found[1] < 2:
-            return None
-        values, often = found
-        return often - 1, values[n:]
-
-    def _run(self, loop: Loop, given: list[Any], every: Sequence[Key] = ()) -> tuple[tuple[Any, ...], int] | None:
-        """What a loop carries in the end, and how often it ran; of tests, among ``every``, it may be Python's or NumPy's."""
-        try:
-            with np.errstate(**dict.fromkeys(self.trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
-                values, often = loop.counted(*given)
-        except Exception:
-            return None
-        tests = {i for i, key in enumerate(every) if key in (TEST, EXIT)}
-        kinds = enumerate(zip(values, loop.body.carry, strict=True))
-        same = all([i in tests or aval_of(value) == node.aval for i, (value, node) in kinds])
-        return (values, often) if same else None
-
-    def _reproduced(
-        self, loop: Loop, given: list[Node], values: tuple[Any, ...], every: Sequence[Key]
-    ) -> tuple[Any, ...] | None:
-        """What the iterations give, run once more; None where that is not what they gave."""
-        found = self._run(loop, [self.trace.lookup(node).value for node in given], every)
-        same = found is not None and all(map(_is_same, found[0], values))
-        return found[0] if found is not None and same else None
-
     def _aliases(self, start: Boundary, end: Boundary, among: set[Key] | None = None) -> set[Key]:
         """The locals whose Tracer has another name (``among`` those), to which the loop did nothing: it cannot be bound to a
         result."""
@@ -1484,41 +1386,6 @@ def _hanging(body: Body, given: Sequence[Node]) -> list[bool]:
         hangs |= more
 
 
-def _may_raise(node: Node) -> bool:
-    """Whether an operation in an iteration may raise an exception, of other values; what hangs on none has not."""
-    if not node.active or node.op in _HARMLESS:
-        return False
-    if node.op in (GETITEM, SETITEM, INDEX_ADD):
-        return any([arg.active for arg in node.args[len(node.op.rules) :]])
-    known = isinstance(node.op.key, np.ufunc) and node.aval.dtype.kind in "bf"
-    return not known or (node.aval.kind == "python" and node.op.key not in _TOTAL)
-
-
-_HARMLESS = (ITEM, NAMED, TO_NUMPY, TO_PYTHON, EXTREME, AND, NOT, IDENTITY, BOOL_OF)
-_TOTAL = frozenset([np.add, np.subtract, np.multiply, np.negative, np.absolute, np.less, np.less_equal, np.greater])
-_TOTAL |= {np.greater_equal, np.equal, np.not_equal}
-
-
-def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool:
-    """Whether an operation on other values gives the same kind, and meets nothing that an iteration made for itself."""
-    if op.sized or any(kind == "anew" for kind, _ in parts):
-        return False
-    if op is not REGISTRY[np.power] or aval.kind != "python":  # of Python numbers, which may become complex
-        return True
-    kind, exponent = parts[1]
-    return kind == "same" and exponent.op is CONST and exponent.aval.dtype.kind == "i"
-
-
 def _carries(tracer: Tracer) -> bool:
     """Whether a local can be bound to what another iteration leaves in it."""
     return tracer.base is None and (tracer.node.active or not isinstance(tracer.value, np.ndarray))
-
-
-def _is_same(a: Any, b: Any) -> bool:
-    """Whether two numbers or arrays are equal, with NaN equal to NaN."""
-    return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
-
-
-def _is_close(a: Any, b: Any) -> bool:
-    """Whether two numbers or arrays differ by rounding."""
-    return np.allclose(a, b, rtol=1e-6, atol=1e-6 * (1.0 + float(np.max(np.abs(b), initial=0.0))), equal_nan=True)
