@@ -37,15 +37,15 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, content_of
+from symgrad.ir import CAPTURED, Aval, Node, ancestors, content_of
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
 from symgrad.loops.matching import Matching
+from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
     COUNTER,
     EXIT,
-    INT,
     TEST,
     TRACED,
     UNSEEN,
@@ -64,11 +64,11 @@ from symgrad.loops.patterns import (
 from symgrad.loops.recall import Run
 from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, HIDDEN, SHARED, WIDEST, Survey, inner, moved, without_twins
-from symgrad.ops.engine import AND, INDEX, ITEM, NAMED, NOT, TO_NUMPY
+from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import GONE, Guard, Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer
-from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.transform.loop import Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
@@ -636,12 +636,17 @@ class Roller:
         assert self.pattern is not None
         met = ancestors([part[1] for part in self.pattern.parts() if part[0] == "same"])
         arrays = {node: trace.graph.arrays[node] for node in met if node.op is CAPTURED}
-        kinds = {key: self._kind(end, key) for key in (*keys, *late)}
+        outline = self._outline(start, end)
+        kinds = {key: outline.kind(key) for key in (*keys, *late)}
         again = frozenset(trace.met[start.met : end.met])
         place = (*self.place, Run)
         trace.ways.pop(place, None)  # so that it comes last
         put = [key for key in start.nodes if key[0] in self.names.stored or (changes and len(key) > 1)]
-        put = [key for key in put if key not in self.pattern.after and (self._read_outside(key) or key[0] not in self.unread)]
+        put = [
+            key
+            for key in put
+            if key not in self.pattern.after and (is_read_outside(key, self.private) or key[0] not in self.unread)
+        ]
         more = kinds, not looks, arrays, again, put, written, changes
         trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, *more)]
 
@@ -753,7 +758,7 @@ class Roller:
                 return
             ways = ways._replace(items=items)
             views = {key for key in pattern.after if key in held and held[key].base is not None}
-            if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
+            if any([is_read_outside(key, self.private) or key[0] not in self.names.targets for key in views]):
                 continue
             self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
             if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
@@ -883,7 +888,7 @@ class Roller:
         one.kinds, one.anew, one.plain = found.kinds, found.anew, found.plain
         one.rebound, one.replaced, one.parted = found.ways.rebound, found.ways.replaced, found.ways.parted
         flag = one._flag(count - 1) if UNSEEN in one.kinds else None
-        wanted = one._wanted(*one.boundaries[-2:])
+        wanted = one._wanted(one._outline(*one.boundaries[-2:]))
         bound = {*wanted[0], *wanted[1]} if wanted is not None else set()
         sure = all([key in bound or key[0] in self.names.targets for key in changed])
         sure = sure and all([_carries(last.holds[key]) for key in bound & last.holds.keys()])
@@ -1034,63 +1039,22 @@ class Roller:
                 return first
         return None
 
-    def _wanted(self, start: Boundary, end: Boundary) -> tuple[list[Key], list[Key]] | None:
-        """The locals that go round; and those that each iteration makes anew, and that are there when the loop is over."""
+    def _outline(self, start: Boundary, end: Boundary) -> Outline:
         assert self.pattern is not None
-        steps, after = self.pattern.steps, self.pattern.after
-        read = {key for key in after if self._read_outside(key) or start.holds.get(key) is end.holds[key]}
-        used = {what[1] for step in steps for what in step[3] if what[0] == "carry"}
-        if self.open:
-            used |= {key for key in (TEST, EXIT) if key in after}
-        waiting = [*used, *read]
-        while waiting:  # what is carried on may come from what was carried in
-            what = after.get(waiting.pop())
-            if what is None:
-                return None
-            if what[0] == "carry" and what[1] not in used:
-                used.add(what[1])
-                waiting.append(what[1])
-        if any(key not in start.nodes for key in used):
-            return None
-        keys = used | {key for key in read if key in start.nodes}
-        # nobody reads what else there is; but what it was made of would stay in the graph, and a loop around is to be rolled up
-        names = [*after, *(key for key in keys | read if key in after)]
-        once = {id(end.holds[key]): key for key in names}  # of names of one thing, one that is wanted anyway
-        unread = {key for key in once.values() if after[key][0] == "step" and end.holds[key].base is None}
-        if self.open:
-            unread = {key for key in unread if key in start.nodes or end.rest[str(key[0])] == TRACED}
-        aliases = self._aliases(start, end)
-        late = (read - keys) | {key for key in unread - keys - aliases if isinstance(self._kind(end, key), Aval)}
-        return sorted((key for key in keys if key in after), key=repr), sorted(late, key=repr)
+        return Outline(self.pattern, start, end, self.kinds, self.private, self.open)
 
-    def _idle(self, keys: list[Key], end: Boundary) -> list[Key]:
-        """The locals that go round, and that nothing is made of but what nobody reads."""
-        assert self.pattern is not None
-        steps, after = self.pattern.steps, self.pattern.after
-        busy = {key for key in keys if self._read_outside(key) or key in (TEST, EXIT)}
-        waiting = [part for key, part in after.items() if key in busy or self._read_outside(key)]
-        seen: set[Any] = set()
-        while waiting:
-            kind, what = waiting.pop()
-            if kind == "step" and what not in seen:
-                seen.add(what)
-                waiting += steps[what][3]
-            elif kind == "carry" and what not in busy:
-                busy.add(what)
-                waiting += [after[what]] if what in after else []
-        return [key for key in keys if key not in busy and isinstance(self._kind(end, key), Aval)]
-
-    def _read_outside(self, key: Key) -> bool:
-        return key[0] not in self.private or len(key) > 1
+    def _wanted(self, outline: Outline) -> tuple[list[Key], list[Key]] | None:
+        return outline.wanted(self._aliases(outline.start, outline.end))
 
     def _replace(self, first: int, ahead: int | None = 0, together: bool = False) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
         start, end = self.boundaries[first], self.boundaries[-1]
-        wanted = self.wanted if self.short and any(self.wanted) else self._wanted(start, end)
+        outline = self._outline(start, end)
+        wanted = self.wanted if self.short and any(self.wanted) else self._wanted(outline)
         if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
             return False
         self.wanted = keys, late = wanted
-        if self.open and not self._closed(start, end, late):
+        if self.open and not outline.closed(late):
             return False
         trace = self.trace
         aliases = self._aliases(start, end, {*keys, *late} if self.forked else None)
@@ -1099,16 +1063,16 @@ class Roller:
         if not (self.open or self.forked):  # what hangs on no argument is a number that is known already
             late = [key for key in late if end.nodes[key].active]
         names = self._names_of(start, end) if self.open or self.forked else []
-        starts = {key: self._first(start.nodes[key], self._kind(end, key)) for key in keys}
+        starts = {key: self._first(start.nodes[key], outline.kind(key)) for key in keys}
         if (
             not self.forked
         ):  # what nobody reads may begin anyhow: with what this call has left there, code would know others no more
-            starts |= {key: trace.constant_like(0.0, self._kind(end, key)).node for key in self._idle(keys, end)}
+            starts |= {key: trace.constant_like(0.0, outline.kind(key)).node for key in outline.idle(keys)}
         every = [*keys, *late]
-        if None in starts.values() or not all(isinstance(self._kind(end, key), Aval) for key in every):
+        if None in starts.values() or not all(isinstance(outline.kind(key), Aval) for key in every):
             return False
-        body, invariants = self._body(keys, late, start, end)
-        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, self._kind(end, key)).node for key in late]
+        body, invariants = outline.body(keys, late, trace.graph.arrays)
+        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, outline.kind(key)).node for key in late]
         later = trace.lazy and ahead is not None and (ahead > 0 or any([tracer.later for tracer in end.holds.values()]))
         later = later and not self.forked and all([end.holds[key].node.active for key in every])
         values = tuple([end.holds[key].like if later else end.holds[key].value for key in every])
@@ -1150,22 +1114,22 @@ class Roller:
         if together:
             return False
         if self.open and not (self.forked or self.place in trace.apart):  # it may run no iteration
-            begun = {key for key in keys if start.nodes[key].aval.kind == "python" != self._kind(end, key).kind}
+            begun = {key for key in keys if start.nodes[key].aval.kind == "python" != outline.kind(key).kind}
             self.plain = dict.fromkeys(begun, frozenset())
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
             tests = set(self.tests)
-            apart = self._unborn(start, end, late) or self._parted(start, end, keys) or self.place in trace.apart
+            apart = outline.unborn(late) or outline.parted(keys) or self.place in trace.apart
             if apart or any([end.shared.get(key) != ident for key, ident in start.shared.items()]):
                 tests.discard(start.nodes[TEST])
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
-        hanging = _hanging(body, given) if ahead else [end.holds[key].node.active for key in every]
+        hangs = hanging(body, given) if ahead else [end.holds[key].node.active for key in every]
         for i, key in enumerate(every):
             if key not in aliases:
-                moved = ahead > 0 or self.short or self._kind(end, key) != end.nodes[key].aval
-                self._bind(end, key, node, i, moved, hanging[i])
+                moved = ahead > 0 or self.short or outline.kind(key) != end.nodes[key].aval
+                self._bind(outline, key, node, i, moved, hangs[i])
         for tracer in names:
             tracer.parted = self.place
         return True
@@ -1186,61 +1150,10 @@ class Roller:
                 found += [before, after]
         return [array.owner() for array in found]
 
-    def _body(self, keys: list[Key], late: list[Key], start: Boundary, end: Boundary) -> tuple[Body, list[Node]]:
-        """One iteration as the pattern has it, as a graph of its own; and the nodes outside that it reads."""
-        assert self.pattern is not None
-        steps, after, originals, _ = self.pattern
-        graph = Graph()
-        carry = {key: graph.input(("carry", i), self._kind(end, key)) for i, key in enumerate(keys)}
-        for key, node in carry.items():
-            node.name = {TEST: "again", UNSEEN: "unseen", COUNTER: "i", EXIT: "done"}.get(key) or joined(key)
-        index = graph.input("index", INT)
-        index.name = "i"
-        invariants: dict[Node, Node] = {}
-
-        def outer(node: Node) -> Node:
-            if node.op is CONST:
-                return graph.const(dict(node.params)["value"])
-            if node not in invariants:
-                invariants[node] = graph.input(("invariant", len(invariants)), node.aval)
-                invariants[node].name = node.name
-            return invariants[node]
-
-        made: list[Node] = []
-        anew: dict[Any, Node] = {}  # of arrays that are alike, the first
-
-        def of(what: Part) -> Node:
-            kind = what[0]
-            if kind == "step":
-                return made[what[1]]
-            if kind == "carry":
-                return carry[what[1]] if what[1] in carry else outer(start.nodes[what[1]])
-            if kind == "value":
-                return graph.const(dict(what[1].params)["value"])
-            if kind == "anew":
-                array = self.trace.graph.arrays[what[1]]
-                return outer(anew.setdefault((array.strides, *content_of(array)), what[1]))
-            return index if kind == "index" else outer(what[1])
-
-        for (op, params, aval, parts), original in zip(steps, originals, strict=True):
-            if op is NAMED:
-                made.append(of(parts[0]))
-                continue
-            node = graph.add(op, tuple([of(what) for what in parts]), params, aval)
-            node.name, node.line, node.phase = original.name, original.line, original.phase
-            made.append(node)
-        every = [*keys, *late]
-        finals = [of(after[key]) for key in every]
-        for key in late:  # made anew and left behind: carried too, from a stand-in that no iteration reads
-            carry[key] = graph.input(("carry", len(carry)), self._kind(end, key))
-            carry[key].name = joined(key)
-        body = Body(graph, [carry[key] for key in every], index, [], list(invariants.values()), finals, [])
-        return body, list(invariants)
-
-    def _bind(self, end: Boundary, key: Key, loop: Node, place: int, moved: bool, hangs: bool) -> None:
+    def _bind(self, outline: Outline, key: Key, loop: Node, place: int, moved: bool, hangs: bool) -> None:
         """Make a local the result of the loop at ``place``; ``moved``: the loop has run beyond what the local holds;
         ``hangs``: the result may hang on arguments."""
-        trace, tracer = self.trace, end.holds[key]
+        trace, tracer = self.trace, outline.end.holds[key]
         later = loop in trace.likes
         known = trace.likes if later else trace.values
         value = known[loop][place]
@@ -1249,7 +1162,7 @@ class Roller:
             tracer.like, tracer.later = value, later
             tracer.version += 1
         if self.open or self.forked or hangs or self._is_inner():
-            tracer.node = trace.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
+            tracer.node = trace.add(ITEM, (loop,), (("item", place),), outline.kind(key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
             known[tracer.node] = value
             self._mix(tracer.node, mixed)
@@ -1324,30 +1237,6 @@ class Roller:
         noted = sum([other is tracer for bound in bounds for other in bound.holds.values()])
         return noted + sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
 
-    def _unborn(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
-        """Whether locals that are read later are not there where the loop does not run at all."""
-        names = {str(key[0]) for key in late} | {name for name in end.rest if name not in start.rest}
-        return not names <= self.private
-
-    def _parted(self, start: Boundary, end: Boundary, keys: list[Key]) -> bool:
-        """Whether locals that are one after an iteration are not where the loop does not run at all."""
-        begun: dict[int, Node] = {}
-        return any([begun.setdefault(id(end.holds[key]), start.nodes[key]) is not start.nodes[key] for key in keys])
-
-    def _closed(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
-        """Whether all that an open loop leaves behind is in the pattern."""
-        assert self.pattern is not None
-        if TEST not in self.pattern.after:
-            return False
-        if any(start.rest[name] != end.rest.get(name) for name in start.rest if name not in self.private or name in end.rest):
-            return False
-        changed = [key for key in end.nodes if end.nodes[key] is not start.nodes.get(key)]
-        if any(end.holds[key].base is not None for key in changed):
-            return False
-        if any(key not in self.pattern.after for key in changed if self._read_outside(key)):
-            return False
-        return all(key in start.nodes or end.rest[str(key[0])] == TRACED for key in late)
-
     def _first(self, node: Node, aval: Any) -> Node | None:
         """What a carried value starts with, of the kind that it goes round with; None where that is another value."""
         if node.aval == aval:
@@ -1359,10 +1248,6 @@ class Roller:
             return self.trace.run(TO_NUMPY, (self.trace.lookup(node),), {})
         return None
 
-    def _kind(self, end: Boundary, key: Key) -> Any:
-        """What is known of a local when the loop is over; where iterations went different ways, of what goes round."""
-        return self.kinds[key] if key in self.kinds else end.nodes[key].aval
-
     def _course(self, first: int, keys: list[Key], ahead: int = 0) -> Course:
         if self.open and not ahead:
             return Course(test=keys.index(TEST))
@@ -1370,20 +1255,6 @@ class Roller:
         if self.what is None or self.tested:
             return Course(count)
         return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
-
-
-def _hanging(body: Body, given: Sequence[Node]) -> list[bool]:
-    """Whether each carried value hangs on an argument after some number of iterations: what goes from local to local may."""
-    hangs = {x for x, node in zip([*body.carry, *body.invariants], given, strict=True) if node.active}
-    while True:
-        reached = set(hangs)
-        for node in body.nodes():
-            if node.op.anew or not reached.isdisjoint(node.args):
-                reached.add(node)
-        more = {x for x, after in zip(body.carry, body.after, strict=True) if after in reached} - hangs
-        if not more:
-            return [x in hangs for x in body.carry]
-        hangs |= more
 
 
 def _carries(tracer: Tracer) -> bool:
