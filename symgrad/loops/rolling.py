@@ -1,11 +1,12 @@
 """Rolling: iterations of the user's ``for`` and ``while`` loops that were traced alike become one ``Loop``.
 
 A ``Roller`` watches one loop statement while it runs. At each boundary between iterations it notes what the local variables
-hold; the nodes recorded in between are an iteration. Two neighbouring iterations give a *pattern*: their operations are the
-same, and each argument is the same value, or in the same place of the iteration, or the same local variable at its
-beginning, or the loop's index, or an array that each iteration makes anew with the same content. Iterations that follow the
-pattern become a ``Loop`` node, and the local variables are bound to its results. What does not match stays as it was recorded:
-unrolled, and right.
+hold (``survey.py``); the nodes recorded in between are an iteration. Two neighbouring iterations give a *pattern*: their
+operations are the same, and each argument is the same value, or in the same place of the iteration, or the same local variable
+at its beginning, or the loop's index, or an array that each iteration makes anew with the same content (``matching.py``;
+``forks.py``, where iterations decide). Iterations that follow the pattern become a ``Loop`` node, whose body is an iteration as
+the pattern has it (``outlines.py``), and the local variables are bound to its results. What does not match stays as it was
+recorded: unrolled, and right.
 
 A loop is *open* when its test hangs on the arguments: another call may run it more often. Then everything that an iteration
 leaves behind must be in the pattern, plain values included; in other loops, whose trip count is fixed by the guards of the
@@ -15,8 +16,8 @@ Plain numbers in lists, dictionaries and objects that iterations change, and dec
 shows from the first call on, all others when a trace has told of them.
 
 A long loop *leaps*: when some iterations in a row were alike in all that an open loop asks for, those that are to come, but
-for the last, are run as the ``Loop`` that they would become, without the user's code. One with a test leaps to the last
-iteration before the test fails.
+for the last, are run as the ``Loop`` that they would become, without the user's code (``running.py``). One with a test leaps to
+the last iteration before the test fails.
 """
 
 from __future__ import annotations
@@ -29,10 +30,7 @@ import operator
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from types import (
-    CodeType,
-    FrameType,
-)
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -139,18 +137,15 @@ class Roller:
         self.parts: list[Tracer] = []  # of the test that is being computed, but for its last one
         self.anew: set[Node] = set()  # arrays that iterations made for themselves, if nothing else holds them
         self.held: Counter[int] = Counter()  # the values that the locals hold, by identity
-        self.wanted: tuple[list[Key], list[Key]] = (
-            [],
-            [],
-        )  # the locals that go round in the loop, and those that it leaves behind
+        # the locals that go round in the loop, and those that it leaves behind
+        self.wanted: tuple[list[Key], list[Key]] = ([], [])
         # those that NumPy's numbers go on in, and that hold Python's where some ways were taken; what made these one before
         self.plain: dict[Key, frozenset[Any]] = {}
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
-        self.dead: Sequence[
-            str
-        ] = ()  # the locals that nobody reads when an iteration has begun, before they are assigned again
+        # the locals that nobody reads when an iteration has begun, before they are assigned again
+        self.dead: Sequence[str] = ()
         self.asked = False  # whether somebody wanted to know that its iterations decide
         self.begun: list[Join] = []  # what there is when an iteration's first statement runs
         self.rebound: set[Key] = set()  # the locals that ways, of other calls, too, let be other arrays
