@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Graph, Node
-from symgrad.loops.patterns import EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
+from symgrad.loops.patterns import COUNTER, EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
 from symgrad.loops.ways import Parts, Unclear, Way, joined_kind, narrow, same_step, sure
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
@@ -222,7 +222,7 @@ class Builder:
 
     def _span_of(self, way: Way, part: Part) -> Span | None:
         kind, *rest = part
-        if kind == "index":
+        if kind == "index" or part == ("carry", COUNTER):
             return self.spans.of(None)
         if kind == "step":
             op, _, _, args = way.steps[rest[0]]

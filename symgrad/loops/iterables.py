@@ -16,6 +16,8 @@ import numpy as np
 
 from symgrad.equal import is_same
 from symgrad.ops.engine import TO_PYTHON
+from symgrad.tracing.mixed import Otherwise
+from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
@@ -62,6 +64,31 @@ class Over(NamedTuple):
 
 
 SECTION = Over(1, lambda i: i, section=True)
+ROOM = 512  # iterations of a ``while`` loop that there is room for at first, in the arrays beside its lists
+MORE_ROOM = 8  # times as many, where they were more
+
+
+def room(trace: Trace, place: Any) -> Over:
+    """What a ``while`` loop at a ``place`` in the code runs over, which appends to lists: as many items as there is room for.
+
+    Where there is not enough, ``Otherwise`` ends the run, for another one with more.
+    """
+    known = [size for where, size in [one for one in trace.apart if type(one) is Room] if where == place]
+    size = max(known, default=ROOM)
+
+    def at(turn: Any) -> Any:
+        if turn.value == size - 1:
+            raise trace.refuse(Otherwise(frozenset([Room(place, size * MORE_ROOM)])))
+        return turn
+
+    return Over(size, at)
+
+
+class Room(NamedTuple):
+    """How many iterations of the loop at a ``place`` there is to be room for."""
+
+    place: Any
+    size: int
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.ir import CONST, Aval, Node
-from symgrad.loops.patterns import INT, WHOLE, Boundary, Key, Note, Part
+from symgrad.loops.patterns import COUNTER, INT, WHOLE, Boundary, Key, Note, Part
 from symgrad.ops import index
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
@@ -154,12 +154,13 @@ _RISKY: dict[Any, Callable[[Part], bool]] = {POWER: _is_count, **dict.fromkeys(D
 def same_locals(stretches: Sequence[Stretch], every: Sequence[Taken]) -> list[dict[Key, Key]]:
     """Of the locals at the beginning of each stretch, those that are always one value with another, and which.
 
-    They are so in these iterations, and all ways leave them so, if they find them so.
+    They are so in these iterations, and all ways leave them so, if they find them so. What is how often the loop has gone round
+    is called that.
     """
     groups: list[list[list[Key]]] = []
     for stretch in stretches:
         found: dict[Any, list[Key]] = {}
-        for key in sorted(stretch.there, key=repr):
+        for key in sorted(stretch.there, key=lambda key: (key != COUNTER, repr(key))):
             found.setdefault(tuple([id(b.nodes[key]) for b, _ in stretch.pairs]), []).append(key)
         groups.append([keys for keys in found.values() if len(keys) > 1])
     while True:

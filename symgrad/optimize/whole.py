@@ -53,7 +53,7 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
 
 
 _OF_MASKS = ops_of(
-    *(create.ZEROS, create.FULL, np.broadcast_to, np.where, np.count_nonzero, np.sum, np.any, np.all),
+    *(create.ZEROS, create.FULL, np.broadcast_to, np.concatenate, np.where, np.count_nonzero, np.sum, np.any, np.all),
     *(np.logical_not, np.logical_and, np.logical_or),
     *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
 )
@@ -153,20 +153,20 @@ def is_left(node: Node) -> bool:
     if isinstance(node.op, Leaf) or not any(map(is_long, (node, *node.args))):
         return False
     if is_cell(node):
-        return node.op is not index.GETITEM and node.aval.dtype == node.args[1].aval.dtype == np.float64
+        return node.op is not index.GETITEM and node.aval.dtype == node.args[1].aval.dtype in (np.float64, bool)
     writes = (index.SCATTER, index.SETITEM, index.INDEX_ADD)
     places = node.args[len(node.op.rules) :] if node.op in (index.GETITEM, *writes) else ()
     known = bool(places) and all([place.op is CAPTURED and place.aval.dtype.kind in "iu" for place in places])
     values = (node, *(node.args[: -len(places)] if known else node.args))
     if any(not isinstance(value.aval, Aval) or not _is_of_numbers(value.aval) for value in values):
         return node.op in (STACK, BITS, SELECT)
+    section = node.op is index.GETITEM and len(node.args) == 1 and is_long(node)
     if any(value.aval.shape and value.aval.dtype == bool for value in values):
-        return node.op in _OF_MASKS
-    if known:
+        return section or node.op in _OF_MASKS
+    if known or section:
         return True
     write = node.op in writes and not places
     write |= node.op is index.SCATTER and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
-    write |= node.op is index.GETITEM and len(node.args) == 1 and is_long(node)
     inner = node.op is REGISTRY[np.matmul] and not node.aval.shape
     return write or inner or node.op in _LEFT
 

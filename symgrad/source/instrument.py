@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
-from symgrad.source.lists import appended, marked
+from symgrad.source.lists import appended, in_room, marked
 from symgrad.source.liveness import live_between, read_later, used_between
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -104,7 +104,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls and _turns(tree, fun):
-        tree = joined(at_the_end(unrolled(numbered(as_ifs(tree), fun.__globals__), fun.__globals__)))
+        tree = in_room(joined(at_the_end(unrolled(numbered(as_ifs(tree), fun.__globals__), fun.__globals__))))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
@@ -653,6 +653,9 @@ class _Rewriter(ast.NodeTransformer):
         facts = [*map(_constant, (private, stored)), *known]
         if hasattr(node, "section"):
             made = _hook("section", node, *map(_constant, (private, stored, anew)))
+        elif hasattr(node, "room"):
+            site = _constant((node.lineno, node.col_offset))
+            made = _hook("room", node, site, *map(_constant, (private, stored, anew)), ast.Constant(decides), known[-1])
         else:
             made = _hook("loop", node.iter, self._over(node.iter, node.target, decides), *facts)
         start = assigned(loop, made, node)

@@ -6,8 +6,18 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from symgrad.source.exits import way_out
-from symgrad.source.syntax import LOCAL_READERS, FunctionNode, copied, declared, names_stored, parts_of, placed, walk
+from symgrad.source.exits import has_test, way_out
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    FunctionNode,
+    copied,
+    declared,
+    located,
+    names_stored,
+    parts_of,
+    placed,
+    walk,
+)
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (
@@ -41,6 +51,36 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
             if some or not early:
                 found.append(Appended(name, deepest, some, statements))
     return found
+
+
+def in_room(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place, as are those in it: where a ``while`` loop appends to a list, there is to be room for all
+    items, so ``while a: b`` becomes ``for turn in room: if not a: break; b``, marked ``room``."""
+    if not isinstance(function, ast.Lambda):
+        _Rooms().visit(function)
+    return function
+
+
+class _Rooms(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.own: set[str] = set()  # what the function that it is in assigns
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        before, self.own = self.own, {name for item in node.body for name in names_stored(item)} - declared(node)
+        self.generic_visit(node)
+        self.own = before
+        return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        self.generic_visit(node)
+        if node.orelse or any([isinstance(item, ast.NamedExpr) for item in walk(node.test)]):
+            return node
+        turn = placed(ast.Name("__symgrad_turn__", ast.Store()), node)
+        first = [placed(ast.If(placed(ast.UnaryOp(ast.Not(), node.test), node.test), [ast.Break()], []), node.test)]
+        body = [*(first if has_test(node) else []), *node.body]
+        loop: Any = located(placed(ast.For(turn, ast.Constant(None), body, [], None), node))
+        loop.room = True
+        return loop if way_out(loop) and any([one.some for one in appended(loop, self.own)]) else node
 
 
 def marked(function: FunctionNode) -> FunctionNode:

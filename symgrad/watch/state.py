@@ -21,7 +21,7 @@ import numpy as np
 
 from symgrad.loops import iterables
 from symgrad.loops.appended import Chosen
-from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, table
+from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, room, table
 from symgrad.loops.rolling import SHORTEST, Roller
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -106,6 +106,21 @@ class State(Calls):
         if private is None or not self.trace.symbolic or not (around is None or around.section):
             return (0,)
         return Roller(self.trace, SECTION, private, stored, targets=targets)
+
+    def room(
+        self,
+        site: Any,
+        private: tuple[str, ...] | None,
+        stored: tuple[str, ...],
+        targets: tuple[str, ...],
+        decides: bool,
+        lists: tuple[tuple[str, int, bool], ...],
+    ) -> Any:
+        """What a ``while`` loop at this ``site`` runs over, which appends to ``lists``; see ``loop``."""
+        if private is None or not self.trace.symbolic:
+            return self._turns(itertools.repeat(None), object())
+        found = room(self.trace, (sys._getframe(1).f_code, site))
+        return Roller(self.trace, found, private, stored, True, targets, lists, decides)
 
     def _turns(self, items: Any, often: Any) -> Any:
         """What a ``for`` statement runs over; in a loop that is watched, with what tells how ``often``."""
