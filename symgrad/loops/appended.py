@@ -47,6 +47,7 @@ class Grown:
         self.taken: Tracer | None = None  # has there whether it has appended an item
         self.rolled = False  # whether the loop is rolled up
         self.whole = True  # whether nothing else has happened to it, as far as is known
+        self.parted: Any = None  # of items that are copies: see ``Tracer.parted``
 
     def make(self, trace: Trace, count: int, dtype: Any) -> None:
         """Make the array, of ``count`` items, and the mask."""
@@ -64,8 +65,7 @@ class Grown:
         self.first = 0 if self.some else number
         self.shape = item.node.aval.shape if known else ()
         self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if self.some else "fc")
-        self.whole = self.whole and not (self.shape and self.some)
-        if self.whole and (self.array is None or self.array.dtype != dtype):
+        if self.whole and (self.array is None or (self.array.shape[1:], self.array.dtype) != (self.shape, dtype)):
             self.make(trace, count, dtype)
 
     def take_in(self, trace: Trace, place: Tracer) -> None:
@@ -181,15 +181,21 @@ class Grown:
         if self.array is None or self.taken is None:
             return self.owner
         mixed = self.array.node in self.array.tape.mixed
-        return Chosen(self.owner, self.array, self.taken, all(self.python) if mixed else self.all_python)
+        return Chosen(self.owner, self.array, self.taken, all(self.python) if mixed else self.all_python, self.parted)
 
 
 class Chosen:
-    """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's."""
+    """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's, or
+    arrays (copies, which are marked as ``parted``)."""
 
-    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool) -> None:
-        self.owner, self.array, self.taken, self.python = owner, array, taken, python
+    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool, parted: Any = None) -> None:
+        self.owner, self.array, self.taken, self.python, self.parted = owner, array, taken, python, parted
         self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
+
+    @property
+    def alike(self) -> bool:
+        """Whether all items may be in one array."""
+        return all([np.shape(item) == self.array.shape[1:] for item in self.owner])
 
     def parts(self) -> tuple[Any, Any]:
         """An array, and which elements of it are the items."""
@@ -232,12 +238,17 @@ class Chosen:
         array, taken = self.parts()
         if not (self.owner or self.python or np.any(taken)):
             return []
-        total = np.sum(array[taken])
+        total = np.sum(array[taken], axis=0)
         return self.numbers([total]) if all(map(_is_python, self.owner)) else [total]
 
     def numbers(self, items: list[Any]) -> list[Any]:
         """What is made of items that were appended as such numbers as these are."""
-        return _numbers(self.array, items, [True if self.python else None] * len(items))
+        if self.array.ndim == 1:
+            return _numbers(self.array, items, [True if self.python else None] * len(items))
+        items = [self.array.tape.alone(item) for item in items]
+        for item in items:
+            item.parted = self.parted
+        return items
 
 
 def _is_python(item: Any) -> bool:

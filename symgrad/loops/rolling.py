@@ -841,8 +841,8 @@ class Roller:
         kinds = {item.node.aval for grown in self.grown.values() if grown.shape for item in grown.items}
         every = [item for grown in self.grown.values() for item in (*grown.items, *grown.owner)]
         found = [x.owner() for x in (*arrays, *every) if type(x) is Tracer and x.owner().node.aval in kinds]
-        for array in found:
-            array.parted = self.place
+        for one in (*found, *self.grown.values()):
+            one.parted = self.place
         if found:
             self.trace.copied.add(self.place)
 

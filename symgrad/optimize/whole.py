@@ -27,7 +27,7 @@ WINDOW = 16  # numbers that are read or written at once of one that is not
 
 _LEFT = PLAIN | ops_of(
     *(STACK, INNER, create.ZEROS, np.broadcast_to, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot),
-    *(np.concatenate, np.reshape, np.transpose, np.expand_dims, np.max, np.min, np.cumsum),
+    *(np.concatenate, np.reshape, np.transpose, np.expand_dims, np.max, np.min, np.argmax, np.argmin, np.cumsum),
 )
 
 
@@ -53,8 +53,19 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
 
 
 _OF_MASKS = ops_of(
-    *(create.ZEROS, create.FULL, np.broadcast_to, np.concatenate, np.where, np.count_nonzero, np.sum, np.any, np.all),
-    *(np.logical_not, np.logical_and, np.logical_or),
+    *(
+        create.ZEROS,
+        create.FULL,
+        np.broadcast_to,
+        np.concatenate,
+        np.where,
+        np.count_nonzero,
+        np.sum,
+        np.any,
+        np.all,
+        np.argmax,
+    ),
+    *(np.logical_not, np.logical_and, np.logical_or, np.reshape, np.transpose, np.expand_dims, np.argmax),
     *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
 )
 
@@ -128,8 +139,8 @@ def is_row(node: Node) -> bool:
     row, places = shape[len(spec) :], node.args[len(node.op.rules) :]
     if not row or not places or math.prod(row) > LARGEST or not all([type(part) in (index.Hole, int) for part in spec]):
         return False
-    value = node if node.op is index.GETITEM else node.args[1]
-    return value.aval.shape == row and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
+    fits = node.aval.shape == row if node.op is index.GETITEM else node.args[1].aval.shape in (row, ())
+    return fits and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
 
 
 def _is_filled(node: Node) -> bool:

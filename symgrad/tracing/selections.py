@@ -25,6 +25,7 @@ MANY = 65_536  # elements, of which it is dear to compute all for a few
 FEW = 16  # one in so many is selected at least, of those
 
 _WHOLE = (Hole(0),)
+_ENDS = (0, -1)  # the indices of the first and the last one
 # what is finite, with its derivatives, where all that was selected is zero
 _TOTAL = frozenset([
     np.add, np.subtract, np.multiply, np.negative, np.positive, np.abs, np.fabs, np.square, np.sin, np.cos, np.tanh, np.arctan,
@@ -381,6 +382,8 @@ class Selections:
                 return None
             new = self._ready(value) if len(base.aval.shape) - rank == len(value.aval.shape) - 1 else None
             return None if new is None else np.where(self._wide(mask, new.ndim - rank), new, args[0])
+        if op is GETITEM and len(nodes) == rank == 1 and type(params["spec"][0]) is int and params["spec"][0] in _ENDS:
+            return self._end(mask, args[0], params)
         if op in _PRODUCTS and all([self.masks.get(node) is mask and len(node.aval.shape) == 1 for node in nodes]):
             if any([self._ready(node) is None for node in nodes]):
                 return None
@@ -393,13 +396,27 @@ class Selections:
         if len(node.aval.shape) == 1:
             known, axis = axis in (None, 0, -1), None
         else:  # rows
-            known, axis = axis == 0 if op in _BY_NUMBER else axis in (None, 0), None if axis is None else tuple(range(rank))
+            known, axis = axis in (None, 0), None if axis is None else tuple(range(rank))
         if rank > 2 and axis is not None and op in (REGISTRY[np.std], REGISTRY[np.linalg.norm]):
             return None  # norms are of vectors and matrices
         half = op in _BY_NUMBER and node.aval.dtype == np.float16  # these NumPy adds up in single precision
         if not known or half or (op in _OF_SOME and not self.has_some(mask)) or self._ready(node) is None:
             return None
         return use(self, node, axis, params)
+
+    def _end(self, mask: Node, x: Tracer, params: dict[str, Any]) -> Tracer | None:
+        """The first or the last number or row that is selected."""
+        whole = self._ready(x.node) if self.has_some(mask) else None
+        if whole is None:
+            return None
+        first, *rest = params["spec"]
+        taken = self.trace.lookup(mask)
+        place = np.argmax(taken) if first == 0 else taken.shape[0] - 1 - np.argmax(taken[::-1])
+        how = {"spec": (Hole(0), *rest)}
+        found: Tracer = self.trace.record(GETITEM, (whole, place), how)
+        if type(found.like) is np.ndarray:
+            found.base, found.how, found.seen = x, (GETITEM, (), params), x.version
+        return found
 
     def _ready(self, node: Node) -> Tracer | None:
         """What a selection is a part of; None where nothing is selected, and something would have to be."""
@@ -408,21 +425,22 @@ class Selections:
             return None
         return self._whole(node, constant)
 
-    def count(self, node: Node) -> Any:
-        """How many are selected, as a number of the selection's kind."""
+    def count(self, node: Node, axis: Any) -> Any:
+        """How many are selected, or how many numbers there are in all rows that are, as a number of the selection's kind."""
         dtype = np.finfo(node.aval.dtype).dtype if node.aval.dtype.kind in "fc" else np.dtype(float)
-        return ASTYPE(self.counts[self.masks[node]], dtype=dtype)
+        count = ASTYPE(self.counts[self.masks[node]], dtype=dtype)
+        return count if axis is not None or len(node.aval.shape) == 1 else count * dtype.type(math.prod(node.aval.shape[1:]))
 
     def mean(self, node: Node, axis: Any, params: Any = None) -> Any:
         """The mean of what is selected."""
-        return np.sum(self._filled(node, 0), axis) / self.count(node)
+        return np.sum(self._filled(node, 0), axis) / self.count(node, axis)
 
     def deviation(self, node: Node, axis: Any, params: dict[str, Any]) -> tuple[Any, Any]:
         """By how much what is selected is off its mean, and by how many that is divided."""
         mask, mean = self.masks[node], self.mean(node, axis)
         whole = self._whole(node, node in self.total)
         off = np.where(self._wide(mask, whole.ndim - len(mask.aval.shape)), whole - mean, whole.dtype.type(0))
-        count, ddof = self.count(node), params.get("ddof", 0)
+        count, ddof = self.count(node, axis), params.get("ddof", 0)
         return off, np.maximum(count - ddof, 0) if ddof else count
 
 
@@ -479,5 +497,5 @@ _USES: dict[Any, Callable[..., Any]] = {
     REGISTRY[np.var]: _variance,
     REGISTRY[np.std]: _standard_deviation,
 }
-_BY_NUMBER = (*_SPREADS, REGISTRY[np.mean])  # whose results hang on how many numbers there are, not rows
+_BY_NUMBER = (*_SPREADS, REGISTRY[np.mean])  # whose results hang on how many numbers there are
 _OF_SOME = tuple(REGISTRY[fun] for fun in (np.max, np.amax, np.min, np.amin, np.mean, np.var, np.std))

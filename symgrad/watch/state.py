@@ -179,6 +179,8 @@ class State(Calls):
         known = isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is str) or any([fun is one for one in _OF_CHOSEN])
         if value.is_whole or not known or (fun == "index" and value.array.dtype.kind not in "iu"):
             return value.listed()
+        if not value.alike or (value.array.ndim > 1 and (fun is min or fun is max)):
+            return value.listed()
         if fun is min or fun is max:
             return value.extreme(fun)
         if fun is sum:
