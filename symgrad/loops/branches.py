@@ -21,6 +21,7 @@ from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.spans import SPANS, Span
 
 _FLAGS = (TEST, EXIT, UNSEEN)
+_PUT = "put"  # how the key of a number begins that ways write to an array
 
 
 class _Put(NamedTuple):
@@ -128,6 +129,8 @@ class Builder:
         """What a way leaves in a local, of the kind that goes round."""
         parts, aval = way.after[key]
         part, kind = sure(parts), self.kinds[key]
+        if key[0] == _PUT and part[0] == "step" and aval == kind._replace(kind="python"):  # as what the array gives
+            return out.add(TO_NUMPY, [of(parts)], (), kind, None)
         if aval == kind or (part[0] not in ("value", "same") and joined_kind(aval, kind) == kind):
             return of(parts)
         number = number_of(part[1], kind) if _is_number(part) else None
@@ -147,16 +150,16 @@ class Builder:
         puts = {key: put for key in self.keys if key not in alike and (put := self._put(key, ways, made)) is not None}
         kinds = {key: kind for key, kind in self.kinds.items() if key not in alike and key not in puts}
         for key, put in puts.items():
-            kinds["put", *key] = put.kind
+            kinds[_PUT, *key] = put.kind
             after = zip(ways, put.numbers, strict=True)
-            ways = [replace(way, after={**way.after, ("put", *key): number}) for way, number in after]
+            ways = [replace(way, after={**way.after, (_PUT, *key): number}) for way, number in after]
         read = {("read", key): self._read(out, put, of) for key, put in puts.items() if put.some}
         found = Builder(kinds, self.begin, self.blank, self.spans)._decided(
             out, ways, depth, test, made, lambda part: read[part] if part in read else outer(part)
         )
         found |= {key: self._left(out, key, ways[0], of) for key in alike}
         for key, put in puts.items():
-            args = [of(put.base), found.pop(("put", *key)), *[_made(out, one, of) for one in put.place]]
+            args = [of(put.base), found.pop((_PUT, *key)), *[_made(out, one, of) for one in put.place]]
             found[key] = out.add(SETITEM, args, put.params, self.kinds[key], put.like)
         return found
 

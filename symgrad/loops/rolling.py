@@ -61,8 +61,9 @@ from symgrad.loops.patterns import (
 )
 from symgrad.loops.recall import Run
 from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
-from symgrad.loops.survey import DRAFT, HIDDEN, SHARED, WIDEST, Survey, inner, moved, without_twins
+from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
 from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
+from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import GONE, Guard, Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer
@@ -841,8 +842,10 @@ class Roller:
         kinds = {item.node.aval for grown in self.grown.values() if grown.shape for item in grown.items}
         every = [item for grown in self.grown.values() for item in (*grown.items, *grown.owner)]
         found = [x.owner() for x in (*arrays, *every) if type(x) is Tracer and x.owner().node.aval in kinds]
-        for one in (*found, *self.grown.values()):
-            one.parted = self.place
+        for array in found:
+            array.parted = self.place
+        for grown in self.grown.values():
+            grown.parted = self.place
         if found:
             self.trace.copied.add(self.place)
 

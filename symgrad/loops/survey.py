@@ -17,11 +17,11 @@ import numpy as np
 
 from symgrad.ir import COMPARED, content_of
 from symgrad.loops.patterns import TRACED, Boundary, Key, iterations
+from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.trace import Trace, is_bare
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
 WIDEST = 64  # items of a container that are looked at
-HIDDEN = "__symgrad"  # how the names of locals begin that are not the user's
 AGAIN = ("again",)  # what is noted of a list, dict or object that has another name, in a local that nobody reads
 DRAFT = ("draft",)  # of an array that the function fills with plain numbers, beside its content
 SHARED = ("shared",)  # of such an array that has several names

@@ -132,7 +132,7 @@ class _Demand:
         invariants = [i for i, item in enumerate(body.invariants) if item in inner]
         kept = [firsts[i] for i in carry] + [lists[i] for i in elements] + [fixed[i] for i in invariants]
         saved = {i for i in self.read[loop] if i >= len(firsts)}
-        settled = _settled(body, firsts).keys() - {course.test}
+        settled = _settled(body, course, firsts)
         number = any([_is_filled(fixed[i]) for i in invariants])
         number |= bool(_given(body, course, firsts, self.read[loop]))
         number |= len({fixed[i] for i in invariants}) < len(invariants)
@@ -190,7 +190,7 @@ class _Trimmer(Simplifier):
         found: dict[int, Node] = {}
         if (test := _known_test(op, firsts)) is not None:
             return self._once(body, [*firsts, *fixed], self.demand.read[node]) if test else dict(enumerate(firsts))
-        settled = {i: twin for i, twin in _settled(body, firsts).items() if i != course.test}
+        settled = _settled(body, course, firsts)
         for i, twin in settled.items():
             if i in read and twin == i:
                 found[i] = firsts[i]
@@ -250,12 +250,16 @@ def _known_test(loop: Loop, firsts: list[Node]) -> Any:
     return None if test is None else const(firsts[test])
 
 
-def _settled(body: Body, firsts: list[Node]) -> dict[int, int]:
-    """The carried values that need not go round: they stay what they were (their own number), or are always equal to
-    another one (its number)."""
+def _settled(body: Body, course: Course, firsts: list[Node]) -> dict[int, int]:
+    """The carried values that need not go round, but for the test: they stay what they were (their own number), or are always
+    equal to another one (its number). What the test of a loop that runs once becomes is written nowhere: nothing equals it."""
     found: dict[int, int] = {}
     seen: dict[Any, int] = {}
     for i, (item, after, first) in enumerate(zip(body.carry, body.after, firsts, strict=True)):
+        if i == course.test:
+            if not course.once:
+                seen.setdefault((first, after), i)
+            continue
         same = after.op is CONST and first.op is CONST and repr(after.params) == repr(first.params)
         if after is item or (same and after.aval == first.aval) or (_is_true(first) and _stays_true(after, item)):
             found[i] = i

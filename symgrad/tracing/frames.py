@@ -23,6 +23,7 @@ from symgrad.source.instrument import parsed
 from symgrad.source.origins import OWN
 
 Line = tuple[str, int]
+HIDDEN = "__symgrad"  # how the names of locals begin that are not the user's
 
 _NUMPY = os.path.dirname(np.__file__)
 _SCIPY = os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep
@@ -163,7 +164,8 @@ def target(frame: FrameType | None) -> str | None:
             return None
         name = opname[raw[at]]
         if name in _STORES:
-            return str(_STORES[name](code, raw[at + 1]))
+            found = str(_STORES[name](code, raw[at + 1]))
+            return None if found.startswith(HIDDEN) else found
         if name != "RETURN_VALUE":
             return None
         frame = frame.f_back
