@@ -222,6 +222,10 @@ ORDERS = [
     "(t(7) if a > 3 else len([t(a) for a in range(2)])) - sum([t(a) + sum([t(a) for _ in range(2)]) for a in range(2)]) + a",
     "sum([t(1), *[t(v) for v in range(2)], sum(t(v) for v in range(3))]) + t(*[t(v) for v in range(1)])",
     "[t(v) for v in range(3)][-1] + (lambda v: v + sum([t(v) for v in range(2)]))(t(3))",
+    "t(1) * G + any(t(v) > 1 for v in range(4)) + (t(0) or any(t(v) for v in (0, 6)) or t(7))",
+    "(1 if all(t(v) for v in (1, 0, 2)) else t(2)) * (3 if t(a) and not any(t(v) for v in [0, 0]) and t(2) else 4)",
+    "sum([t(v) for v in [2, 3] if v and all(t(a) < v for a in range(4))]) + len([v for v in range(4) if any(t(v) for _ in [1])])",
+    "(t(0) and any(t(v) for v in (0, 6))) + (t(4) if t(0) or not all(t(v) for v in (6, 0, 5)) else 1)",
     "o.count * 2 + sum(o.next(v) for v in range(3)) * o.count",
 ]
 
@@ -554,3 +558,72 @@ def test_map_filter_and_reduce_are_loops(fun):
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
     assert derivative.cache_info().misses <= (24 if fun is added_to_another_name else 4)
+
+
+def some_below(x):
+    if any(t < -1.5 for t in x):
+        return np.sum(x)
+    return np.sum(x * x)
+
+
+def all_within(x, low=-2.0, high=2.0):
+    if not all(low <= t <= high for t in x):
+        return -np.inf * 0 + x[0] if low > high else np.prod(x)
+    return -0.5 * np.sum(x * x)
+
+
+def some_in_a_choice(x):
+    return np.sum(x) if all(t > -1.5 for t in x) else np.sum(x**3)
+
+
+def some_after_others(x):
+    if len(x) > 2 and any(t > 1.5 for t in x):
+        return x[0] * x[1]
+    return np.sum(np.sin(x))
+
+
+def is_far(t):
+    return abs(t) > 1.8
+
+
+def some_mapped(x):
+    far = any(map(is_far, x))
+    return np.sum(x * x) * (2 if far else 1)
+
+
+def some_of_some(x):
+    return np.sum(x * x) + 3.0 * any(t > 1 for t in x if t < 1.4) * x[1]
+
+
+def all_required(x):
+    if not all(abs(t) < 20.0 for t in x):
+        raise ValueError("far out")
+    return np.sum(np.cos(x))
+
+
+@pytest.mark.parametrize(
+    "fun", [some_below, all_within, some_in_a_choice, some_after_others, some_mapped, some_of_some, all_required]
+)
+def test_any_and_all_are_loops_that_end_once_it_is_known(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    points = np.random.default_rng(6).normal(size=(60, 30))
+    for x in points[:40]:
+        derivative(x)
+    learnt = derivative.cache_info().misses
+    for x in points:
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= learnt + 2  # what the 20 new points have traced
+
+
+def some_by_numpy(x):
+    from numpy import all, any
+
+    return np.sum(x) * (2 if any(x > 1) else 1) * (3 if all(x > 1) else 1)
+
+
+def test_any_of_numpy_is_numpys():
+    for x in np.array([[0.5, 2.0], [0.1, 0.2], [2.0, 3.0], [0.5, 2.0]]):
+        scale = some_by_numpy(x) / np.sum(x)
+        np.testing.assert_allclose(value_and_grad(some_by_numpy)(x)[1], np.full(2, scale))

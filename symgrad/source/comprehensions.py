@@ -2,7 +2,8 @@
 
 ``y = np.sum([f(v) for v in x])`` runs as ``listed = []``, ``for v_ in x: listed.append(f(v_))``, ``y = np.sum(listed)``; so
 does ``sum(f(v) for v in x)``. ``sum(f(v) for v in x if c)`` runs as ``total = 0`` and a loop with ``total = total + f(v_)``
-below an ``if``. What comes first in the statement is computed first.
+below an ``if``; ``any(c for v in x)`` as ``found = False`` and a loop that ends with ``found = True`` where ``c`` is true, also
+in the test of an ``if``. What comes first in the statement is computed first.
 
 Where a builtin takes all that ``map`` and ``filter`` give, they are such comprehensions; ``functools.reduce`` is a loop, too,
 and ``y += [v]`` is ``y.append(v)`` if ``y`` is a list for sure.
@@ -33,10 +34,12 @@ from symgrad.source.syntax import (
 )
 
 _TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
+_TAKES_SOME = frozenset(["any", "all"])  # that take it as far as they must
 _ITERATORS = frozenset(["map", "filter"])
 _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
+_TESTS = (ast.If, ast.Assert)  # statements that compute a test first, and once
 
 
 def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
@@ -47,7 +50,7 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
             names = {item.id for item in parts if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
                 local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]} - declared(node)
-                builtins = (_TAKES_ALL | _ITERATORS | {"zip"}) - {*own, *local}
+                builtins = (_TAKES_ALL | _TAKES_SOME | _ITERATORS | {"zip"}) - {*own, *local}
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
                 _append_items(node, declared(node))
@@ -119,6 +122,11 @@ class _Unroller(ast.NodeTransformer):
     def _written(self, statement: Any) -> list[ast.stmt]:
         """A statement, after the loops that make the lists in it."""
         before = list[ast.stmt]()
+        if isinstance(statement, _TESTS):
+            self.visit(statement)
+            while (found := self._found_in_test(statement, ("test", None), statement.test)) is not None:
+                before += found
+            return [*before, statement]
         if not isinstance(statement, _SIMPLE):
             self.visit(statement)
         elif isinstance(getattr(statement, "target", None), (ast.Name, type(None))):
@@ -128,6 +136,27 @@ class _Unroller(ast.NodeTransformer):
         if isinstance(statement, ast.Return):
             made = []
         return [*before, statement, *[assigned(name, ast.Constant(None), statement) for name in made]]
+
+    def _found_in_test(self, parent: Any, place: Any, test: Any) -> list[ast.stmt] | None:
+        """What computes the first ``any`` or ``all`` in a test, and what of it comes before; None where there is none."""
+        while isinstance(test, ast.UnaryOp):
+            parent, place, test = test, ("operand", None), test.operand
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        for part in parts:
+            self._spell_out(part)
+        at = next((i for i, part in enumerate(parts) if self._takes_some(part)), None)
+        if at is None:
+            return None
+        if at == 0:
+            return self._search(parent, place, test) if parts[0] is test else self._search(test, ("values", 0), parts[0])
+        name = fresh("held", self.names)
+        _put(parent, place, placed(ast.Name(name, ast.Load()), test))
+        first, rest = _joined(test, parts[:at]), _joined(test, parts[at:])
+        asked: ast.expr = placed(ast.Name(name, ast.Load()), test)
+        if isinstance(test.op, ast.Or):
+            asked = placed(ast.UnaryOp(ast.Not(), asked), test)
+        later = placed(ast.If(asked, self._written(assigned(name, rest, test)), []), test)
+        return [*self._written(assigned(name, first, test)), located(later)]
 
     def _found(self, node: Any) -> list[ast.stmt] | None:
         """The first comprehension in a node that can be a loop has a name from here on: what makes the list, after what comes
@@ -142,11 +171,17 @@ class _Unroller(ast.NodeTransformer):
                 found = self._loop(node, place, part)
             elif self._adds_some(part):
                 found = self._total(node, place, part.args[0])
+            elif self._takes_some(part):
+                found = self._search(node, place, part)
             elif self._takes_all(part) and _decides(part.args[0]):
                 whole = part.func.id == "list"  # of a list that nobody else has
                 found = self._loop(node if whole else part, place if whole else ("args", 0), part.args[0])
             elif self._folds(part):
                 found = self._fold(node, place, part)
+            elif isinstance(part, ast.IfExp):
+                found = self._found_in_test(part, ("test", None), part.test)
+            elif isinstance(part, ast.BoolOp):
+                found = self._found_in_test(node, place, part)
             elif isinstance(part, _IN_ORDER):
                 found = self._found(part)
             if found is not None:
@@ -166,7 +201,7 @@ class _Unroller(ast.NodeTransformer):
 
     def _spell_out(self, call: Any) -> None:
         """``sum(map(f, x))`` becomes ``sum(f(v) for v in x)``, and ``list(filter(f, x))`` a comprehension with an ``if``."""
-        if not self._is_builtin(call, _TAKES_ALL) or len(call.args) != 1:
+        if not self._is_builtin(call, _TAKES_ALL | _TAKES_SOME) or len(call.args) != 1:
             return
         inner: Any = call.args[0]
         if not self._is_builtin(inner, ("map", "filter")) or inner.keywords or len(inner.args) < 2:
@@ -212,8 +247,13 @@ class _Unroller(ast.NodeTransformer):
 
     def _takes_all(self, call: Any) -> bool:
         """Whether it is ``sum(... for ...)`` or its like."""
-        known = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in self.builtins
+        known = self._is_builtin(call, _TAKES_ALL)
         return known and len(call.args) == 1 and isinstance(call.args[0], ast.GeneratorExp)
+
+    def _takes_some(self, call: Any) -> bool:
+        """Whether it is ``any(... for ...)`` or ``all(... for ...)``, which one loop can search."""
+        one = call.args[0] if self._is_builtin(call, _TAKES_SOME) and len(call.args) == 1 and not call.keywords else None
+        return isinstance(one, ast.GeneratorExp) and len(one.generators) == 1 and _is_loop(one)
 
     def _adds_some(self, call: Any) -> bool:
         """Whether it is ``sum(... for ... if ...)``, or that of a list."""
@@ -236,6 +276,15 @@ class _Unroller(ast.NodeTransformer):
         added = assigned(name, ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), comprehension.elt), comprehension)
         return [assigned(name, ast.Constant(0), comprehension), self._loops(comprehension, added)]
 
+    def _search(self, parent: Any, place: Any, call: Any) -> list[ast.stmt]:
+        """What computes ``any`` or ``all`` of some items, for a place from here on: a loop that ends once it is known."""
+        name, every, [items] = fresh("found", self.names), call.func.id == "all", call.args
+        _put(parent, place, placed(ast.Name(name, ast.Load()), call))
+        test = placed(ast.UnaryOp(ast.Not(), items.elt), items) if every else items.elt
+        known = assigned(name, ast.Constant(not every), call)
+        end = placed(ast.If(test, [known, placed(ast.Break(), call)], []), call)
+        return [assigned(name, ast.Constant(every), call), self._loops(items, end)]
+
     def _loops(self, comprehension: Any, statement: Any) -> ast.stmt:
         """The loops that do what a statement says for each item of a comprehension, whose names are others."""
         first, *_ = clauses = [copied(clause) for clause in comprehension.generators]
@@ -252,6 +301,11 @@ class _Unroller(ast.NodeTransformer):
             body = self._written(located(statement))
             statement = placed(ast.For(clause.target, clause.iter, body, []), comprehension)
         return located(statement)  # type: ignore[no-any-return]
+
+
+def _joined(test: ast.BoolOp, parts: list[ast.expr]) -> ast.expr:
+    """These parts of a test, joined as they are in it."""
+    return parts[0] if len(parts) == 1 else placed(ast.BoolOp(test.op, parts), test)
 
 
 def _is_none(node: ast.expr) -> bool:
