@@ -224,7 +224,8 @@ ORDERS = [
     "[t(v) for v in range(3)][-1] + (lambda v: v + sum([t(v) for v in range(2)]))(t(3))",
     "t(1) * G + any(t(v) > 1 for v in range(4)) + (t(0) or any(t(v) for v in (0, 6)) or t(7))",
     "(1 if all(t(v) for v in (1, 0, 2)) else t(2)) * (3 if t(a) and not any(t(v) for v in [0, 0]) and t(2) else 4)",
-    "sum([t(v) for v in [2, 3] if v and all(t(a) < v for a in range(4))]) + len([v for v in range(4) if any(t(v) for _ in [1])])",
+    "sum([t(v) for v in [2, 3] if v and all(t(a) < v for a in range(4))])",
+    "len([v for v in (0, 1, 2) if any(t(v) for a in [1])])",
     "(t(0) and any(t(v) for v in (0, 6))) + (t(4) if t(0) or not all(t(v) for v in (6, 0, 5)) else 1)",
     "o.count * 2 + sum(o.next(v) for v in range(3)) * o.count",
 ]
