@@ -2469,3 +2469,79 @@ def test_what_was_computed_before_the_loop_is_not_what_its_first_iteration_compu
             found, expected = derivative(*points[i]), value_and_grad(fun, mode="dynamic")(*points[i])
             assert found[0] == pytest.approx(expected[0], rel=1e-12)
             np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-12)
+
+
+def sign_turned(x):
+    sign, total = 1, 0.0
+    for v in x:
+        if v < 0:
+            sign = -sign
+        total += sign * v
+    return total
+
+
+def sign_turned_at_crossings(x):
+    sign, before, total = -1, 0.0, 0.0
+    for i, v in enumerate(x):
+        if v * before < 0:
+            sign = -sign
+        total += sign * v * x[i - sign - 1] if sign == 1 else v / sign
+        before = v
+    return total, sign
+
+
+def flag_turned(x):
+    up, total = False, 0.0
+    for v in x:
+        if v < 0:
+            up = not up
+        if up:
+            total += v * v
+        else:
+            total += v
+    return total, up
+
+
+def flag_turned_and_counted(x):
+    up, total, often = True, 0.0, 0
+    for v in x:
+        if abs(v) > 1:
+            up = not up
+            often += up
+        total += v if not up else v**2 * (2 - up)
+        total += 1.0 if up is True else v
+    return total * (1 + often), not up, often
+
+
+def number_turned_to_a_flag(x):
+    last = 0.0
+    total = 0.0
+    for v in x:
+        if v > 0.5:
+            last = not last
+        total += v * (2 + last)
+    return total, last
+
+
+TURNED = [sign_turned_at_crossings, flag_turned, flag_turned_and_counted, number_turned_to_a_flag]
+
+
+@pytest.mark.parametrize("fun", [sign_turned, *TURNED])
+@pytest.mark.parametrize("size", [3, 10, 40])
+def test_signs_and_flags_that_ifs_turn_are_learnt(fun, size):
+    has_aux = fun is not sign_turned
+    plain = (lambda x: (fun(x)[0], fun(x)[1:])) if has_aux else fun
+    derivative, dynamic = [value_and_grad(plain, has_aux=has_aux, mode=mode) for mode in ("auto", "dynamic")]
+    points = np.random.default_rng(3).normal(size=(40, size))
+    for i, x in enumerate([*points, *points[:5]]):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        expected = plain(x)
+        if has_aux:
+            assert (value[1], [*map(type, value[1])]) == (expected[1], [*map(type, expected[1])])
+            value, expected = value[0], expected[0]
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+        if i == 15:
+            learnt = derivative.cache_info().misses
+    if size > 3 and fun is not number_turned_to_a_flag:  # what is of two kinds is learnt more slowly
+        assert derivative.cache_info().misses <= learnt + 3

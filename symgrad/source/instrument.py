@@ -754,6 +754,7 @@ class _Rewriter(ast.NodeTransformer):
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
         counting = _counted([*walk(node)]) | counted
         below = [*_below_ifs(node.body)]
+        _mark_toggles(below)
         places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
         counting |= {name for statement in below for name in _flags(statement)}
         counting |= _noted_places(below, places)
@@ -1138,6 +1139,15 @@ def _asked(test: ast.expr) -> ast.expr:
     return test
 
 
+def _mark_toggles(statements: Sequence[ast.stmt]) -> None:
+    """What turns a flag, ``up = not up``, need not look at it for that."""
+    for statement in statements:
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        turned = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not) and names_read(value)
+        if turned and turned.keys() & set(names_stored(statement)):
+            value.ends = True  # type: ignore[union-attr]
+
+
 def _mark_ends(test: ast.expr) -> None:
     """What is negated in a test that ends a loop need not be looked at for that."""
     for part in test.values if isinstance(test, ast.BoolOp) else [test]:
@@ -1184,7 +1194,7 @@ def _counted(nodes: Sequence[ast.AST]) -> set[str]:
     found = {node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
     pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
     made = [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
-    found |= {name for name, value in made if isinstance(value, ast.BinOp) and name in names_read(value)}
+    found |= {name for name, value in made if isinstance(value, (ast.BinOp, ast.UnaryOp)) and name in names_read(value)}
     of: dict[str, set[str]] = {}
     for name, value in made:
         if all([isinstance(part, _PLAIN_PARTS) for part in walk(value)]):
