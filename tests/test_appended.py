@@ -746,3 +746,147 @@ def test_python_numbers_of_lists_that_nothing_is_appended_to(fun):
         else:
             with pytest.raises(ZeroDivisionError):
                 derivative(-np.abs(x))
+
+
+def path_of_newton(x):
+    y, path = x[0] ** 2 + 1.0, []
+    while abs(y * y - 2.0) > 1e-6:
+        y = y - (y * y - 2.0) / (2.0 * y)
+        path.append(y)
+    return sum(path) + len(path) * x[1]
+
+
+def adaptive_steps(x):
+    y, t, h, tolerance = x[0], 0.0, 0.1, 1e-4 * (1.0 + x[1] ** 2)
+    ys = [y]
+    while t < 1.0:
+        k1 = np.sin(t) - y
+        k2 = np.sin(t + h) - (y + h * k1)
+        error = abs(k2 - k1) * h / 2.0
+        if error < tolerance:
+            y, t = y + h * (k1 + k2) / 2.0, t + h
+            ys.append(y)
+        h = h * min(2.0, max(0.3, 0.9 * (tolerance / (error + 1e-12)) ** 0.5))
+    return np.sum(np.array(ys) ** 2) + ys[-1]
+
+
+def descent(x):
+    path, sums = [x], []
+    while True:
+        slope = 2.0 * x * np.arange(1.0, len(x) + 1.0) / len(x) + 0.1 * np.cos(x)
+        if np.sqrt(np.sum(slope**2)) < 0.1:
+            break
+        x = x - 0.3 * slope
+        path.append(x)
+        sums.append(np.sum(x**2))
+    rows = np.array(path)
+    return np.mean(rows**2) + np.sum(rows[-1]) + sum(sums) + np.sum(path[-1] * path[0]) + np.sum(sum(path))
+
+
+def steps_of_a_system(x):
+    y, t, ts, ys = x[:2], 0.0, [], []
+    while t < 1.0:
+        h = 0.02 + 0.01 * y[0] ** 2
+        y, t = y + h * np.array([y[1], -np.sin(y[0])]), t + h
+        if y[0] > 0.0:
+            ys.append(y)
+            ts.append(t)
+    return np.sum(np.array(ys)[:, 1]) + np.sum(np.array(ts)) + len(ys) if ys else x[2]
+
+
+def on_two_sides(x):
+    y, some, others = 4.0 * abs(x[0]), [], [0.5]
+    while y > 0.01:
+        if y > 0.5:
+            some.append(y)
+        else:
+            others.append(y * x[1])
+        y = y * (0.8 + 0.01 * np.cos(x[2]))
+    return sum(some) + np.sum(np.array(others)) + max(others)
+
+
+def all_of_one_array(x):
+    y, every = x * 1.0, []
+    while np.sum(np.abs(y)) > 0.5:
+        every.append(y)
+        y *= 0.8
+    return np.sum(np.array(every)) + np.sum(x)
+
+
+def none_at_times(x):
+    y, every = x[0], []
+    while y > 0.2:
+        y = 0.7 * y
+        every.append(y * x[1:])
+    return np.sum(np.stack(every)) if every else x[1] ** 2
+
+
+@pytest.mark.parametrize(
+    ("fun", "misses"),
+    [
+        (path_of_newton, 4),
+        (adaptive_steps, 2),
+        (descent, 2),
+        (steps_of_a_system, 8),
+        (on_two_sides, 6),
+        (all_of_one_array, 60),  # which it is in every item, so that there is one for each number of steps
+        (none_at_times, 8),
+    ],
+)
+def test_while_loops_that_append_are_one_loop(fun, misses):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(21).normal(size=(40, 4)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-8, atol=1e-11)
+    assert derivative.cache_info().misses <= misses
+
+
+def test_there_is_room_for_as_many_items_as_there_are():
+    def halved(x):
+        y, every = x, [0.0]
+        while y > 1.0:
+            y = y * 0.99
+            every.append(y)
+        return sum(every)
+
+    derivative = grad(halved)
+    for x in (10.0, 20.0, 1e4, 1e4, 1e3, 1e20, 1e20, 30.0, 0.5):
+        assert derivative(x) == pytest.approx(grad(halved, mode="dynamic")(x), rel=1e-11)
+    misses = derivative.cache_info().misses
+    for x in (15.0, 2e4, 1e10, 5.0):
+        assert derivative(x) == pytest.approx(grad(halved, mode="dynamic")(x), rel=1e-11)
+    assert derivative.cache_info().misses == misses
+
+
+def test_other_while_loops_that_append():
+    def with_an_else(x):
+        y, every = x, []
+        while y > 1.0:
+            y = y * 0.5
+            every.append(y)
+        else:
+            y = y + 1.0
+        return sum(every) * y
+
+    def two_at_once(x):
+        y, every = x, []
+        while y > 1.0:
+            every.append(y)
+            y = y * 0.5
+            every.append(y * x)
+        return sum(every)
+
+    def left_early(x):
+        y, every = x, []
+        while y > 1.0:
+            y = y * 0.5
+            every.append(y)
+            if len(every) > 4:
+                return every[-1] * x
+        return sum(every)
+
+    for fun in (with_an_else, two_at_once, left_early):
+        derivative = value_and_grad(fun)
+        for x in (3.0, 0.5, 7.0, 100.0, 3.5, 7.0, 0.1, 1000.0):
+            assert derivative(x) == pytest.approx(value_and_grad(fun, mode="dynamic")(x), rel=1e-12)

@@ -2513,6 +2513,21 @@ def flag_turned_and_counted(x):
     return total * (1 + often), not up, often
 
 
+def flag_turned_by_cases(x):  # as what the test of the inner ``if`` becomes, it begins as ``up``, and ends as False
+    up, total = False, 0.0
+    for v in x:
+        if v < 0:
+            if up:  # noqa: SIM108 (an expression would not part the ways)
+                up = False
+            else:
+                up = True
+        if up:
+            total += v
+        else:
+            total += v * v
+    return total, up
+
+
 def number_turned_to_a_flag(x):
     last = 0.0
     total = 0.0
@@ -2523,7 +2538,7 @@ def number_turned_to_a_flag(x):
     return total, last
 
 
-TURNED = [sign_turned_at_crossings, flag_turned, flag_turned_and_counted, number_turned_to_a_flag]
+TURNED = [sign_turned_at_crossings, flag_turned, flag_turned_by_cases, flag_turned_and_counted, number_turned_to_a_flag]
 
 
 @pytest.mark.parametrize("fun", [sign_turned, *TURNED])

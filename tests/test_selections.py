@@ -46,6 +46,16 @@ def by_places_of_a_row(x):
     return np.sum(table[rows] * np.array([1.0, 2.0, 0.5])) + np.sum(np.sum(table[x > 0.2], axis=0) ** 2)
 
 
+def first_and_last(x):
+    s, rows = np.sin(x[x > 0]), np.outer(x, np.arange(1.0, 3.0))[x > -3]
+    return (s[0] * s[-1] if len(s) else 0.0) + np.sum(rows[-1] ** 2) + rows[0, 1] * rows[-1, 0] + rows[0][1]
+
+
+def of_all_numbers_in_rows(x):
+    rows = np.outer(x, np.arange(1.0, 4.0))[x > -0.3]
+    return np.mean(rows**2) + np.std(rows) + np.var(rows, ddof=1) + np.sum(np.mean(rows, axis=0)) if len(rows) > 1 else x[0]
+
+
 def within(x):
     above = x[x > -0.5]
     return np.sum(above[above < 1] ** 2 * 0.5) + np.sum(np.log(above[above > 0.1]))
@@ -96,7 +106,7 @@ def decided(x):
 
 FUNCTIONS = [
     written_back, changed_in_place, both_parts, by_places, by_places_of_a_row, within, in_a_matrix, in_pieces, of_their_number,
-    compressed, products, statistics, decided,
+    compressed, products, statistics, decided, first_and_last, of_all_numbers_in_rows,
 ]  # fmt: skip
 
 
@@ -450,6 +460,22 @@ def test_views_of_selections_are_theirs():
         expected = np.where(np.array(x) > 0, 6.0, 0.0)
         expected[np.argmax(np.array(x) > 0)] = 0.0
         np.testing.assert_allclose(derivative(np.array(x)), expected)
+
+
+def test_the_first_and_the_last_row_are_views():
+    def fun(x):
+        rows = x[x[:, 0] > 0] * 2.0
+        first, last = rows[0], rows[-1]
+        kept = np.sum(first**3)
+        first[0] = 5.0
+        rows[-1] *= 3.0
+        return np.sum(rows**2) + np.sum(last) + kept
+
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(4).normal(size=(12, 6, 2)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-11)
 
 
 def test_a_mask_of_another_shape_is_numpys_error():

@@ -77,6 +77,7 @@ SEVERAL = 8  # kinds of calls whose ways through a loop are known
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
 MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
+_OF_NUMBERS = (), np.dtype(float)  # the items of a list to which no iteration has appended any
 
 
 class Roller:
@@ -366,7 +367,10 @@ class Roller:
         if not self.boundaries:
             grown = self.grown[name] = Grown(value, *self.lists[name])
             if grown.some and self.what is not None:  # so that runs are alike that append nothing
-                grown.make(self.trace, self.what.length, float)
+                every = [ways.nodes[name, WHOLE].aval for ways in self._known(None)[1] if (name, WHOLE) in ways.nodes]
+                kinds = [(aval.shape[1:], aval.dtype) for aval in every]
+                grown.shape, dtype = next((kind for kind in kinds if kind != _OF_NUMBERS), _OF_NUMBERS)
+                grown.make(self.trace, self.what.length, dtype)
         return name in self.grown and self.grown[name].owner is value
 
     def appended(self, name: str, owner: list[Any]) -> None:

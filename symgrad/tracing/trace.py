@@ -674,6 +674,14 @@ class Trace:
             self.selections = Selections(self)
         return self.selections is not None and self.selections.takes(mask)
 
+    def is_selected(self, x: Any, rows: bool) -> bool:
+        """Whether it is some elements that a mask selects from an array, or some ``rows``, of which there must be one."""
+        mask = self.selections.masks.get(x.node) if self.selections is not None and type(x) is Tracer else None
+        if mask is None or np.ndim(x.like) < 1 + rows or (rows and np.ndim(x.like) > 2):
+            return False
+        assert self.selections is not None
+        return self.selections.has_some(mask)
+
     def written(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` and write it down as it is."""
         start = self.graph.next_index

@@ -230,6 +230,8 @@ class Calls(Reads):
         if fun in OF_FUNCTIONS:
             args = tuple([handed(value, self._called_back) for value in args])
             kwargs = {name: handed(value, self._called_back) for name, value in kwargs.items()}
+        if fun in (np.stack, np.vstack) and len(args) == 1 and not kwargs and self.trace.is_selected(args[0], fun is np.vstack):
+            return self.own(fun, args[0].copy(), args)  # NumPy would ask how many rows there are
         return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
 
     def own(self, fun: Any, made: Any, args: Sequence[Any]) -> Any:
