@@ -191,7 +191,7 @@ class Family:
         self.account = Account()
         self.answered = CellType(0.0)  # how many calls code has answered; counts faster than an int
         self.leaps = True  # whether loops may; no more where the last iteration of one was not like those before
-        self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
+        self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
         self.told = self.moving  # all that are known by now
         self.sections = False  # whether its ways meet outside of loops, too, for there are many

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from symgrad import grad, value_and_grad
+from symgrad.loops import iterables
 
 
 def on_both_sides(x):
@@ -857,6 +858,21 @@ def test_there_is_room_for_as_many_items_as_there_are():
     for x in (15.0, 2e4, 1e10, 5.0):
         assert derivative(x) == pytest.approx(grad(halved, mode="dynamic")(x), rel=1e-11)
     assert derivative.cache_info().misses == misses
+
+
+def test_lists_that_there_is_no_room_for(monkeypatch):
+    monkeypatch.setattr(iterables, "MOST_ROOM", iterables.ROOM)
+
+    def halved(x):
+        y, every = x, []
+        while y > 1.0:
+            y = y * 0.99
+            every.append(y)
+        return sum(every)
+
+    derivative = grad(halved)
+    for x in (10.0, 1e6, 1e6, 1e6, 20.0):
+        assert derivative(x) == pytest.approx(grad(halved, mode="dynamic")(x), rel=1e-11)
 
 
 def test_other_while_loops_that_append():

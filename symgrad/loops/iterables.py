@@ -66,15 +66,18 @@ class Over(NamedTuple):
 SECTION = Over(1, lambda i: i, section=True)
 ROOM = 512  # iterations of a ``while`` loop that there is room for at first, in the arrays beside its lists
 MORE_ROOM = 8  # times as many, where they were more
+MOST_ROOM = ROOM * MORE_ROOM**4
 
 
-def room(trace: Trace, place: Any) -> Over:
+def room(trace: Trace, place: Any) -> Over | None:
     """What a ``while`` loop at a ``place`` in the code runs over, which appends to lists: as many items as there is room for.
 
-    Where there is not enough, ``Otherwise`` ends the run, for another one with more.
+    Where there is not enough, ``Otherwise`` ends the run, for another one with more; None where that would be too much.
     """
     known = [size for where, size in [one for one in trace.apart if type(one) is Room] if where == place]
     size = max(known, default=ROOM)
+    if size > MOST_ROOM:
+        return None
 
     def at(turn: Any) -> Any:
         if turn.value == size - 1:

@@ -39,9 +39,9 @@ class Mixed(NamedTuple):
 
 class Otherwise(SymgradError):
     """Ended a run that cannot tell Python's numbers from NumPy's, or an array from its copy, where that matters: in the next
-    one, nothing mixes them.
+    one, nothing mixes them. Or one in which there was no room for the items of lists: in the next one there is more.
 
-    ``causes`` are as those of ``Mixed``.
+    ``causes`` are as those of ``Mixed``, or say how much room there is to be.
     """
 
     def __init__(self, causes: frozenset[Any]) -> None:

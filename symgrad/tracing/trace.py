@@ -112,7 +112,7 @@ class Trace:
         self.sections = False  # whether ways meet outside of loops, too: see symgrad.source.sections
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.untidy = False  # whether loops have been rolled up since an iteration around them began
-        self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
+        self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.copied: set[Any] = set()  # those that left copies where there was one array
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that iterations of a loop change, by loop
         self.leaps = True  # whether long loops may leap

@@ -117,9 +117,10 @@ class State(Calls):
         lists: tuple[tuple[str, int, bool], ...],
     ) -> Any:
         """What a ``while`` loop at this ``site`` runs over, which appends to ``lists``; see ``loop``."""
-        if private is None or not self.trace.symbolic:
+        rolls = private is not None and self.trace.symbolic
+        found = room(self.trace, (sys._getframe(1).f_code, site)) if rolls else None
+        if private is None or found is None:
             return self._turns(itertools.repeat(None), object())
-        found = room(self.trace, (sys._getframe(1).f_code, site))
         return Roller(self.trace, found, private, stored, True, targets, lists, decides)
 
     def _turns(self, items: Any, often: Any) -> Any:
