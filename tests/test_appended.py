@@ -902,7 +902,15 @@ def test_other_while_loops_that_append():
                 return every[-1] * x
         return sum(every)
 
-    for fun in (with_an_else, two_at_once, left_early):
+    def that_never_runs(x):
+        every = [x]
+        while False:
+            every.append(x)
+            if x > 0:
+                break
+        return sum(every)
+
+    for fun in (with_an_else, two_at_once, left_early, that_never_runs):
         derivative = value_and_grad(fun)
         for x in (3.0, 0.5, 7.0, 100.0, 3.5, 7.0, 0.1, 1000.0):
             assert derivative(x) == pytest.approx(value_and_grad(fun, mode="dynamic")(x), rel=1e-12)

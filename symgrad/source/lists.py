@@ -73,7 +73,8 @@ class _Rooms(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)
-        if node.orelse or any([isinstance(item, ast.NamedExpr) for item in walk(node.test)]):
+        never = isinstance(node.test, ast.Constant) and not node.test.value
+        if never or node.orelse or any([isinstance(item, ast.NamedExpr) for item in walk(node.test)]):
             return node
         turn = placed(ast.Name("__symgrad_turn__", ast.Store()), node)
         first = [placed(ast.If(placed(ast.UnaryOp(ast.Not(), node.test), node.test), [ast.Break()], []), node.test)]
