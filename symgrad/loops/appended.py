@@ -188,7 +188,7 @@ class Chosen:
     """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's, or
     arrays (copies, which are marked as ``parted``)."""
 
-    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool, parted: Any = None) -> None:
+    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool, parted: Any) -> None:
         self.owner, self.array, self.taken, self.python, self.parted = owner, array, taken, python, parted
         self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
 

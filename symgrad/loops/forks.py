@@ -549,14 +549,12 @@ class _Reader:
     def _span(self, index: Node | None) -> Span | None:
         """How far the index of a loop goes: of this one (or how often it has gone round, where it may end early), or one around
         it."""
-        number: Any = self.serial
         if index is None and COUNTER not in self.moving:
             values = [dict(bound.at.params)["value"] for bound in self.begins if bound.at is not None]
             return (min(values), max(values)) if len(values) == len(self.begins) else None
         if index is not None and index.op is not INDEX:
             return None
-        if index is not None:
-            number = dict(index.params)["loop"]
+        number = self.serial if index is None else dict(index.params)["loop"]
         what = next((roller.what for roller in self.trace.rollers if roller.serial == number), None)
         if what is None:
             return None

@@ -74,8 +74,7 @@ def room(trace: Trace, place: Any) -> Over | None:
 
     Where there is not enough, ``Otherwise`` ends the run, for another one with more; None where that would be too much.
     """
-    known = [size for where, size in [one for one in trace.apart if type(one) is Room] if where == place]
-    size = max(known, default=ROOM)
+    size = max([one.size for one in trace.apart if type(one) is Room and one.place == place], default=ROOM)
     if size > MOST_ROOM:
         return None
 

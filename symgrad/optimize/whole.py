@@ -53,19 +53,8 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
 
 
 _OF_MASKS = ops_of(
-    *(
-        create.ZEROS,
-        create.FULL,
-        np.broadcast_to,
-        np.concatenate,
-        np.where,
-        np.count_nonzero,
-        np.sum,
-        np.any,
-        np.all,
-        np.argmax,
-    ),
-    *(np.logical_not, np.logical_and, np.logical_or, np.reshape, np.transpose, np.expand_dims, np.argmax),
+    *(create.ZEROS, create.FULL, np.broadcast_to, np.concatenate, np.reshape, np.transpose, np.expand_dims),
+    *(np.where, np.count_nonzero, np.sum, np.any, np.all, np.argmax, np.logical_not, np.logical_and, np.logical_or),
     *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
 )
 

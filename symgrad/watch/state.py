@@ -117,8 +117,7 @@ class State(Calls):
         lists: tuple[tuple[str, int, bool], ...],
     ) -> Any:
         """What a ``while`` loop at this ``site`` runs over, which appends to ``lists``; see ``loop``."""
-        rolls = private is not None and self.trace.symbolic
-        found = room(self.trace, (sys._getframe(1).f_code, site)) if rolls else None
+        found = room(self.trace, (sys._getframe(1).f_code, site)) if self.trace.symbolic else None
         if private is None or found is None:
             return self._turns(itertools.repeat(None), object())
         return Roller(self.trace, found, private, stored, True, targets, lists, decides)
@@ -180,9 +179,10 @@ class State(Calls):
         known = isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is str) or any([fun is one for one in _OF_CHOSEN])
         if value.is_whole or not known or (fun == "index" and value.array.dtype.kind not in "iu"):
             return value.listed()
-        if not value.alike or (value.array.ndim > 1 and (fun is min or fun is max)):
+        extreme = fun is min or fun is max
+        if not value.alike or (extreme and value.array.ndim > 1):
             return value.listed()
-        if fun is min or fun is max:
+        if extreme:
             return value.extreme(fun)
         if fun is sum:
             return value.total()
