@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -255,45 +256,37 @@ def add_to_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
 def _last_write(s: Simplifier, array: Node, spec: index.Spec, ops: tuple[Op, ...]) -> Node:
     """The last of the writes (``ops``, at constant places) that an array is made by which may be where ``spec`` is; where
     none is, what the first of them is into."""
-    place = _place(spec, array.aval.shape)
-    while array.op in ops and len(array.args) == 2:
-        if place is not None and (written := _written(s, array, len(place), ops)) is not None:
-            here = (write for write in reversed(written.writes.get(place, ())) if write.index <= array.index)
-            found = next(here, None)
-            if found is not None:
-                return found
-            array = written.base
-        elif _disjoint(spec, dict(array.params)["spec"], array.aval.shape):
-            array = array.args[0]
-        else:
-            break
-    return array
+    if (written := _written(s, array, ops)) is None:
+        return array
+    shape = array.aval.shape
+    writes = written.at(_numbers(spec, shape), array)
+    return next((write for write in writes if not _disjoint(spec, dict(write.params)["spec"], shape)), written.base)
 
 
-def _written(s: Simplifier, array: Node, width: int, ops: tuple[Op, ...]) -> Written | None:
-    """The writes at places that are ``width`` numbers by which an array is made; None if the last one is no such."""
-    chain: list[tuple[tuple[int, ...], Node]] = []
+def _written(s: Simplifier, array: Node, ops: tuple[Op, ...]) -> Written | None:
+    """The writes at constant places by which an array is made; None if the last one is no such."""
+    chain: list[Node] = []
     node = array
-    while (found := s.written.get((node, width, ops))) is None or (chain and found.last is not node):  # others went on there
-        place = _place(dict(node.params)["spec"], node.aval.shape) if node.op in ops and len(node.args) == 2 else None
-        if place is None or len(place) != width:
+    while (found := s.written.get((node, ops))) is None or (chain and found.last is not node):  # others went on there
+        if node.op not in ops or len(node.args) != 2:
             break
-        chain.append((place, node))
+        chain.append(node)
         node = node.args[0]
     if not chain:
         return found
-    found = found if found is not None and found.last is node else Written({}, node, node)
-    for place, write in reversed(chain):
-        found.writes.setdefault(place, []).append(write)
-        s.written[write, width, ops] = found
+    found = found if found is not None and found.last is node else Written(node, node)
+    for write in reversed(chain):
+        found.add(write, _numbers(dict(write.params)["spec"], write.aval.shape))
+        s.written[write, ops] = found
     found.last = array
     return found
 
 
-def _place(spec: index.Spec, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The numbers that an index is, counted from the start of each axis; None where there is more in it."""
-    whole = all([type(part) is int and size for part, size in zip(spec, shape, strict=False)])
-    return tuple([part % size for part, size in zip(spec, shape, strict=False)]) if whole else None
+def _numbers(spec: index.Spec, shape: tuple[int, ...]) -> tuple[int | None, ...]:
+    """The number that an index is along each axis, counted from its start; None where it is none, or not surely one."""
+    known = itertools.takewhile(lambda part: type(part) in (int, index.Slice), spec)
+    parts = itertools.zip_longest(known, shape)
+    return tuple([part % size if type(part) is int and size else None for part, size in parts])
 
 
 def _disjoint(a: index.Spec, b: index.Spec, shape: tuple[int, ...]) -> bool:

@@ -8,12 +8,15 @@ by running the operation on stand-ins.
 
 from __future__ import annotations
 
+import bisect
 import functools
+import heapq
 import itertools
 import math
+import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -92,7 +95,7 @@ class Simplifier:
         self.exact = False  # whether a decision hangs on it: then only rewrites that change no bit
         self.uses: Counter[Node] = Counter()
         self.used: dict[Node, int] = {}  # the same of what is rebuilt
-        self.written: dict[tuple[Node, int, tuple[Op, ...]], Written] = {}
+        self.written: dict[tuple[Node, tuple[Op, ...]], Written] = {}
         self.mapping: dict[Node, Node] = {}
         self.folded: dict[Any, Node] = {}  # operations on constants that made arrays
         self._applicable: dict[Any, list[Rewrite]] = {}
@@ -442,8 +445,34 @@ def len_of(node: Node) -> int:
 
 @dataclass
 class Written:
-    """Single elements (or rows, ...) written one after the other: the writes by place, into what, and the last of them."""
+    """Parts of an array written one after the other: into what, the last of the writes, and each of them, in their order.
 
-    writes: dict[tuple[int, ...], list[Node]]
+    An index is told by its numbers along the axes, with None for what is none; all of them together stand at -1.
+    """
+
     base: Node
     last: Node
+    every: list[Node] = field(default_factory=list)
+    by_number: dict[tuple[int, Any], list[Node]] = field(default_factory=dict)
+
+    def add(self, write: Node, numbers: tuple[int | None, ...]) -> None:
+        self.every.append(write)
+        for place in _by_axis(numbers):
+            self.by_number.setdefault(place, []).append(write)
+
+    def at(self, numbers: tuple[int | None, ...], array: Node) -> Iterator[Node]:
+        """The writes up to ``array``, the last one first, among which all are that may be at these numbers; few others."""
+        asked = [(axis, number) for axis, number in _by_axis(numbers) if number is not None]
+        ways = [[self.by_number.get((axis, here), []) for here in (number, None)] for axis, number in asked]
+        lists = min([*ways, [self.every]], key=lambda way: sum(map(len, way)))
+        ends = [bisect.bisect_right(writes, array.index, key=_index) for writes in lists]  # others went on after the array
+        back = [map(writes.__getitem__, reversed(range(end))) for writes, end in zip(lists, ends, strict=True) if end]
+        return back[0] if len(back) == 1 else heapq.merge(*back, key=_index, reverse=True)
+
+
+def _by_axis(numbers: tuple[int | None, ...]) -> Iterator[tuple[int, Any]]:
+    yield -1, (numbers if None not in numbers else None)
+    yield from enumerate(numbers)
+
+
+_index = operator.attrgetter("index")
