@@ -914,3 +914,20 @@ def test_other_while_loops_that_append():
         derivative = value_and_grad(fun)
         for x in (3.0, 0.5, 7.0, 100.0, 3.5, 7.0, 0.1, 1000.0):
             assert derivative(x) == pytest.approx(value_and_grad(fun, mode="dynamic")(x), rel=1e-12)
+
+
+def test_lists_grow_beside_a_filled_array_that_has_two_names():
+    def fun(x):
+        a = np.zeros(len(x))
+        v, path, kept = a[1:], [0.4], [0.2, x[0]]
+        for i in range(1, len(x)):
+            path.append(x[i])
+            kept[-1] += 1.0
+        return np.sum(np.sin(a)) + np.sum(v) + sum(path) + sum(q * q for q in kept)
+
+    derivative = value_and_grad(fun)
+    for n in (3, 3, 3, 4, 6, 6, 6):
+        x = np.arange(1.0, n + 1)
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x))
+        np.testing.assert_allclose(slope, [2 * (x[0] + n - 1), *np.ones(n - 1)])

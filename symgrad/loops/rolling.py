@@ -347,7 +347,7 @@ class Roller:
             for name, value in one.f_locals.items():
                 if not name.startswith(HIDDEN):
                     survey.local(inner(depth, name), value)
-        for name, *_ in [key for keys in survey.drafts.values() if len(keys) > 1 for key in keys] if survey.rest else ():
+        for name, *_ in [key for keys in survey.drafts.values() if len(keys) > 1 for key in keys] if thorough else ():
             survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
         if more:
             holds.update(more)
