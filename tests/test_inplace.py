@@ -3,6 +3,7 @@
 import functools
 import inspect
 import operator
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -1134,3 +1135,65 @@ def test_axes_of_one_number_in_front_of_what_is_written():
         (value, slope), (_, other) = derivative(x), dynamic(x)
         assert value == pytest.approx(written(x))
         np.testing.assert_allclose(slope, other, rtol=1e-12)
+
+
+def rows_written(x, width):
+    out = np.zeros((40, width))
+    for i in range(40):
+        out[i, : x.size] = np.sin(x * i)
+    return np.sum(out**2)
+
+
+def parts_read_and_written(x, width):
+    out = np.zeros((40, width))
+    for i in range(1, 40):
+        out[i, 0] = x[i % 3] + 0.5 * out[i - 1, 2]
+        row = out[i]
+        out[i, 1:3] = np.cos(row[:2] * out[i - 1, :2])
+        out[i, :3] /= 1.0 + row[0] ** 2
+    return np.sum(np.sin(out))
+
+
+def read_as_a_whole_between(x, width):
+    out, total = np.zeros((40, width)), 0.0
+    for i in range(1, 40):
+        out[i, :3] = x * i + np.sin(out[i - 1, :3])
+        out[i, 2] += 1.0
+        if i in (7, 20, 21):
+            total = total + np.sum(np.sin(out) * i)
+    return total + np.sum(out**2)
+
+
+def some_written_twice(x, width):
+    out = np.zeros((40, width))
+    for i in range(40):
+        out[[i, i, i // 2], [0, 0, 1]] = x * (i + 1)
+        out[i, 2] = np.sum(out[: i + 1, :2])
+    return np.sum(np.sin(out))
+
+
+WRITTEN = [rows_written, parts_read_and_written, read_as_a_whole_between, some_written_twice]
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", WRITTEN, ids=lambda fun: fun.__name__)
+def test_large_arrays_are_written_into_as_small_ones(fun, mode):
+    derivative, few = value_and_grad(fun, mode=mode), value_and_grad(fun, mode="dynamic")
+    for x in (V[:3], -V[1:], V[:3]):
+        (value, slope), (expected, other) = derivative(x, 6_000), few(x, 3)
+        assert value == pytest.approx(expected)
+        np.testing.assert_allclose(slope, other, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("fun", "mode"),
+    [(rows_written, "auto"), (rows_written, "dynamic"), (parts_read_and_written, "dynamic"), (some_written_twice, "dynamic")],
+)
+def test_what_large_arrays_were_before_writes_is_not_kept(fun, mode):
+    derivative = grad(fun, mode=mode)
+    derivative(V[:3], 3)  # what is made once
+    tracemalloc.start()
+    derivative(V[:3], 20_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * 40 * 20_000 * 8

@@ -10,6 +10,7 @@ import pytest
 from symgrad import elementwise_grad, grad, jacfwd, runtime, value_and_grad, without
 from symgrad.ir import Graph, aval_of
 from symgrad.ops.core import REGISTRY
+from symgrad.optimize import places as places_of_arrays
 from symgrad.optimize import rewriting
 
 X = np.sin(np.arange(24.0)).reshape(4, 6)
@@ -46,6 +47,67 @@ def test_what_is_added_where_nothing_was_is_written(places, apart):
     for _ in range(3):
         np.testing.assert_allclose(derivative(X), expected, rtol=1e-13)
     assert ("+=" not in derivative.source(X)) == apart
+
+
+def _random_writes(seed):
+    """A function that writes and reads numbers, rows, columns and parts of them, at random places."""
+    rng = np.random.default_rng(seed)
+    places = [
+        "{i}, {j}",
+        "{i}",
+        ":, {j}",
+        "{i}, :{k}",
+        "{k}:, {j}",
+        "{i}, {k}:",
+        ":{k}, {j}",
+        "{k}:, :2",
+        "{i}, ::2",
+        "-1, {j}",
+        "..., {j}",
+    ]
+    lines = ["def fun(x):", "    y, z = np.zeros_like(x), x * 0.5"]
+    for n in range(40):
+        one, other = (rng.choice(places).format(i=rng.integers(4), j=rng.integers(6), k=rng.integers(1, 4)) for _ in range(2))
+        name, source = rng.choice(["y", "z"], 2)
+        operation = rng.choice(["=", "+=", "=", "*="])
+        lines.append(f"    {name}[{one}] {operation} np.sin(np.sum({source}[{other}]) + x[{n % 4}, {n % 6}])")
+    space = {"np": np}
+    exec("\n".join([*lines, "    return np.sum(np.sin(y) * 2 + z)"]), space)
+    return space["fun"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_read_after_writes_is_the_last_of_them(seed):
+    fun = _random_writes(seed)
+    derivative = value_and_grad(fun)
+    expected, other = value_and_grad(fun, mode="dynamic")(X)
+    for _ in range(3):
+        value, slope = derivative(X)
+        assert value == pytest.approx(expected)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-12)
+
+
+def test_few_writes_are_looked_at_for_what_is_read(monkeypatch):
+    def factor(a):
+        a = a.copy()
+        for i in range(len(a)):
+            for j in range(i):
+                a[i, j] = (a[i, j] - a[i, :j] @ a[j, :j]) / a[j, j]
+            a[i, i] = np.sqrt(a[i, i] - a[i, :i] @ a[i, :i])
+        return np.sum(np.log(np.diag(a)))
+
+    looks = []
+    apart = places_of_arrays._disjoint
+    monkeypatch.setattr(places_of_arrays, "_disjoint", lambda *args: looks.append(args) or apart(*args))
+    counts = []
+    for n in (8, 16):
+        derivative, a = grad(factor), np.eye(n) * 3 + 0.1
+        looks.clear()
+        for _ in range(2):
+            derivative(a)
+        np.testing.assert_allclose(np.tril(derivative(a) + derivative(a).T, -1), np.tril(np.linalg.inv(a), -1), atol=1e-12)
+        counts.append(len(looks))
+    assert 0 < counts[1] < 6 * counts[0]  # there are four times as many reads
 
 
 THROUGHOUT = [s[:], s[...], s[:, :], s[..., :], s[0:, :6], s[::-1], s[:, ::-1]]

@@ -26,10 +26,10 @@ class WatchedTrace(Trace):
         return node
 
     def _report(self, node: Node) -> str:
-        given = ", ".join(_sketch(self.values[arg], np.asarray(self.values[node])) for arg in node.args)
+        given = ", ".join(_sketch(self.computed(arg), np.asarray(self.computed(node))) for arg in node.args)
         lines = [f"{_place(node)}: {node.op.name}({given}) made a NaN{_PHASES.get(node.phase, '')}"]
-        infinite = [n for n in ancestors([node])[:-1] if _has(np.isinf, self.values[n]) and n.op not in (INPUT, CONST)]
-        first = [n for n in infinite if not any(_has(np.isinf, self.values[arg]) for arg in n.args)]
+        infinite = [n for n in ancestors([node])[:-1] if _has(np.isinf, self.computed(n)) and n.op not in (INPUT, CONST)]
+        first = [n for n in infinite if not any(_has(np.isinf, self.computed(arg)) for arg in n.args)]
         lines += [f"  an infinity came from {_place(n)}: {n.op.name}{_PHASES.get(n.phase, '')}" for n in first[:3]]
         return "\n".join(lines)
 

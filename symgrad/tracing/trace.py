@@ -7,8 +7,10 @@ of. ``tracing`` makes either the one that runs now.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
+import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +29,7 @@ from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
+from symgrad.runtime import add_at
 from symgrad.source.origins import is_users_class
 from symgrad.tracing import mixed, protocols
 from symgrad.tracing.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
@@ -172,6 +175,10 @@ class Trace:
             self.compute(self.missing([node]), {})
         return self.values[node]
 
+    def outlined(self, node: Node) -> Any:
+        """The value of a node, or where it was let go of a stand-in, for who asks for its shape and dtype alone."""
+        return self.values[node] if node in self.values else stand_in(node.aval)
+
     def finish(self, nodes: Sequence[Node]) -> None:
         """Compute what is left of these at the end of the run, and let go of all that they need no more."""
         missing = self.missing(nodes)
@@ -181,9 +188,15 @@ class Trace:
     def compute(self, nodes: Sequence[Node], last: Mapping[Node, Node]) -> None:
         """Compute nodes in order; each of ``last`` is let go of after the node that reads it last."""
         silent = {*(("divide", "invalid") if self.masked else ()), *(self.hooks.silenced if self.hooks else ())}
+        over = _written_over(nodes)
         with np.errstate(**dict.fromkeys(silent, "ignore")):  # type: ignore[arg-type]
             for node in nodes:
-                self.values[node] = _compute(node.op, [self.values[arg] for arg in node.args], dict(node.params))
+                values = [self.values[arg] for arg in node.args]
+                if node in over:
+                    del self.values[node.args[0]]
+                    self.values[node] = WRITES[node.op](*values, **dict(node.params))
+                else:
+                    self.values[node] = _compute(node.op, values, dict(node.params))
                 for arg in node.args:
                     if last.get(arg) is node:
                         self.values.pop(arg, None)
@@ -198,6 +211,26 @@ class Trace:
                 found.add(node)
                 stack += node.args
         return sorted(found, key=lambda node: node.index)
+
+    def _wrote(self, write: Node) -> None:
+        """Let go of what a large array was before it was written into, unless more than small parts were read of that.
+
+        It is computed again, from what was written, for who asks for it. Parts are copied, as a view holds all of its array.
+        """
+        array = write.args[0]
+        if array.op not in WRITES or not _is_big(self.values.get(array)):
+            return
+        first = bisect.bisect(self.graph.nodes, array.index, key=operator.attrgetter("index"))
+        parts: dict[Node, Any] = {array: None}
+        for node in self.graph.nodes[first:]:
+            if isinstance(node.op, Op) and node.op.alias and node.args[0] in parts:
+                parts[node] = self.values.get(node)
+            elif array in node.args and node.op not in WRITES:
+                return
+        del parts[array]
+        if 4 * sum([node.aval.nbytes for node in parts]) <= array.aval.nbytes:
+            self.values.update({node: part.copy("K") for node, part in parts.items() if type(part) is np.ndarray})
+            del self.values[array]
 
     def let_go(self) -> None:
         """Hold nothing any more of what was recorded: a run and its hooks, which refer to each other, are not freed at once."""
@@ -777,6 +810,8 @@ class Trace:
             aval = _filled(op, key, params, aval)
         node = self.graph.place(Node(op, key, packed, aval))
         self.values[node] = value
+        if op in WRITES and self.user:
+            self._wrote(node)
         if mixes is not None and aval.kind == "scalar":
             self.mixed[node] = mixes
         if op.sized and self.lanes:
@@ -903,6 +938,9 @@ class Tape(Trace):
     def takes(self, mask: Tracer) -> bool:
         return False
 
+    def lookup(self, node: Node) -> Tracer:
+        return Tracer(self, node, self.computed(node))
+
     def input(self, position: Any, value: Any) -> Tracer:
         return Tracer(self, self._append(INPUT, (), (("position", position),), value, True), value, frozen=True)
 
@@ -998,6 +1036,8 @@ class Tape(Trace):
         new.phase = self.phase
         every.append(new)
         self.values[new] = value
+        if new.op in WRITES and self.user:
+            self._wrote(new)
         if op.sized and self.lanes:
             self.guards.append(Guard(new, None, user_line()))
         return new
@@ -1038,6 +1078,26 @@ _BIG = 131_072
 
 def _is_big(value: Any) -> bool:
     return type(value) is np.ndarray and value.nbytes >= _BIG
+
+
+def _put(array: Any, value: Any, *arrays: Any, spec: index.Spec) -> Any:
+    array[index.fill(spec, arrays)] = value
+    return array
+
+
+def _add(array: Any, value: Any, *arrays: Any, spec: index.Spec) -> Any:
+    add_at(array, index.fill(spec, arrays), value)
+    return array
+
+
+WRITES: dict[Any, Callable[..., Any]] = {index.SETITEM: _put, index.INDEX_ADD: _add}  # the same, in place
+
+
+def _written_over(nodes: Sequence[Node]) -> set[Node]:
+    """The writes among nodes to compute that may be made in place: into what another one of them made for it alone."""
+    readers = Counter([arg for node in nodes for arg in node.args])
+    writes = {node for node in nodes if node.op in WRITES}
+    return {node for node in writes if node.args[0] in writes and readers[node.args[0]] == 1}
 
 
 class _Bare:

@@ -14,7 +14,7 @@ from symgrad.ops.core import as_numpy, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, fill
 from symgrad.runtime import add_at
-from symgrad.tracing.trace import Tape, Trace
+from symgrad.tracing.trace import WRITES, Tape, Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, matters
 
@@ -140,15 +140,16 @@ def _sweep(
                 _add_at(pending, owned, node, g, lookup, lanes)
             else:
                 places = node.flows if whole else [i for i in node.flows if node.args[i] in flows]
+                look = lookup if symbolic or node.op not in WRITES else _of_write(trace, node)
                 if node.op is SETITEM:  # what is read from the cotangent, before it is written over: no copy is needed
                     places = places[::-1]
                 if lanes is not None:
-                    for i, (part, state) in zip(places, _in_lanes(node, places, g, lookup, lanes), strict=True):
+                    for i, (part, state) in zip(places, _in_lanes(node, places, g, look, lanes), strict=True):
                         if part is not None:
                             _give(pending, node.args[i], part, lanes, state)
                             owned.discard(node.args[i])
                     continue
-                for i, part in zip(places, cotangents(node, places, g, lookup), strict=True):
+                for i, part in zip(places, cotangents(node, places, g, look), strict=True):
                     if part is not None:
                         arg = node.args[i]
                         part = fit_to(part, arg)
@@ -160,6 +161,13 @@ def _sweep(
     finally:
         trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
+
+
+def _of_write(trace: Trace, node: Node) -> Lookup:
+    """The values that a write's rules ask for: of what it wrote into, and made, they ask for the shape alone."""
+    array, *rest = node.args
+    outlined = {node, array}.difference(rest)
+    return lambda one: trace.outlined(one) if one in outlined else trace.computed(one)
 
 
 def _of_picked(
