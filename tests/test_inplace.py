@@ -1172,7 +1172,55 @@ def some_written_twice(x, width):
     return np.sum(np.sin(out))
 
 
-WRITTEN = [rows_written, parts_read_and_written, read_as_a_whole_between, some_written_twice]
+def versions_returned(x, width):
+    out, kept = np.zeros((40, width)), []
+    for i in range(12):
+        out[i, :3] = np.sin(x * i)
+        out[i, 0] += 1.0
+        if i in (3, 7, 8):
+            kept.append(out.copy())
+    return np.sum(np.sin(out)), (out, *kept)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_what_large_arrays_were_before_writes_is_returned(mode):
+    derivative, few = (value_and_grad(versions_returned, has_aux=True, mode=one) for one in (mode, "dynamic"))
+    for x in (V[:3], -V[1:], V[:3]):
+        (value, arrays), slope = derivative(x, 6_000)
+        expected, others = versions_returned(x, 6_000)
+        assert value == pytest.approx(expected)
+        for array, other in zip(arrays, others, strict=True):
+            np.testing.assert_allclose(array, other)
+        np.testing.assert_allclose(slope, few(x, 3)[1])
+
+
+def the_same_writes_again(x, width):
+    total = 0.0
+    for k in range(3):
+        out = np.zeros((40, width))
+        out[0, 0] = x[0]
+        out[1, 1] = x[1] * 2
+        out[2, :3] = x
+        total = total + np.sum(out**2) * (k + 1)
+    return total
+
+
+def a_copy_before_writes(x, width):
+    out = np.zeros((40, width))
+    out[0, :3] = x
+    out[1, :3] = np.sin(x)
+    before = out.copy()
+    out[1, 1] = x[1] * 2
+    out[2, :3] = x
+    row = out[1]
+    out[3, :3] = row[:3] * before[1, :3]
+    return np.sum(before**3) + np.sum(out**2) + np.sum(before[:, 2:4])
+
+
+WRITTEN = [
+    *[rows_written, parts_read_and_written, read_as_a_whole_between, some_written_twice, the_same_writes_again],
+    a_copy_before_writes,
+]
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
@@ -1183,6 +1231,8 @@ def test_large_arrays_are_written_into_as_small_ones(fun, mode):
         (value, slope), (expected, other) = derivative(x, 6_000), few(x, 3)
         assert value == pytest.approx(expected)
         np.testing.assert_allclose(slope, other, rtol=1e-10)
+    curvature, other = jacobian(grad(fun, mode=mode), mode=mode)(V[:3], 6_000), jacobian(grad(fun, mode="dynamic"))(V[:3], 3)
+    np.testing.assert_allclose(curvature, other, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

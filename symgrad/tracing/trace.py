@@ -172,7 +172,7 @@ class Trace:
     def computed(self, node: Node) -> Any:
         """The value of a node: one that was let go of is computed again."""
         if node not in self.values:
-            self.compute(self.missing([node]), {})
+            self.compute(self.missing([node]), [node], {})
         return self.values[node]
 
     def outlined(self, node: Node) -> Any:
@@ -183,12 +183,12 @@ class Trace:
         """Compute what is left of these at the end of the run, and let go of all that they need no more."""
         missing = self.missing(nodes)
         last = {arg: node for node in missing for arg in node.args}  # who reads a value last
-        self.compute(missing, {arg: node for arg, node in last.items() if arg not in nodes})
+        self.compute(missing, nodes, {arg: node for arg, node in last.items() if arg not in nodes})
 
-    def compute(self, nodes: Sequence[Node], last: Mapping[Node, Node]) -> None:
-        """Compute nodes in order; each of ``last`` is let go of after the node that reads it last."""
+    def compute(self, nodes: Sequence[Node], ends: Sequence[Node], last: Mapping[Node, Node]) -> None:
+        """Compute nodes in order, for ``ends``; each of ``last`` is let go of after the node that reads it last."""
         silent = {*(("divide", "invalid") if self.masked else ()), *(self.hooks.silenced if self.hooks else ())}
-        over = _written_over(nodes)
+        over = _written_over(nodes, ends)
         with np.errstate(**dict.fromkeys(silent, "ignore")):  # type: ignore[arg-type]
             for node in nodes:
                 values = [self.values[arg] for arg in node.args]
@@ -788,6 +788,8 @@ class Trace:
             known = self.graph.find(op, key, packed)
         if known is not None:
             self.met.append(known.index)
+            if op in WRITES and self.user and known not in self.likes:
+                self.computed(known)  # it may have been let go of
             return known
         if self.selections is not None:
             self.selections.need(nodes)
@@ -1093,9 +1095,9 @@ def _add(array: Any, value: Any, *arrays: Any, spec: index.Spec) -> Any:
 WRITES: dict[Any, Callable[..., Any]] = {index.SETITEM: _put, index.INDEX_ADD: _add}  # the same, in place
 
 
-def _written_over(nodes: Sequence[Node]) -> set[Node]:
+def _written_over(nodes: Sequence[Node], ends: Sequence[Node]) -> set[Node]:
     """The writes among nodes to compute that may be made in place: into what another one of them made for it alone."""
-    readers = Counter([arg for node in nodes for arg in node.args])
+    readers = Counter([*ends, *[arg for node in nodes for arg in node.args]])
     writes = {node for node in nodes if node.op in WRITES}
     return {node for node in writes if node.args[0] in writes and readers[node.args[0]] == 1}
 
