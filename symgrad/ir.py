@@ -322,7 +322,7 @@ def ancestors(outputs: Iterable[Node], floor: int = 0, known: Container[Node] = 
         if node not in seen and node.index >= floor and node not in known:
             seen.add(node)
             stack += node.args
-    return sorted(seen, key=_index)
+    return sorted(seen, key=by_index)
 
 
-_index = operator.attrgetter("index")
+by_index = operator.attrgetter("index")  # the order in which nodes were made

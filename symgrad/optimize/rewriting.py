@@ -13,7 +13,6 @@ import functools
 import heapq
 import itertools
 import math
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of, by_index
 from symgrad.ops import create, engine
 from symgrad.ops.abstract import like_result
 from symgrad.ops.core import REGISTRY, Op, as_numpy
@@ -465,14 +464,11 @@ class Written:
         asked = [(axis, number) for axis, number in _by_axis(numbers) if number is not None]
         ways = [[self.by_number.get((axis, here), []) for here in (number, None)] for axis, number in asked]
         lists = min([*ways, [self.every]], key=lambda way: sum(map(len, way)))
-        ends = [bisect.bisect_right(writes, array.index, key=_index) for writes in lists]  # others went on after the array
+        ends = [bisect.bisect_right(writes, array.index, key=by_index) for writes in lists]  # others went on after the array
         back = [map(writes.__getitem__, reversed(range(end))) for writes, end in zip(lists, ends, strict=True) if end]
-        return back[0] if len(back) == 1 else heapq.merge(*back, key=_index, reverse=True)
+        return back[0] if len(back) == 1 else heapq.merge(*back, key=by_index, reverse=True)
 
 
 def _by_axis(numbers: tuple[int | None, ...]) -> Iterator[tuple[int, Any]]:
     yield -1, (numbers if None not in numbers else None)
     yield from enumerate(numbers)
-
-
-_index = operator.attrgetter("index")

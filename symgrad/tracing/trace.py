@@ -10,7 +10,6 @@ from __future__ import annotations
 import bisect
 import functools
 import math
-import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from weakref import ReferenceType, WeakSet, WeakValueDictionary, ref
 import numpy as np
 
 from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
-from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval_of, content_of, is_inexact
+from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval_of, by_index, content_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
@@ -63,7 +62,8 @@ class Trace:
     """One run of a function being traced, for code to be made of it: derivative passes record nodes, too.
 
     ``values`` holds the concrete values of the nodes of this run. Large ones are computed when somebody looks at them, if
-    it is ``lazy``: nobody does as a rule, and code that is made of all of them computes them faster, in far less memory.
+    it is ``lazy``: nobody does as a rule, and code that is made of all of them computes them faster, in far less memory. What a
+    large array was before a write is let go of.
     """
 
     symbolic = True
@@ -210,7 +210,7 @@ class Trace:
             if node not in self.values and node not in found:
                 found.add(node)
                 stack += node.args
-        return sorted(found, key=lambda node: node.index)
+        return sorted(found, key=by_index)
 
     def _wrote(self, write: Node) -> None:
         """Let go of what a large array was before it was written into, unless more than small parts were read of that.
@@ -220,7 +220,7 @@ class Trace:
         array = write.args[0]
         if array.op not in WRITES or not _is_big(self.values.get(array)):
             return
-        first = bisect.bisect(self.graph.nodes, array.index, key=operator.attrgetter("index"))
+        first = bisect.bisect(self.graph.nodes, array.index, key=by_index)
         parts: dict[Node, Any] = {array: None}
         for node in self.graph.nodes[first:]:
             if isinstance(node.op, Op) and node.op.alias and node.args[0] in parts:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad import pytree
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, size_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, by_index, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops.engine import IDENTITY, ITEM, STACKED, UNSTACKED
 from symgrad.tracing.trace import Tape, Trace, active_trace, tracing
@@ -217,7 +217,7 @@ def _frontier(ends: Sequence[Node], moving: set[Node], starts: Sequence[Node], m
             waiting += node.args
         else:
             kept.add(node)
-    return sorted(kept, key=_index), sorted(inside, key=_index)
+    return sorted(kept, key=by_index), sorted(inside, key=by_index)
 
 
 def _is_view(node: Node) -> bool:
@@ -231,7 +231,3 @@ def _itself(node: Node, starts: Sequence[Node]) -> Node:
     while node.op is IDENTITY and node not in starts:
         (node,) = node.args
     return node
-
-
-def _index(node: Node) -> int:
-    return node.index
