@@ -701,6 +701,10 @@ class Builder:
         """Whether nothing but the write that comes now needs an array."""
         return self.uses[base] == 1
 
+    def _is_last(self, loop: Node, base: Node) -> bool:
+        """Whether nothing but the loop that comes now needs an array."""
+        return self._is_over(base)
+
     def _buffer(self, node: Node, base: Node | None, block: list[Any]) -> str:
         """The variable of the array that a write, and those that follow it, go into."""
         variable = self.names.of(base if base is not None and base.name and not node.name else node)
@@ -744,7 +748,7 @@ class Builder:
                 continue
             if course.once and self._is_passed_on(first) and isinstance(value, ast.Name):
                 variables[place] = variable = value.id
-            if item in written and first in self.buffers and self._is_over(first):
+            if item in written and first in self.buffers and self._is_last(node, first):
                 variables[place] = variable = self.buffers[item] = self.buffers[first]
             elif item in written:
                 self.buffers[item] = variable
@@ -842,7 +846,7 @@ class Builder:
 
     def _overwritten(self, body: Body) -> set[Node]:
         """The carried arrays that iterations write into, in place."""
-        return {item for item, readers in written_over(body) if not any(readers)}
+        return {item for item, versions in written_over(body) if not any([readers for _, readers in versions])}
 
     def _hides(self, node: Node) -> bool:
         """Whether masks hide what a node's statements compute."""
@@ -935,9 +939,9 @@ class Builder:
         return ""
 
 
-def written_over(body: Body, only: int | None = None) -> Iterator[tuple[Node, list[list[Node]]]]:
-    """The carried arrays that an iteration ends with after writes into them, and what else it does with each version of them:
-    with what it began with first, with what it ends with last. None that is saved whole. ``only``: the place of one."""
+def written_over(body: Body, only: int | None = None) -> Iterator[tuple[Node, list[tuple[Node, list[Node]]]]]:
+    """The carried arrays that an iteration ends with after writes into them, each version of them, and what else is done with
+    it: what it began with first, what it ends with last. None that is saved whole. ``only``: the place of one."""
     readers: dict[Node, list[Node]] = {}
     for node in body.nodes():
         for arg in node.args:
@@ -946,20 +950,22 @@ def written_over(body: Body, only: int | None = None) -> Iterator[tuple[Node, li
     for i, (item, after) in enumerate(zip(body.carry, body.after, strict=True)):
         if not item.aval.shape or only not in (None, i):
             continue
-        node, others = item, []
+        node, versions = item, []
         while not ends[node]:
             here = readers.get(node, [])
-            writes = [reader for reader in here if reader.op in WRITES[:2] and reader.args[0] is node]
-            if len(here) == 1 and isinstance(here[0].op, Loop):  # which writes into it, too, or into a copy
-                inner, place = here[0].op.body, here[0].args.index(node)
-                writes = [item for item in readers[here[0]] if item.op is engine.ITEM and item.params == (("item", place),)]
-                here = writes if place < len(inner.carry) and [*written_over(inner, place)] else []
-            if len(writes) != 1 or not here:
+            writes = {reader: reader for reader in here if reader.op in WRITES[:2] and reader.args[0] is node}
+            for loop in here:  # which writes into it, too, or into a copy
+                place = loop.args.index(node)
+                alone = isinstance(loop.op, Loop) and loop.args.count(node) == 1
+                if alone and place < len(loop.op.body.carry) and [*written_over(loop.op.body, place)]:
+                    writes |= {one: loop for one in readers[loop] if one.op is engine.ITEM and one.params == (("item", place),)}
+            if len(writes) != 1:
                 break
-            others.append([reader for reader in here if reader is not writes[0]])
-            (node,) = writes
+            ((after_write, write),) = writes.items()
+            versions.append((node, [reader for reader in here if reader is not write]))
+            node = after_write
         if node is after and node is not item and ends[node] == 1:
-            yield item, [*others, readers.get(node, [])]
+            yield item, [*versions, (node, readers.get(node, []))]
 
 
 def _common(root: Tree) -> dict[int, deque[Node]]:
@@ -1045,23 +1051,28 @@ def _spelled_out(array: np.ndarray[Any, Any]) -> Expr | None:
 
 
 def _joined(block: list[Any], side: If) -> bool:
-    """Put one side of a decision beside the other one, if that is the last statement but for variables that get what does not
-    hang on it."""
+    """Put one side of a decision beside the other one, or more of it below what is there, if that is the last statement but for
+    variables that get what does not hang on it."""
     last = len(block)
     while last and isinstance(block[last - 1], Line) and _gives_variable(block[last - 1].node):
         last -= 1
     before = block[last - 1] if last else None
-    if not isinstance(before, If) or before.orelse or before.comment:
+    if not isinstance(before, If) or before.comment:
         return False
-    if _is_other(before.test, side.test):
-        whole = If(before.test, before.body, side.body, origin=before.origin)
-    elif _is_other(side.test, before.test):
-        whole = If(side.test, side.body, before.body, origin=side.origin)
+    test, body, orelse, origin = before.test, before.body, before.orelse, before.origin
+    if text(test) == text(side.test):
+        body = [*body, *side.body]
+    elif _is_other(test, side.test):
+        orelse = [*orelse, *side.body]
+    elif _is_other(side.test, test) and not orelse:
+        test, body, orelse, origin = side.test, side.body, before.body, side.origin
     else:
         return False
-    if block[last:] and not names_in(before).isdisjoint({*names_in(block[last:])} - {"np"}):
+    stored = names_in(before, ast.Store)
+    given = block[last:]
+    if not stored.isdisjoint(names_in([test, *given])) or not names_in(given, ast.Store).isdisjoint(names_in(before)):
         return False
-    block[last - 1 :] = [*block[last:], whole]
+    block[last - 1 :] = [*given, If(test, body, orelse, origin=origin)]
     return True
 
 

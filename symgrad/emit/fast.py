@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -159,6 +160,7 @@ class FastBuilder(BlockBuilder):
         self.into: dict[Node, Node] = {}  # of values that may be computed in such an array: the write that puts them there
         self.written: dict[Node, Node] = {}  # of writes whose value was
         self.assemblies: dict[Node, str] = {}
+        self.lent: Counter[Node] = Counter()  # how many loops were given an array, and are through with it
         self.early: set[Node] = set()  # reads of arrays that are written over before what is read is used
         self.straight = False  # no branch follows: what is not used below is used nowhere
 
@@ -198,10 +200,10 @@ class FastBuilder(BlockBuilder):
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}
         made = dict(self.order), dict(self.assemblies), dict(self.written)  # another side may make the same values otherwise
-        return super()._snapshot(), dict(self.remaining), dict(self.owner), free, self.straight, made
+        return super()._snapshot(), dict(self.remaining), self.lent.copy(), dict(self.owner), free, self.straight, made
 
     def _restore(self, kept: Any) -> None:
-        base, self.remaining, self.owner, self.free, self.straight, made = kept
+        base, self.remaining, self.lent, self.owner, self.free, self.straight, made = kept
         self.order, self.assemblies, self.written = made
         super()._restore(base)
 
@@ -370,19 +372,36 @@ class FastBuilder(BlockBuilder):
         """With those that are read, too: what is read before a write, and used after it, is copied."""
         found = super()._overwritten(body)
         kept = [*body.after, *body.saved, *(arg for node in body.nodes() if isinstance(node.op, Loop) for arg in node.args)]
-        for item, readers in written_over(body) if "buffers" not in self.off else ():
-            views = [reader for some in readers for reader in some if may_be_view(reader)]
-            if all([view.op is index.GETITEM for view in views]):
+        for item, versions in written_over(body) if "buffers" not in self.off else ():
+            views = [reader for _, readers in versions for reader in readers if may_be_view(reader)]
+            loops = [(reader, node) for node, readers in versions for reader in readers if isinstance(reader.op, Loop)]
+            left = [_left_views(loop, node) for loop, node in loops]
+            if None not in left and all([view.op is index.GETITEM for view in views]):
                 found.add(item)
+                self.early.update(itertools.chain(*(some or () for some in left)))
                 for node in kept:  # the next iteration writes over what this one ends with
                     while node.args and may_be_view(node):
-                        if node in readers[-1]:
+                        if node in versions[-1][1]:
                             self.early.add(node)
                         node = node.args[0]
         return found
 
     def _is_over(self, base: Node) -> bool:
-        return super()._is_over(base) or (self.straight and self._dies(base))
+        return super()._is_over(base) or (self.straight and self._is_left(base, 0))
+
+    def _is_last(self, loop: Node, base: Node) -> bool:
+        return super()._is_last(loop, base) or (self.straight and loop.args.count(base) == 1 and self._is_left(base, 1))
+
+    def _is_left(self, base: Node, uses: int) -> bool:
+        """Whether so many uses of an array are left; loops that left no view of it are through with it."""
+        views = self.members.get(base, ())
+        return self.remaining[base] - self.lent[base] == uses and not any([self.remaining.get(view, 0) for view in views])
+
+    def _loop(self, node: Node, block: list[Any]) -> None:
+        super()._loop(node, block)
+        for arg in node.args:
+            left = _left_views(node, arg) if size_of(arg) else None
+            self.lent[arg] += left is not None and self.early.issuperset(left)
 
     def _unpack(self, node: Node, block: list[Any]) -> None:
         """``x_0, x_1, _ = x.tolist()``: the elements that are read get names; few of many are asked for one by one."""
@@ -452,10 +471,8 @@ class FastBuilder(BlockBuilder):
         """One iteration: only what it made itself is overwritten in it, and not what it hands on."""
         kept = self.owner, self.free, self.straight
         self.owner, self.free, self.straight = {}, {}, True
-        for node in nodes:
-            for arg in node.args:
-                self.remaining[arg] = self.uses.get(arg, 0)
-            self.remaining[node] = self.uses.get(node, 0)
+        for one in {*nodes, *(arg for node in nodes for arg in node.args)}:
+            self.remaining[one], self.lent[one] = self.uses.get(one, 0), 0
         super()._body(nodes, block)
         self.owner, self.free, self.straight = kept
 
@@ -826,6 +843,23 @@ class FastBuilder(BlockBuilder):
     def _is_own(self, node: Node) -> bool:
         """Whether it is a number of an array that was taken apart."""
         return self.program.apart and getattr(node.aval, "kind", "") == "python"
+
+
+def _left_views(loop: Node, array: Node) -> list[Node] | None:
+    """The parts of an array that a loop, which is given it, leaves behind as they are; None where it leaves other views."""
+    body: Body = loop.op.body
+    given = zip([*body.carry, *body.elements, *body.invariants], loop.args, strict=True)
+    views = {item for item, arg in given if arg is array}
+    left: list[Node] = []
+    for node in body.nodes():
+        if node.args and may_be_view(node) and node.args[0] in views:
+            views.add(node)
+        for arg in views.intersection(node.args) if isinstance(node.op, Loop) else ():
+            if (inner := _left_views(node, arg)) is None:
+                return None
+            left += inner
+    ends = views.intersection([*body.after, *body.saved])
+    return [*left, *ends] if all([end.op is index.GETITEM for end in ends]) else None
 
 
 def _is_slice(read: Node) -> bool:

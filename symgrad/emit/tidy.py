@@ -43,15 +43,16 @@ def _targets(statement: ast.stmt) -> list[str]:
     return [part.id for part in parts if isinstance(part, ast.Name)]
 
 
-def names_in(item: Any) -> set[str]:
-    """All names in a statement, those of a compound one included."""
+def names_in(item: Any, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """All names in a statement, those of a compound one included; those that it stores into, say, alone."""
     found: set[str] = set()
     stack = [item]
     while stack:
         part = stack.pop()
         kind = type(part)
         if kind is ast.Name:
-            found.add(part.id)
+            if isinstance(part.ctx, context):
+                found.add(part.id)
         elif kind is list:
             stack += part
         elif kind not in _NAMELESS:

@@ -293,6 +293,8 @@ class Builder:
         def inside(part: Part) -> Any:
             if _is_number(part):
                 return inner.const(dict(part[1].params)["value"])
+            if part[0] == "carry" and self.begin.get(part[1]) == self.kinds.get(part[1]) is not None:
+                return carry[part[1]]  # what there was before, whichever side this is: the other one has not been taken
             return look(part, lambda: outer(part))
 
         if ways:

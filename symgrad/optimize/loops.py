@@ -12,8 +12,8 @@ import numpy as np
 from symgrad.ir import CONST, Aval, Graph, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
-from symgrad.ops.core import Op
-from symgrad.ops.engine import ITEM
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.engine import ITEM, NOT
 from symgrad.optimize import places, scales, sums, zeros
 from symgrad.optimize.rewriting import Rewrite, Simplifier, const, filling, is_number, is_op, rewrite
 from symgrad.optimize.simplify import EXPANSIONS, RULES
@@ -23,6 +23,7 @@ from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 STACK = Op(np.stack, "constant", (), name="stacked", fun=lambda *rows, shape: np.stack(rows, -1).reshape(shape))
 
+_NOTS = {NOT, REGISTRY[np.logical_not]}
 _IN_PLACE = {ITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER}  # what may write into an array that goes round
 
 
@@ -133,9 +134,10 @@ class _Demand:
         kept = [firsts[i] for i in carry] + [lists[i] for i in elements] + [fixed[i] for i in invariants]
         saved = {i for i in self.read[loop] if i >= len(firsts)}
         settled = _settled(body, course, firsts)
-        number = any([_is_filled(fixed[i]) for i in invariants])
+        number = any([is_filled(fixed[i]) for i in invariants])
         number |= bool(_given(body, course, firsts, self.read[loop]))
         number |= len({fixed[i] for i in invariants}) < len(invariants)
+        number |= any([_as_taken(loop.op, firsts, fixed[i]) is not fixed[i] for i in invariants])
         number |= _known_test(loop.op, firsts) is not None
         spare = len(kept) < len(loop.args) or len(saved) < len(body.saved)
         self.slack = self.slack or spare or number or bool(settled)
@@ -199,14 +201,14 @@ class _Trimmer(Simplifier):
         ends = {place for item, place in read.items() if item not in found}
         given = {i for i in _given(body, course, firsts, ends) if i not in settled}
         held = [i for i in range(n) if settled.get(i) == i or i in given]
-        fixed = [*fixed, *(firsts[i] for i in held)]
+        fixed = [_as_taken(op, firsts, value) for value in [*fixed, *(firsts[i] for i in held)]]
         body = _without(body, course, settled, fixed, held, given)
         carry, inner = needed(body, course, ends, settled)
         saved = sorted(i - n for i in ends if i >= n)
         elements = [i for i, item in enumerate(body.elements) if item in inner]
         if not elements and node in self.demand.lists:
             elements = [self.demand.lists[node]]
-        kept = [i for i, item in enumerate(body.invariants) if item in inner and not _is_filled(item)]
+        kept = [i for i, item in enumerate(body.invariants) if item in inner and not is_filled(item)]
         small = Body(
             body.graph,
             [body.carry[i] for i in carry],
@@ -250,6 +252,21 @@ def _known_test(loop: Loop, firsts: list[Node]) -> Any:
     return None if test is None else const(firsts[test])
 
 
+def _as_taken(loop: Loop, firsts: list[Node], value: Node) -> Node:
+    """What a loop is given, where it runs: of what the other side of a decision leaves, what that began with."""
+    while value.op is ITEM and loop.course.once and isinstance(value.args[0].op, Loop) and value.args[0].op.course.once:
+        other, place = value.args[0], dict(value.params)["item"]
+        tests = firsts[loop.course.test], other.args[other.op.course.test]  # type: ignore[index]
+        if place >= len(other.op.body.carry) or not _are_opposite(*tests):
+            break
+        value = other.args[place]
+    return value
+
+
+def _are_opposite(test: Node, other: Node) -> bool:
+    return any([a.op in _NOTS and a.args[0] is b for a, b in ((test, other), (other, test))])
+
+
 def _settled(body: Body, course: Course, firsts: list[Node]) -> dict[int, int]:
     """The carried values that need not go round, but for the test: they stay what they were (their own number), or are always
     equal to another one (its number). What the test of a loop that runs once becomes is written nowhere: nothing equals it."""
@@ -284,7 +301,7 @@ def _stays_true(after: Node, item: Node) -> bool:
     return item in seen
 
 
-def _is_filled(node: Node) -> bool:
+def is_filled(node: Node) -> bool:
     """Whether it is a number, or an array of one number."""
     return filling(node) is not None
 
@@ -303,7 +320,7 @@ def _given(body: Body, course: Course, firsts: list[Node], ends: Container[int])
         for i, (item, first) in enumerate(zip(body.carry, firsts, strict=True))
         if item in readers
         and i != course.test
-        and (i not in ends or (_is_filled(first) and readers[item].isdisjoint(_IN_PLACE)))
+        and (i not in ends or (is_filled(first) and readers[item].isdisjoint(_IN_PLACE)))
     ]
 
 
@@ -333,13 +350,13 @@ def _without(
 ) -> Body:
     """The body with the values ``held`` that go round taken for invariants, equal ones for one, and numbers put in; ``fixed``
     are all those invariants. What is but ``given`` may still be left to others."""
-    if not settled and not held and len(set(fixed)) == len(fixed) and not any(map(_is_filled, fixed)):
+    if not settled and not held and len(set(fixed)) == len(fixed) and not any(map(is_filled, fixed)):
         return body
     copier = _Filler(body, course)
     more: list[Node] = []
     first: dict[Node, Node] = {}  # of invariants that are one
     for item, value in zip([*body.invariants, *(body.carry[i] for i in held)], fixed, strict=True):
-        made = _number_of(copier.graph, value) if _is_filled(value) else copier.graph.stand_in(item)
+        made = filled_again(copier.graph, value) if is_filled(value) else copier.graph.stand_in(item)
         copier.mapping[item] = first.setdefault(value, made)
         more.append(made)
     same = {body.carry[i]: body.carry[twin] for i, twin in settled.items() if twin != i}
@@ -356,7 +373,7 @@ class _Filler(Simplifier):
         self.body, self.course = body, course
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
-        if node.op is index.GETITEM and len(args) == 2 and _is_filled(args[0]) and (place := self._place(node)) is not None:
+        if node.op is index.GETITEM and len(args) == 2 and is_filled(args[0]) and (place := self._place(node)) is not None:
             params = (("spec", (place, *dict(node.params)["spec"][1:])),)
             return self.make(node.op, args[:1], params, node.aval)
         return super().visit(node, args)
@@ -378,11 +395,11 @@ def _left(graph: Graph, item: Node) -> Node:
     return made
 
 
-def _number_of(graph: Graph, value: Node) -> Node:
+def filled_again(graph: Graph, value: Node) -> Node:
     """The number, or the array of one number, in another graph."""
     if value.op is CONST:
         return graph.const(const(value))
-    made: Node = graph.add(value.op, tuple([_number_of(graph, arg) for arg in value.args]), value.params, value.aval)
+    made: Node = graph.add(value.op, tuple([filled_again(graph, arg) for arg in value.args]), value.params, value.aval)
     made.phase = value.phase
     return made
 

@@ -28,6 +28,8 @@ from symgrad.optimize.rewriting import (
 
 PLACES: dict[Any, list[Rewrite]] = {}
 
+FEW = 16  # writes before a read that it is looked at whether they are elsewhere
+
 rewrite = functools.partial(rewriting.rewrite, rules=PLACES)
 
 
@@ -202,21 +204,32 @@ def opposite_at_a_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
 
 @rewrite(np.logical_and, np.logical_or, of=(index.SCATTER, index.SETITEM), exact=True)
 def masked_at_a_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """A mask that changes another one at a place alone is written there, which need not be a copy."""
+    """A mask that changes another one at places alone is written there, which need not be a copy."""
     neutral = is_op(node, np.logical_and)
     for part, whole in (args, args[::-1]):
-        if part.op not in (index.SCATTER, index.SETITEM) or whole.aval != node.aval or part.aval != node.aval:
+        if whole.aval != node.aval or part.aval != node.aval or s.used.get(part, 0) > 1:
             continue
-        *base, value = part.args[: len(part.op.rules)]
-        places, spec = part.args[len(part.op.rules) :], dict(part.params)["spec"]
-        numbers = all([place.aval.shape == () and place.aval.dtype.kind in "iu" for place in places])
-        once = numbers and all([type(place) in (int, index.Slice, index.Hole) for place in spec])
-        known = _truth(s, base[0]) if base else False
-        if known is neutral and once and value.aval.dtype == bool and s.used.get(part, 0) <= 1:
+        writes: list[Node] = []
+        base = part
+        while base.op in (index.SCATTER, index.SETITEM) and len(writes) < FEW and place_of(base) is not None:
+            writes.append(base)
+            base = base.args[0]
+        known = False if writes and writes[-1].op is index.SCATTER else _truth(s, base)
+        if not writes or known is not neutral or any([_value_of(write).aval.dtype != bool for write in writes]):
+            continue
+        made = whole
+        for write in reversed(writes):
+            value, places = _value_of(write), write.args[len(write.op.rules) :]
+            spec = (("spec", dict(write.params)["spec"]),)
             if bool(const(value)) is neutral or const(value) is None:
-                value = s.call(node.op.key, s.make(index.GETITEM, (whole, *places), (("spec", spec),)), value)
-            return s.make(index.SETITEM, (whole, value, *places), (("spec", spec),), node.aval)
+                value = s.call(node.op.key, s.make(index.GETITEM, (whole, *places), spec), value)
+            made = s.make(index.SETITEM, (made, value, *places), spec, node.aval)
+        return made
     return None
+
+
+def _value_of(write: Node) -> Node:
+    return write.args[len(write.op.rules) - 1]
 
 
 def _truth(s: Simplifier, mask: Node) -> bool | None:
@@ -239,6 +252,72 @@ def read_what_was_written(s: Simplifier, node: Node, args: tuple[Node, ...]) -> 
         value = source.args[1]
         return value if value.aval.shape == node.aval.shape and value.aval.dtype == node.aval.dtype else None
     return s.make(node.op, (source,), node.params, node.aval) if source is not args[0] else None
+
+
+@rewrite(index.GETITEM, of=(index.SETITEM, index.SCATTER), exact=True)
+def read_beside_what_was_written(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x[i - 1]`` after writes to ``x[i]``: what was there before."""
+    place = place_of(node)
+    source = beside(args[0], place, FEW)
+    if source.op is index.SCATTER and _apart(place, place_of(source), source.aval.shape):
+        return throughout(s, node, 0)
+    if source.op is index.SCATTER and place is not None and place_of(source) == place and source.args[0].aval == node.aval:
+        return source.args[0]
+    return s.make(node.op, (source, *args[1:]), node.params, node.aval) if source is not args[0] else None
+
+
+@rewrite(index.SETITEM, of=(index.SETITEM,), exact=True)
+def written_twice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is written over at once, and read by nobody, is not written."""
+    base, value, *places = args
+    place = place_of(node)
+    if base.op is not index.SETITEM or place is None or place_of(base) != place or s.used.get(base, 0) > 1:
+        return None
+    return s.make(index.SETITEM, (base.args[0], value, *places), node.params, node.aval)
+
+
+Place = tuple[Any, ...]  # an index, its numbers as what they are counted from (None: from 0), and how many more
+
+
+def place_of(node: Node) -> Place | None:
+    """Where a part of an array is that is read or written; None where it is not made of numbers and slices alone."""
+    places = node.args[len(node.op.rules) :]
+    found = [
+        (None, part) if type(part) is int else counted(places[part.number]) if type(part) is index.Hole else part
+        for part in dict(node.params)["spec"]
+    ]
+    return tuple(found) if all([type(part) in (tuple, index.Slice) for part in found]) else None
+
+
+def counted(node: Node) -> tuple[Node | None, int] | None:
+    """A number as what it is counted from, and how many more; None for an array, and for what may wrap around."""
+    more, aval = 0, node.aval
+    if aval.shape or aval.dtype != np.int64:
+        return None
+    while (is_op(node, np.add) or is_op(node, np.subtract)) and type(number := const(node.args[1])) is int:
+        more += number if is_op(node, np.add) else -number
+        node = node.args[0]
+    return (None, const(node) + more) if _is_int(const(node)) else (node, more)
+
+
+def beside(array: Node, place: Place | None, most: int) -> Node:
+    """What an array was before writes to it, of the last so many, that surely leave alone what is at a place."""
+    for _ in range(most if place is not None else 0):
+        if array.op is not index.SETITEM or not _apart(place, place_of(array), array.aval.shape):
+            break
+        array = array.args[0]
+    return array
+
+
+def _apart(one: Place | None, other: Place | None, shape: tuple[int, ...]) -> bool:
+    """Whether two places surely have no element in common: along one axis they are so many apart, whatever the number is that
+    both are counted from, also if that counts from the end."""
+    return any(
+        [
+            type(a) is type(b) is tuple and a[0] is b[0] and size and (a[1] - b[1]) % size
+            for a, b, size in zip(one or (), other or (), shape, strict=False)
+        ]
+    )
 
 
 @rewrite(index.INDEX_ADD)

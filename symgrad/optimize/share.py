@@ -22,7 +22,8 @@ from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS
 from symgrad.ops.scan import Running
-from symgrad.optimize.loops import BodyProgram, copied, decisive, inside, trim_loops
+from symgrad.optimize.ifs import Apart, Read, apart_of, give_reads, is_if, read_apart, reads_of
+from symgrad.optimize.loops import BodyProgram, copied, decisive, filled_again, inside, is_filled, trim_loops
 from symgrad.optimize.rewriting import Simplifier, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
@@ -37,6 +38,7 @@ _VIEWS = {REGISTRY[key] for key in (np.reshape, np.expand_dims, np.squeeze, np.b
 #: What rules compare with what it is of where both are infinite.
 _INFINITE = {REGISTRY[key] for key in (np.logaddexp, np.logaddexp2, Running(np.logaddexp), Running(np.logaddexp2))}
 _INFINITE |= {*SUMS_OF_EXPONENTIALS.values()}
+PART = 8  # times as large as all that is read of it an array is that need not be kept then
 FEW = 64  # values that one is made of, up to which they are looked at
 LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
 
@@ -53,6 +55,7 @@ class End(NamedTuple):
 
 def share(program: Program) -> Program:
     """The same program; what is dear in its loops, and in the loops in them, is computed once."""
+    program = give_reads(program)
     loops = [node.op for node in program.nodes() if isinstance(node.op, Loop)]
     if any(isinstance(node.op, Loop) for loop in loops for node in loop.body.nodes()):
         program = inside(program, _shared)
@@ -61,6 +64,8 @@ def share(program: Program) -> Program:
 
 def _shared(program: Program) -> Program:
     program = _merged(program)
+    parter = _Parter(program)
+    program = parter.run() if parter.bodies else program
     planter = _Planter(program)
     if planter.planted:
         program = inside(planter.run(), _merged)
@@ -138,9 +143,48 @@ class _Merger(Simplifier):
 # -- loops in loops ------------------------------------------------------------------------------------------------
 
 
+class _Parter(Simplifier):
+    """Rebuilds a program: what the ``if``s in a loop read of arrays that are much larger, and come from another one, other
+    ``if``s read, which the other loop may run, too."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program, {})
+        self.bodies: dict[Node, Body] = {}
+        for node in program.nodes():
+            if isinstance(node.op, Loop) and (plans := _read_apart(node)):
+                self.bodies[node] = read_apart(node.op.body, plans)
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if node not in self.bodies:
+            return super().visit(node, args)
+        return self.visit_as(loop_of(self.bodies[node], node.op.course), node, args)
+
+
+def _read_apart(node: Node) -> dict[Node, Apart]:
+    """What the ``if``s in a loop read of its elements, each in one of its own."""
+    same = {mine for source in _sources(node) for mine in _twins(node, source)}
+    body, found = node.op.body, dict[Node, list[Read]]()
+    ifs = [inner for inner in body.nodes() if is_if(inner) and inner not in same]
+    readers = _readers(body) if ifs else {}
+    for item in body.elements if ifs else ():
+        mine = readers.get(item, [])
+        reads = {one: reads_of(one, one.args.index(item)) for one in mine if one in ifs}
+        others = [one for one in mine if one not in reads]
+        whole = item not in same or item in (*body.after, *body.saved) or None in reads.values()
+        if whole or not reads or any([one.op is not GETITEM or item in one.args[1:] or one not in same for one in others]):
+            continue
+        every = [*others, *(read.node for some in reads.values() for read in some or ())]
+        if PART * sum([size_of(one) for one in every]) <= size_of(item):
+            for one, some in reads.items():
+                found.setdefault(one, []).extend(some or ())
+    plans = {one: plan for one, some in found.items() if (plan := apart_of(one, some)) is not None}
+    return {one: plan for one, plan in plans.items() if all([one.args[i] in same for i in (plan.test, *plan.invariants)])}
+
+
 class _Planter(Simplifier):
     """Rebuilds a program: where a loop runs another one in each of its iterations, and one that reads its results runs that
-    again and saves more, the first saves it all, for the second to read."""
+    again and saves more, the first saves it all, for the second to read. So it does with what an ``if`` finds that the second
+    loop alone has."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, {})
@@ -155,29 +199,59 @@ class _Planter(Simplifier):
         same = _twins(node, source) if loops else {}
         body = node.op.body.nodes()
         for inner in body:
-            if not isinstance(inner.op, Loop) or inner in same or any(arg not in same for arg in inner.args):
+            if not isinstance(inner.op, Loop) or inner in same or any([x not in same and not is_filled(x) for x in inner.args]):
                 continue
-            args = tuple([same[arg] for arg in inner.args])
+            args = tuple([same.get(arg, arg) for arg in inner.args])
             twin = Node(inner.op, args, inner.params, inner.aval)
-            if any(_places(other, twin) is not None for other in loops):
-                items = [item for item in body if item.op is ITEM and item.args[0] is inner and _bytes(item) < math.inf]
+            if is_if(inner) or any(_places(other, twin) is not None for other in loops):
+                items = [item for item in body if item.op is ITEM and item.args[0] is inner]
+                items = items if is_if(inner) else [item for item in items if _bytes(item) < math.inf]
                 self.planted.setdefault(source, []).append((inner, items, args))
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if node not in self.planted:
             return super().visit(node, args)
         body = node.op.body
-        copier = Simplifier(BodyProgram(body), {})
-        made, more = copied(body, copier, {}), []
-        for inner, items, given in self.planted[node]:
-            loop = copier.graph.add(inner.op, tuple([copier.mapping[arg] for arg in given]), inner.params, inner.aval)
-            loop.line = inner.line
-            more += [copier.graph.add(ITEM, (loop,), item.params, item.aval) for item in items]
+        copier = _Adder(body, self.planted[node])
+        made = copied(body, copier, {})
+        more = copier.added()
         body = replace(made, saved=[*made.saved, *more])
         aval = (*node.aval, *(ListAval(item.aval) for item in more))
         new = self.graph.add(loop_of(body, node.op.course), args, node.params, aval)
         new.line, new.phase = node.line, node.phase
         return new
+
+
+class _Adder(Simplifier):
+    """Rebuilds the body of a loop with more loops in it, each before anything is written that it may read."""
+
+    def __init__(self, body: Body, planted: list[tuple[Node, list[Node], tuple[Node, ...]]]) -> None:
+        super().__init__(BodyProgram(body), {})
+        self.waiting, self.own = planted[::-1], set(body.nodes()) | set(body.inputs)
+        self.found: list[Node] = []
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if node.op is SETITEM or isinstance(node.op, Loop):
+            self.added()
+        return super().visit(node, args)
+
+    def added(self) -> list[Node]:
+        """What the loops give, of which those are added that can be."""
+        while self.waiting and all([arg not in self.own or self._is_there(arg) for arg in self.waiting[-1][2]]):
+            inner, items, given = self.waiting.pop()
+            args = [self.mapping[arg] if arg in self.own else filled_again(self.graph, arg) for arg in given]
+            loop = self.graph.add(inner.op, tuple(args), inner.params, inner.aval)
+            loop.line = inner.line
+            self.found += [self.graph.add(ITEM, (loop,), item.params, item.aval) for item in items]
+        return self.found
+
+    def _is_there(self, arg: Node) -> bool:
+        """Whether a value is there, or numbers are that it is made of."""
+        more = [one for one in ancestors([arg]) if one not in self.mapping]
+        known = all([isinstance(one.aval, Aval) and not one.aval.shape and one.op is not ITEM for one in more])
+        for one in more if known else ():
+            self.mapping[one] = super().visit(one, tuple([self.mapping[x] for x in one.args]))
+        return known
 
 
 def _sources(node: Node) -> list[Node]:
@@ -213,10 +287,7 @@ class _Sharer(Simplifier):
         body = node.op.body
         given = set(body.inputs)
         needed = {*body.after, *body.saved}
-        readers: dict[Node, list[Node]] = {}
-        for inner in body.nodes():
-            for arg in inner.args:
-                readers.setdefault(arg, []).append(inner)
+        readers = _readers(body)
         fixed = {body.index, *body.invariants}  # which no iteration saves
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         items = [item for item in body.elements if item in twins and item not in needed]
@@ -320,9 +391,18 @@ def _key(node: Node, args: tuple[Any, ...], body: Body) -> Any:
     return node.op, args, node.params
 
 
+def _readers(body: Body) -> dict[Node, list[Node]]:
+    """Of what there is in a body, the nodes that read it."""
+    readers: dict[Node, list[Node]] = {}
+    for node in body.nodes():
+        for arg in node.args:
+            readers.setdefault(arg, []).append(node)
+    return readers
+
+
 def _is_dear(node: Node) -> bool:
     """Whether a result is better kept than computed again."""
-    return (_is_made(node) and node.op not in CHEAP) or _is_total(node)
+    return (_is_made(node) and node.op not in CHEAP and not is_filled(node)) or _is_total(node)
 
 
 def _is_total(node: Node) -> bool:
@@ -362,13 +442,15 @@ def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node], 
         array = waiting.pop()
         for reader in readers.get(array, []):
             first = reader.args[0] is array and array not in reader.args[1:]
-            if first and reader.op is GETITEM and reader in twins:
+            if is_if(reader) and reader in twins and reads_of(reader, reader.args.index(array)) is not None:
+                parts += readers[reader]
+            elif first and reader.op is GETITEM and reader in twins:
                 parts.append(reader)
             elif first and reader.op is SETITEM and reader not in needed:
                 waiting.append(reader)
             else:
                 return []
-    return parts if 8 * sum([part.aval.nbytes for part in parts]) <= size_of(item) else []
+    return parts if PART * sum([part.aval.nbytes for part in parts]) <= size_of(item) else []
 
 
 def _spares(node: Node, kept: set[Node], fixed: set[Node], readers: dict[Node, list[Node]], needed: set[Node]) -> bool:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, is_
 from symgrad.ops.core import Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
-from symgrad.tracing.trace import Trace
+from symgrad.tracing.trace import WRITES, Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
 from symgrad.transform.lanes import POLES, Around, worst_of
@@ -143,61 +144,73 @@ class Loop(Op):
     # ---- running ----
 
     @functools.cached_property
-    def _plan(self) -> tuple[list[Any], list[tuple[int, Any]], int, list[int], list[int]]:
+    def _plan(self) -> _Plan:
         return _plan(self.body)
 
     def run(self, *args: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...]:
         """The loop, one operation after the other; what it saves at ``arrays`` as arrays, not as lists."""
-        _, sequences, _ = self.split(args)
         with np.errstate(divide="ignore", invalid="ignore") if self.hides else nullcontext():
-            return self._iterated(self.order(sequences), args, arrays)
+            return self._iterated(None, list(args), arrays)
+
+    def moved(self, values: list[Any], params: Any) -> tuple[Any, ...]:
+        """The same, of arguments that are given up: what nobody else holds of them may be written into."""
+        with np.errstate(divide="ignore", invalid="ignore") if self.hides else nullcontext():
+            return self._iterated(None, values, **params)
 
     def counted(self, *args: Any) -> tuple[tuple[Any, ...], int]:
         """The results of a loop, and how often it ran."""
         turns = itertools.count()
         _, sequences, _ = self.split(args)
-        results = self._iterated((i for i, _ in zip(self.order(sequences), turns)), args, ())  # noqa: B905
+        results = self._iterated((i for i, _ in zip(self.order(sequences), turns)), list(args))  # noqa: B905
         return results, next(turns) - (self.course.test is not None)  # whose last turn was but the test
 
-    def _iterated(self, order: Iterable[Any], args: Sequence[Any], arrays: Sequence[int]) -> tuple[Any, ...]:
+    def _iterated(self, order: Iterable[Any] | None, args: list[Any], arrays: Sequence[int] = ()) -> tuple[Any, ...]:
+        """The results; ``args`` is emptied, so that what nobody else holds is let go of, or written into, as soon as may be."""
         carry, sequences, invariants = self.split(args)
+        args.clear()
         saved: list[list[Any]] = [[] for _ in self.body.saved]
-        steps, constants, width, after, kept = self._plan
-        slots: list[Any] = [None] * width
-        n = len(carry)
+        plan, n = self._plan, len(carry)
+        slots: list[Any] = [None] * plan.width
         first = n + 1 + len(sequences)
         slots[first : first + len(invariants)] = invariants
-        for i, value in constants:
+        del invariants
+        for i, value in plan.constants:
             slots[i] = value
-        for i in order:
+        for i in self.order(sequences) if order is None else order:
             if i is None:
                 if not carry[self.course.test]:  # type: ignore[index]
                     break
                 i = 0
             slots[:n] = carry
+            carry.clear()
             slots[n] = self.course.start + self.course.step * i
             for j, sequence in enumerate(sequences):
                 slots[n + 1 + j] = sequence[i]
-            for out, fun, places, params in steps:
-                if params:
-                    slots[out] = fun(*[slots[p] for p in places], **params)
-                elif len(places) == 2:
-                    slots[out] = fun(slots[places[0]], slots[places[1]])
+            for out, fun, places, params, given_up, ended in plan.steps:
+                values = [slots[p] for p in places]
+                for p in ended:
+                    slots[p] = None
+                if given_up:
+                    slots[out] = fun(values, params)
+                elif params:
+                    slots[out] = fun(*values, **params)
                 else:
-                    slots[out] = fun(*[slots[p] for p in places])
-            carry = [slots[p] for p in after]
-            for values, p in zip(saved, kept, strict=True):
-                values.append(slots[p])
+                    slots[out] = fun(*values)
+            carry += [slots[p] for p in plan.after]
+            for some, p in zip(saved, plan.saved, strict=True):
+                some.append(slots[p])
+            for p in plan.made:
+                slots[p] = None
         if self.course.backwards:
-            for values in saved:
-                values.reverse()
-        return (*carry, *(np.array(values) if j in arrays else values for j, values in enumerate(saved)))
+            for some in saved:
+                some.reverse()
+        return (*carry, *(np.array(some) if j in arrays else some for j, some in enumerate(saved)))
 
     def _like(self, *likes: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...] | None:
         """What the results are like, as two iterations tell: of a sequence, a list of two elements will do."""
         carry, sequences, invariants = self.split(likes)
         short = (1, 0) if self.course.backwards else (0, 1)
-        found = self._iterated(short, [*carry, *([sequence[0]] * 2 for sequence in sequences), *invariants], ())
+        found = self._iterated(short, [*carry, *([sequence[0]] * 2 for sequence in sequences), *invariants])
         n, count = len(carry), self.course.count
         return (*found[:n], *(np.stack([s[0]] * count) if j in arrays else s for j, s in enumerate(found[n:])))  # type: ignore[operator]
 
@@ -245,14 +258,27 @@ class Loop(Op):
         return self._made["saving"]  # type: ignore[no-any-return]
 
     def _joint(self, g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
-        return self.joint_in_lanes(g, y, args, [None] * len(g), [0] * len(args))[0]
+        return self.joint_in_lanes(g, y, args, [None] * len(g), [0] * len(args), {})[0]
+
+    def adding(self, args: Sequence[Node]) -> list[int]:
+        """The arrays among its arguments to whose cotangents an ``if`` adds: one that is not taken leaves them alone."""
+        n, m, _ = self.counts
+        places = {arg: i for i, arg in enumerate(args)} if self.course.once else {}
+        return [i for arg, i in places.items() if i >= n + m and arg.aval.shape and arg not in args[:i]]
 
     def joint_in_lanes(
-        self, g: Sequence[Any], y: Any, args: Sequence[Any], live: Sequence[Any], levels: Sequence[int]
+        self,
+        g: Sequence[Any],
+        y: Any,
+        args: Sequence[Any],
+        live: Sequence[Any],
+        levels: Sequence[int],
+        before: Mapping[int, tuple[Any, Any]],
     ) -> tuple[list[Any], list[Any]]:
         """The cotangents of all arguments, and masks of where they may be other than zero (None where that is not known).
 
-        ``live``: the masks of the results' cotangents; ``levels``: how bad partial derivatives get below each argument.
+        ``live``: the masks of the results' cotangents; ``levels``: how bad partial derivatives get below each argument;
+        ``before``: cotangents, with their masks, to which those of arguments of ``adding`` are added.
         """
         n, m, _ = self.counts
         carry, sequences, invariants = self.split(args)
@@ -274,11 +300,15 @@ class Loop(Op):
             back, flows, uses, elements, around = self._backward(key, carry, sequences, invariants)
         fixed = [*invariants, *_given(tape, around)]
         first = [zero_of(carry[i]) if g[i] is None else fit(g[i], self.body.carry[i].aval) for i in flows]
-        totals = [zero_of(invariants[i]) for i in uses]
+        there = [before.get(n + m + i) for i in uses]
+        totals = [zero_of(invariants[i]) if known is None else known[0] for i, known in zip(uses, there, strict=True)]
         masks = []
         if followed:
             masks = [mask_like(carry[i], g[i] is not None) if live[i] is None else live[i] for i in flows]
-            masks += [mask_like(invariants[i], False) for i in uses]
+            masks += [
+                mask_like(invariants[i], known is not None) if known is None or known[1] is None else known[1]
+                for i, known in zip(uses, there, strict=True)
+            ]
         cotangents = [part for part in g[n:] if part is not None]
         more = [mask for mask, is_sure in zip(live[n:], sure, strict=True) if is_sure]
         if self.course.once:
@@ -508,21 +538,63 @@ def reached(node: Node) -> list[int]:
     return [i for i in range(len(node.args)) if node.op.differentiable(i)]
 
 
-def _plan(body: Body) -> tuple[list[Any], list[tuple[int, Any]], int, list[int], list[int]]:
-    """The body as a list of steps on numbered slots, and what is in some of them from the beginning."""
+class _Plan(NamedTuple):
+    """A body as steps on numbered slots: where the result goes, the function, where its arguments are, and its parameters;
+    whether it takes a list of arguments, which nobody needs any more, and the parameters; and the slots that are read for the
+    last time, if anything is written into arrays. ``made`` are those of what an iteration ends with, and made itself."""
+
+    steps: list[tuple[int, Callable[..., Any], list[int], dict[str, Any], bool, list[int]]]
+    constants: list[tuple[int, Any]]
+    width: int
+    after: list[int]
+    saved: list[int]
+    made: list[int]
+
+
+def _plan(body: Body) -> _Plan:
     nodes = body.nodes()
     places: dict[Node, int] = {}
     for i, node in enumerate([*body.inputs, *nodes]):
         places.setdefault(node, i)
-    steps = [
-        (places[node], node.op.fun, [places[arg] for arg in node.args], dict(node.params))
-        for node in nodes
-        if node.op not in (CONST, CAPTURED, INPUT)
-    ]
     constants = [(i, dict(node.params)["value"]) for node, i in places.items() if node.op is CONST]
     constants += [(i, body.graph.arrays[node]) for node, i in places.items() if node.op is CAPTURED]
+    fixed = {*(places[node] for node in (body.index, *body.elements, *body.invariants)), *(i for i, _ in constants)}
+    ends = {places[node] for node in (*body.after, *body.saved)}
+    last = {places[arg]: node for node in nodes for arg in node.args}
+    ended: dict[Node, list[int]] = {}
+    if any([isinstance(node.op, Loop) or (node.op in WRITES and node.aval.shape) for node in nodes]):
+        for place, node in last.items():
+            if place not in fixed and place not in ends:
+                ended.setdefault(node, []).append(place)
+    steps: list[Any] = []
+    for node in nodes:
+        if node.op in (CONST, CAPTURED, INPUT):
+            continue
+        fun, given_up = node.op.fun, isinstance(node.op, Loop)
+        if given_up:
+            fun = node.op.moved
+        elif node.op in WRITES and node.aval.shape:
+            fun, given_up = functools.partial(_write, fun, WRITES[node.op]), True
+        step = places[node], fun, [places[arg] for arg in node.args], dict(node.params), given_up, ended.get(node, [])
+        steps.append(step)
+    after = [places[node] for node in body.after]
     width = len(body.inputs) + len(nodes)
-    return steps, constants, width, [places[node] for node in body.after], [places[node] for node in body.saved]
+    return _Plan(steps, constants, width, after, [places[node] for node in body.saved], sorted({*after} - fixed))
+
+
+def _write(fun: Callable[..., Any], in_place: Callable[..., Any], values: list[Any], params: Any) -> Any:
+    """A write into an array, which is no copy if nobody else holds it, nor a view of it."""
+    base, values[0] = values[0], None
+    alone = type(base) is np.ndarray and base.base is None and sys.getrefcount(base) <= _OF_A_LOCAL
+    return (in_place if alone else fun)(base, *values[1:], **params)
+
+
+def _count() -> int:
+    new = np.zeros(1)
+    return sys.getrefcount(new)
+
+
+_OF_A_LOCAL = _count()  # what sys.getrefcount says of an array that one variable holds
 
 
 _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()

@@ -138,6 +138,8 @@ def _sweep(
                     owned.discard(arg)
             elif node.op is GETITEM and node.args[0] in flows and node.args[0].aval.shape:
                 _add_at(pending, owned, node, g, lookup, lanes)
+            elif node.op.lanes == "loop":
+                _through_loop(pending, flows, node, g, lookup, lanes)
             else:
                 places = node.flows if whole else [i for i in node.flows if node.args[i] in flows]
                 look = lookup if symbolic or node.op not in WRITES else _of_write(trace, node)
@@ -231,12 +233,28 @@ def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: 
         args = [lookup(arg) for arg in node.args]  # once for all, of which an operation may have thousands
         rule = lambda i, g, args: cotangents(node, (i,), g, lookup, args)[0]
         return [lanes.send(node, i, g, args, rule) for i in places]
-    if node.op.lanes == "loop":
-        y = lookup(node) if isinstance(node.aval, Aval) else tuple_of(node, lookup)
-        each = lanes.loop(node, g, y, [lookup(arg) for arg in node.args])
-        return [(fit_to(each[i][0], node.args[i]), each[i][1]) for i in places]
     parts = cotangents(node, places, g, lookup)
     return [(fit_to(part, node.args[i]), NOTHING) for i, part in zip(places, parts, strict=True)]
+
+
+def _through_loop(pending: dict[Node, Any], flows: set[Node], node: Node, g: Any, lookup: Lookup, lanes: Masks | None) -> None:
+    """The cotangents of what a loop takes; an ``if`` is given what there is of those that it adds to."""
+    args, y = [lookup(arg) for arg in node.args], tuple_of(node, lookup)
+    taken = {i: node.args[i] for i in node.op.adding(node.args) if node.args[i] in pending}
+    before = {i: (pending[arg], None if lanes is None else lanes.live(arg)) for i, arg in taken.items()}
+    if lanes is None:
+        parts = node.op.joint_in_lanes(g, y, args, [None] * len(g), [0] * len(args), before)[0]
+        found = [(part, NOTHING) for part in parts]
+    else:
+        before = {i: (lanes.settle(taken[i], part), live) for i, (part, live) in before.items()}
+        found = lanes.loop(node, g, y, args, before)
+    for i, (arg, (part, state)) in enumerate(zip(node.args, found, strict=True)):
+        if i in before and part is None:
+            part, state = before[i][0], NOTHING if lanes is None else lanes.start(arg, before[i][1])
+        if i in before:
+            del pending[arg]
+        if part is not None and arg in flows:
+            _give(pending, arg, fit_to(part, arg), lanes, state)
 
 
 def cotangents(node: Node, places: Sequence[int], g: Any, lookup: Lookup, args: list[Any] | None = None) -> list[Any]:
