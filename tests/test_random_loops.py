@@ -228,3 +228,52 @@ def test_windows(seed: int) -> None:
 def test_patches(seed: int) -> None:
     specs = {"X": (30, 30), "Y": (30, 30), "K": (2, 2), "k": (3,)}
     agrees_with_dynamic(program_of(patched(random.Random(seed)), specs, seed), scaled=True, calls=4)
+
+
+# -- decisions in loops, in which rows of tables are read and written ----------------------------------------------
+
+TESTS = """
+    i%3==0 i%2 i%5==1 i>9 x[i]>0 x[i]<x[i-1] T[i-1,0]>0.2 U[i,1]<0.4 s>0.3 v[0]>w[1] np.sum(T[i-1])>0.5 i%4==0_and_x[i]>0 not_i%3
+""".split()
+READ = """
+    T[i-1] T[i] T[i-2] U[i-1] U[i] U[-i] T[24-i] T[i,::-1] v w X[i] X[i-1]*y T[i-1]*x[i] T[i//2] U[i%5] T[i-1,1]*y T[i,2]+v s*y
+""".split()
+MADE = """
+    {0}*{1} 0.5*{0}+0.3*{1} np.sin({0}-{1}) np.tanh({0})*{1} np.exp(-{0}**2)*{1} np.where({0}>0.1,{0},{1}) 1/(1+{0}**2)
+    np.log(1+{0}**2+{1}**2) np.maximum({0},{1}) np.cos({0})+x[i] np.sqrt(0.1+{0}**2) np.abs({0})**1.5*{1}
+""".split()
+PUT = [
+    "T[i] = {}", "T[i] = {}", "T[i] += 0.1 * ({})", "U[i] = {}", "U[i] = {}", "U[i] *= 0.5 * ({})", "T[i - 1] = {}", "v = {}",
+    "v = 0.5 * v + {}", "s = 0.7 * s + np.sum({})", "T[i, 1:3] = ({})[1:3]", "T[i, 0] = ({})[0]", "U[i - 1, 2] += ({})[1]",
+    "w = T[i - 1]", "w = U[i]", "w = {}", "v = T[i]", "z = {}", "T[i] = z", "T[:2] = {}", "U = U * 0.9",
+]  # fmt: skip
+OVER = ["for i in range(2, 24):", "for i in range(23, 1, -1):", "for i in range(2, 24, 2):", "for i, p in enumerate(x[2:], 2):"]
+
+
+def decided(rng: random.Random) -> Iterator[str]:
+    def block(depth: int, margin: str) -> Iterator[str]:
+        for _ in range(rng.choice([1, 1, 2, 3] if depth else [1, 2, 3, 4])):
+            if depth < 3 and rng.random() < 0.45:
+                yield f"{margin}if {rng.choice(TESTS).replace('_', ' ')}:"
+                yield from block(depth + 1, margin + "    ")
+                if depth < 2 and rng.random() < 0.3:
+                    yield f"{margin}elif {rng.choice(TESTS).replace('_', ' ')}:"
+                    yield from block(depth + 1, margin + "    ")
+                if rng.random() < 0.5:
+                    yield f"{margin}else:"
+                    yield from block(depth + 1, margin + "    ")
+            else:
+                yield margin + rng.choice(PUT).format(rng.choice(MADE).format(*rng.choices(READ, k=2)))
+
+    yield "def program(x, y, X):"
+    yield f"    T, U = {rng.choice(['np.zeros((25, 4))', 'np.ones((25, 4)) * y'])}, {rng.choice(['np.sin(X)', 'np.zeros((25, 4))'])}"
+    yield "    v, w, z, s = y * 1.0, y, y * 0.5, 0.1"
+    yield f"    {rng.choice(OVER)}"
+    yield from block(0, "        ")
+    yield "    return np.sum(T * np.cos(T)) + np.sum(np.tanh(U)) + s + np.sum(v * w)"
+
+
+@given(st.integers(0, 2**40))
+def test_decisions_over_rows(seed: int) -> None:
+    specs = {"x": (25,), "y": (4,), "X": (25, 4)}
+    agrees_with_dynamic(program_of(decided(random.Random(seed)), specs, seed), scaled=True, calls=5)

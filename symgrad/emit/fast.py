@@ -160,6 +160,7 @@ class FastBuilder(BlockBuilder):
         self.into: dict[Node, Node] = {}  # of values that may be computed in such an array: the write that puts them there
         self.written: dict[Node, Node] = {}  # of writes whose value was
         self.assemblies: dict[Node, str] = {}
+        self.left: dict[Loop, list[set[Node] | None]] = {}  # what loops leave behind of their arguments
         self.lent: Counter[Node] = Counter()  # how many loops were given an array, and are through with it
         self.early: set[Node] = set()  # reads of arrays that are written over before what is read is used
         self.straight = False  # no branch follows: what is not used below is used nowhere
@@ -375,7 +376,7 @@ class FastBuilder(BlockBuilder):
         for item, versions in written_over(body) if "buffers" not in self.off else ():
             views = [reader for _, readers in versions for reader in readers if may_be_view(reader)]
             loops = [(reader, node) for node, readers in versions for reader in readers if isinstance(reader.op, Loop)]
-            left = [_left_views(loop, node) for loop, node in loops]
+            left = [self._left_views(loop.op)[place] for loop, node in loops for place in _places(loop, node)]
             if None not in left and all([view.op is index.GETITEM for view in views]):
                 found.add(item)
                 self.early.update(itertools.chain(*(some or () for some in left)))
@@ -399,9 +400,29 @@ class FastBuilder(BlockBuilder):
 
     def _loop(self, node: Node, block: list[Any]) -> None:
         super()._loop(node, block)
-        for arg in node.args:
-            left = _left_views(node, arg) if size_of(arg) else None
+        for arg, left in zip(node.args, self._left_views(node.op), strict=True):
             self.lent[arg] += left is not None and self.early.issuperset(left)
+
+    def _left_views(self, op: Loop) -> list[set[Node] | None]:
+        """Of each argument of a loop, the parts that it leaves behind as they are; None where it may leave other views."""
+        if op in self.left:
+            return self.left[op]
+        body = op.body
+        inputs = [*body.carry, *body.elements, *body.invariants]
+        roots = {item: item for item in inputs if size_of(item)}
+        left: dict[Node, set[Node] | None] = {item: set() for item in roots}
+        for node in body.nodes():
+            if node.args and may_be_view(node) and node.args[0] in roots:
+                roots[node] = roots[node.args[0]]
+            for arg, inner in zip(node.args, self._left_views(node.op), strict=True) if isinstance(node.op, Loop) else ():
+                if arg in roots:
+                    known = left[roots[arg]]
+                    left[roots[arg]] = None if known is None or inner is None else known | inner
+        for end in roots.keys() & {*body.after, *body.saved}:
+            known = left[roots[end]]
+            left[roots[end]] = None if known is None or end.op is not index.GETITEM else known | {end}
+        self.left[op] = [left.get(item) for item in inputs]
+        return self.left[op]
 
     def _unpack(self, node: Node, block: list[Any]) -> None:
         """``x_0, x_1, _ = x.tolist()``: the elements that are read get names; few of many are asked for one by one."""
@@ -845,21 +866,9 @@ class FastBuilder(BlockBuilder):
         return self.program.apart and getattr(node.aval, "kind", "") == "python"
 
 
-def _left_views(loop: Node, array: Node) -> list[Node] | None:
-    """The parts of an array that a loop, which is given it, leaves behind as they are; None where it leaves other views."""
-    body: Body = loop.op.body
-    given = zip([*body.carry, *body.elements, *body.invariants], loop.args, strict=True)
-    views = {item for item, arg in given if arg is array}
-    left: list[Node] = []
-    for node in body.nodes():
-        if node.args and may_be_view(node) and node.args[0] in views:
-            views.add(node)
-        for arg in views.intersection(node.args) if isinstance(node.op, Loop) else ():
-            if (inner := _left_views(node, arg)) is None:
-                return None
-            left += inner
-    ends = views.intersection([*body.after, *body.saved])
-    return [*left, *ends] if all([end.op is index.GETITEM for end in ends]) else None
+def _places(loop: Node, arg: Node) -> list[int]:
+    """Where a loop takes a value."""
+    return [i for i, given in enumerate(loop.args) if given is arg]
 
 
 def _is_slice(read: Node) -> bool:

@@ -211,10 +211,12 @@ def masked_at_a_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
             continue
         writes: list[Node] = []
         base = part
-        while base.op in (index.SCATTER, index.SETITEM) and len(writes) < FEW and place_of(base) is not None:
+        while base.op is index.SETITEM and len(writes) < FEW and place_of(base) is not None:
             writes.append(base)
             base = base.args[0]
-        known = False if writes and writes[-1].op is index.SCATTER else _truth(s, base)
+        scattered = base.op is index.SCATTER and place_of(base) is not None
+        writes += [base] if scattered else []
+        known = False if scattered else _truth(s, base)
         if not writes or known is not neutral or any([_value_of(write).aval.dtype != bool for write in writes]):
             continue
         made = whole

@@ -18,7 +18,7 @@ from symgrad.ops.reduction import OTHERS
 from symgrad.optimize.grids import FREE, GRIDS, SOLVING, SUMMING
 from symgrad.optimize.loops import SCALAR, STACK, decisive, rows_apart, trim_loops
 from symgrad.optimize.rewriting import Simplifier, ops_of
-from symgrad.optimize.scalarizer import BLAS, HOPE, MORE, MOST, TURNS, Scalarizer, Unsuited
+from symgrad.optimize.scalarizer import BLAS, HOPE, MORE, MOST, Scalarizer, Unsuited, turns_of
 from symgrad.optimize.scalars import (
     CALL,
     CELL,
@@ -79,7 +79,7 @@ def _operations(nodes: Sequence[Node], running: bool) -> float:
     total = 0.0
     for node in nodes:
         if isinstance(node.op, Loop):
-            turns = (node.op.course.count or TURNS) if running else 1
+            turns = turns_of(node.op.course) if running else 1
             total += turns * _operations(node.op.body.nodes(), running)
         elif isinstance(node.aval, Aval) and node.op not in FREE and not (is_long(node) or is_cell(node) or is_left(node)):
             values = node.args[1:] if is_row(node) or is_window(node) else (node, *node.args)
@@ -107,7 +107,7 @@ def _cost(node: Node) -> float:
         _, sequences, _ = op.split(node.args)
         rows = sum(isinstance(sequence.aval, Aval) for sequence in sequences) + len(dict(node.params).get("arrays", ()))
         items = len(sequences + op.body.saved) - rows
-        return (op.course.count or TURNS) * (sum(map(_cost, op.body.nodes())) + ROW * rows + ITEM * items)
+        return turns_of(op.course) * (sum(map(_cost, op.body.nodes())) + ROW * rows + ITEM * items)
     if op is UNPACK:
         return UNPACKING + ELEMENT * len(aval) if isinstance(node.args[0].aval, Aval) else ELEMENT * len(aval)
     if op is LIST:

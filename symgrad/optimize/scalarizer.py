@@ -22,7 +22,7 @@ from symgrad.optimize.rewriting import Simplifier, const, is_op, ops_of
 from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
 from symgrad.optimize.whole import LARGEST, is_cell, is_left, is_long, is_row, is_window, tables_of
 from symgrad.program import Program
-from symgrad.transform.loop import Body, Loop, loop_of
+from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 MOST = 2000  # operations on numbers that arrays are taken apart into, so that the first call stays quick
 MORE = 1.5  # times the operations that there are anyway: a long program of numbers may stay one
@@ -327,7 +327,7 @@ class Scalarizer(Simplifier):
         """A loop whose carried arrays go round as numbers, and whose lists of arrays are several of numbers."""
         op: Loop = node.op
         body, course = op.body, op.course
-        inner = Scalarizer(BodyProgram(body), self.table, self.calls, self.turns * (course.count or TURNS), body.invariants)
+        inner = Scalarizer(BodyProgram(body), self.table, self.calls, self.turns * turns_of(course), body.invariants)
         tables = tables_of(body)
         inner.tables.update(*tables.values())
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
@@ -396,6 +396,11 @@ class Scalarizer(Simplifier):
                 found.append(new)
             self.grids[item] = grid
         return found
+
+
+def turns_of(course: Course) -> int:
+    """About how often a loop runs."""
+    return 1 if course.once else course.count or TURNS
 
 
 def _is_row(node: Node) -> bool:
