@@ -39,7 +39,7 @@ from symgrad.optimize.scalars import (
     UNPACKING,
     VIEW,
 )
-from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row, is_window
+from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row, is_window, tables_of
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
@@ -79,8 +79,11 @@ def _operations(nodes: Sequence[Node], running: bool) -> float:
     total = 0.0
     for node in nodes:
         if isinstance(node.op, Loop):
-            turns = turns_of(node.op.course) if running else 1
-            total += turns * _operations(node.op.body.nodes(), running)
+            turns, body = turns_of(node.op.course) if running else 1, node.op.body
+            own = tables_of(body)
+            apart = [item for i, item in enumerate(body.carry) if i not in own and isinstance(item.aval, Aval)]
+            carried = [math.prod(item.aval.shape) for item in apart if not is_long(item)]
+            total += turns * (_operations(body.nodes(), running) + sum(carried))
         elif isinstance(node.aval, Aval) and node.op not in FREE and not (is_long(node) or is_cell(node) or is_left(node)):
             values = node.args[1:] if is_row(node) or is_window(node) else (node, *node.args)
             sizes = [math.prod(value.aval.shape) for value in values if isinstance(value.aval, Aval)]
