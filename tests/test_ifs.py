@@ -122,7 +122,18 @@ def while_loop(x):
     return np.sum(out**2)
 
 
-FUNCTIONS = [one_side, many_sides, on_values, out_of_bounds_elsewhere, two_arrays, views, copies, elements, with_poles, while_loop]
+FUNCTIONS = [
+    one_side,
+    many_sides,
+    on_values,
+    out_of_bounds_elsewhere,
+    two_arrays,
+    views,
+    copies,
+    elements,
+    with_poles,
+    while_loop,
+]
 
 
 @np.errstate(divide="ignore", invalid="ignore")

@@ -233,7 +233,8 @@ def test_patches(seed: int) -> None:
 # -- decisions in loops, in which rows of tables are read and written ----------------------------------------------
 
 TESTS = """
-    i%3==0 i%2 i%5==1 i>9 x[i]>0 x[i]<x[i-1] T[i-1,0]>0.2 U[i,1]<0.4 s>0.3 v[0]>w[1] np.sum(T[i-1])>0.5 i%4==0_and_x[i]>0 not_i%3
+    i%3==0 i%2 i%5==1 i>9 x[i]>0 x[i]<x[i-1] T[i-1,0]>0.2 U[i,1]<0.4 s>0.3 v[0]>w[1] np.sum(T[i-1])>0.5 not_i%3
+    i%4==0_and_x[i]>0
 """.split()
 READ = """
     T[i-1] T[i] T[i-2] U[i-1] U[i] U[-i] T[24-i] T[i,::-1] v w X[i] X[i-1]*y T[i-1]*x[i] T[i//2] U[i%5] T[i-1,1]*y T[i,2]+v s*y
@@ -266,7 +267,8 @@ def decided(rng: random.Random) -> Iterator[str]:
                 yield margin + rng.choice(PUT).format(rng.choice(MADE).format(*rng.choices(READ, k=2)))
 
     yield "def program(x, y, X):"
-    yield f"    T, U = {rng.choice(['np.zeros((25, 4))', 'np.ones((25, 4)) * y'])}, {rng.choice(['np.sin(X)', 'np.zeros((25, 4))'])}"
+    yield f"    T = {rng.choice(['np.zeros((25, 4))', 'np.ones((25, 4)) * y'])}"
+    yield f"    U = {rng.choice(['np.sin(X)', 'np.zeros((25, 4))'])}"
     yield "    v, w, z, s = y * 1.0, y, y * 0.5, 0.1"
     yield f"    {rng.choice(OVER)}"
     yield from block(0, "        ")

@@ -15,12 +15,13 @@ from symgrad.loops.patterns import COUNTER, EXIT, INT, TEST, UNSEEN, Key, Note, 
 from symgrad.loops.ways import Parts, Unclear, Way, joined_kind, narrow, same_step, sure
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
-from symgrad.ops.index import GETITEM, SETITEM, Hole
+from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, Hole
 from symgrad.tracing.trace import Trace
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.spans import SPANS, Span
 
 _FLAGS = (TEST, EXIT, UNSEEN)
+_WRITES = (SETITEM, INDEX_ADD)
 _PUT = "put"  # how the key of a number begins that ways write to an array
 
 
@@ -250,11 +251,16 @@ class Builder:
     ) -> dict[Key, Any]:
         """The two sides of a decision, one after the other; what there is after them."""
         opposite = NOT if out.aval(test).kind == "python" else REGISTRY[np.logical_not]
+        of = functools.partial(_there, made, outer)
+        first: dict[Part, Key] = {}  # what locals begin a side with
         results: dict[Key, Any] = {}
         for key in self.keys:
-            kind = self.kinds[key]
-            if self.begin.get(key) == kind:
+            kind, base = self.kinds[key], self._base(key, ways, made)
+            if base is not None and base not in first:
+                results[key], first[base] = of({base: base}), key
+            elif self.begin.get(key) == kind:
                 results[key] = outer(("carry", key))
+                first.setdefault(("carry", key), key)
             else:  # no iteration reads what is there before the first side
                 results[key] = outer(("same", self.blank(kind))) if kind.kind == "array" else out.const(_zero(kind))
             if out.aval(results[key]) != kind:
@@ -262,8 +268,23 @@ class Builder:
         for side in (True, False):
             taken = [way for way in ways if way.tests[depth][1] is side]
             again = test if side else out.add(opposite, [test], (), out.aval(test), None)
-            results = self._side(out, taken, depth + 1, again, results, made, outer)
+            results = self._side(out, taken, depth + 1, again, results, first, made, outer)
         return results
+
+    def _base(self, key: Key, ways: list[Way], made: dict[int, Any]) -> Part | None:
+        """The array, there before a decision, into which all ways write, or which they leave: a local that all of them assign
+        may as well begin with it; None where there is none."""
+        found: set[Part | None] = set()
+        for way in ways:
+            part = next(iter(way.after[key][0].values())) if key in way.after and len(way.after[key][0]) == 1 else None
+            while part is not None and part[0] == "step" and part[1] not in made:
+                op, _, _, args = way.steps[part[1]]
+                part = next(iter(args[0].values())) if op in _WRITES and len(args[0]) == 1 else None
+            found.add(part)
+        base, *others = found
+        if base is None or base[0] != "step" or others or not self.kinds[key].shape:
+            return None
+        return base if ways[0].steps[base[1]][2] == self.kinds[key] else None
 
     def _side(
         self,
@@ -272,12 +293,14 @@ class Builder:
         depth: int,
         again: Any,
         before: dict[Key, Any],
+        firsts: dict[Part, Key],
         made: dict[int, Any],
         outer: Callable[[Part], Any],
     ) -> dict[Key, Any]:
         """One side of a decision: a loop that runs once if ``again`` is true; else what there was ``before`` is left.
 
-        Where no call has taken it, it does nothing but say so.
+        Where no call has taken it, it does nothing but say so. ``firsts``: what locals begin with, whichever side this is, for
+        the other one has not been taken.
         """
         inner, test = _Inner(), out.aval(again)
         first = inner.graph.input(("carry", 0), test)
@@ -285,6 +308,8 @@ class Builder:
         given: dict[Any, tuple[Any, Node]] = {}
 
         def look(name: Any, value: Callable[[], Any]) -> Node:
+            if name in firsts:
+                return carry[firsts[name]]
             if name not in given:
                 there = value()
                 given[name] = there, inner.graph.input(("invariant", len(given)), out.aval(there))
@@ -293,8 +318,6 @@ class Builder:
         def inside(part: Part) -> Any:
             if _is_number(part):
                 return inner.const(dict(part[1].params)["value"])
-            if part[0] == "carry" and self.begin.get(part[1]) == self.kinds.get(part[1]) is not None:
-                return carry[part[1]]  # what there was before, whichever side this is: the other one has not been taken
             return look(part, lambda: outer(part))
 
         if ways:

@@ -191,12 +191,14 @@ class Trace:
         over = _written_over(nodes, ends)
         with np.errstate(**dict.fromkeys(silent, "ignore")):  # type: ignore[arg-type]
             for node in nodes:
-                values = [self.values[arg] for arg in node.args]
+                values, params = [self.values[arg] for arg in node.args], dict(node.params)
+                made = None
                 if node in over:
+                    made = WRITES[node.op](*values, **params)
                     del self.values[node.args[0]]
-                    self.values[node] = WRITES[node.op](*values, **dict(node.params))
-                else:
-                    self.values[node] = _compute(node.op, values, dict(node.params))
+                elif node.op in WRITES and node.args[0] not in ends:
+                    made = self._written_over(node.op, node.args, values, params, 1)  # ``self.values``
+                self.values[node] = _compute(node.op, values, params) if made is None else made
                 for arg in node.args:
                     if last.get(arg) is node:
                         self.values.pop(arg, None)
@@ -213,24 +215,42 @@ class Trace:
         return sorted(found, key=by_index)
 
     def _wrote(self, write: Node) -> None:
-        """Let go of what a large array was before it was written into, unless more than small parts were read of that.
+        """Let go of what a large array was before it was written into, if that may be."""
+        if self._may_go(write.args[0]):
+            del self.values[write.args[0]]
+
+    def _written_over(self, op: Op, nodes: Sequence[Any], values: list[Any], params: dict[str, Any], holders: int) -> Any:
+        """What a write makes of a large array, written over if that may go, and it has no more holders; else None."""
+        if op not in WRITES or not _is_big(values[0]) or not self._may_go(nodes[0]):
+            return None
+        array, values[0] = values[0], None
+        alone = array.base is None and sys.getrefcount(array) <= _OF_A_LOCAL + holders
+        values[0] = array
+        if not alone:
+            return None
+        made = WRITES[op](*values, **params)
+        del self.values[nodes[0]]
+        return made
+
+    def _may_go(self, array: Node | None) -> bool:
+        """Whether what a large array was before a write may go: unless more than small parts were read of it.
 
         It is computed again, from what was written, for who asks for it. Parts are copied, as a view holds all of its array.
         """
-        array = write.args[0]
-        if array.op not in WRITES or not _is_big(self.values.get(array)):
-            return
+        if array is None or array.op not in WRITES or not _is_big(self.values.get(array)):
+            return False
         first = bisect.bisect(self.graph.nodes, array.index, key=by_index)
         parts: dict[Node, Any] = {array: None}
         for node in self.graph.nodes[first:]:
             if isinstance(node.op, Op) and node.op.alias and node.args[0] in parts:
                 parts[node] = self.values.get(node)
             elif array in node.args and node.op not in WRITES:
-                return
+                return False
         del parts[array]
-        if 4 * sum([node.aval.nbytes for node in parts]) <= array.aval.nbytes:
-            self.values.update({node: part.copy("K") for node, part in parts.items() if type(part) is np.ndarray})
-            del self.values[array]
+        if 4 * sum([node.aval.nbytes for node in parts]) > array.aval.nbytes:
+            return False
+        self.values.update({node: part.copy("K") for node, part in parts.items() if type(part) is np.ndarray})
+        return True
 
     def let_go(self) -> None:
         """Hold nothing any more of what was recorded: a run and its hooks, which refer to each other, are not freed at once."""
@@ -806,7 +826,9 @@ class Trace:
         if self.mixed and not self.mixed.keys().isdisjoint(nodes) and self.user:
             mixes = self._mixes(op, args, nodes, values)
         divides = self.trying and op in mixed.DIVISIONS
-        value = self._divide(op, args, values) if divides else self._value(op, values, params)
+        value = self._written_over(op, nodes, values, params, 2) if self.user else None  # ``self.values`` and the Tracer
+        if value is None:
+            value = self._divide(op, args, values) if divides else self._value(op, values, params)
         aval = aval_of(value)
         if op.saves or (op is ITEM and aval == _EMPTY):
             aval = _filled(op, key, params, aval)
@@ -975,7 +997,9 @@ class Tape(Trace):
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         nodes, values, flows = self._operands(args)
-        value = _compute(op, values, params)
+        value = self._written_over(op, nodes, values, params, 2) if self.user else None  # ``self.values`` and the Tracer
+        if value is None:
+            value = _compute(op, values, params)
         kind = type(value)
         if (kind is np.bool_ or kind is bool) and not self.lanes:
             return value  # no guard is needed, and ``is True`` gets its answer

@@ -138,6 +138,8 @@ def _sweep(
                     owned.discard(arg)
             elif node.op is GETITEM and node.args[0] in flows and node.args[0].aval.shape:
                 _add_at(pending, owned, node, g, lookup, lanes)
+            elif node.op in WRITES and not symbolic and lanes is None and type(g) is np.ndarray and g.shape:
+                _through_write(pending, owned, flows, node, g, _of_write(trace, node))
             elif node.op.lanes == "loop":
                 _through_loop(pending, flows, node, g, lookup, lanes)
             else:
@@ -170,6 +172,22 @@ def _of_write(trace: Trace, node: Node) -> Lookup:
     array, *rest = node.args
     outlined = {node, array}.difference(rest)
     return lambda one: trace.outlined(one) if one in outlined else trace.computed(one)
+
+
+def _through_write(pending: dict[Node, Any], owned: set[Node], flows: set[Node], node: Node, g: Any, lookup: Lookup) -> None:
+    """The plain cotangents of what was written into, and of what was written there; one that the pass owns is passed on."""
+    base, value, *arrays = node.args
+    if value in flows:
+        (part,) = cotangents(node, (1,), g, lookup)
+        part = part.copy() if type(part) is np.ndarray else part  # which may be a view
+        _give(pending, value, fit_to(part, value), None, NOTHING)
+        owned.discard(value)
+    if base in flows:
+        g = g if node in owned else np.array(g)
+        if node.op is SETITEM:
+            g[fill(dict(node.params)["spec"], [lookup(array) for array in arrays])] = 0
+        (owned.discard if base in pending else owned.add)(base)
+        _give(pending, base, fit_to(g, base), None, NOTHING)
 
 
 def _of_picked(
