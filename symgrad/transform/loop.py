@@ -583,10 +583,15 @@ def _plan(body: Body) -> _Plan:
 
 
 def _write(fun: Callable[..., Any], in_place: Callable[..., Any], values: list[Any], params: Any) -> Any:
-    """A write into an array, which is no copy if nobody else holds it, nor a view of it."""
-    base, values[0] = values[0], None
+    """A write into an array, which is no copy if nobody else holds it, nor a view of it but what is written."""
+    base, value, *arrays = values
+    values.clear()
+    if not isinstance(base, np.ndarray):
+        return fun(base, value, *arrays, **params)
+    if isinstance(value, np.ndarray) and value.base is base and value.size < base.size:
+        value = value.copy()
     alone = type(base) is np.ndarray and base.base is None and sys.getrefcount(base) <= _OF_A_LOCAL
-    return (in_place if alone else fun)(base, *values[1:], **params)
+    return (in_place if alone else fun)(base, value, *arrays, **params)
 
 
 def _count() -> int:
