@@ -2040,3 +2040,20 @@ def test_a_call_of_a_new_way_through_a_long_loop_takes_no_more_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20 * 2000 * 8 * 8
+
+
+def hushed_rows(x):
+    out = np.zeros((40, x.size))
+    for i in range(1, 40):
+        with np.errstate(all="ignore"):
+            out[i] = np.where(x > 0.1 * i, np.log(x - 0.1 * i), out[i - 1])
+    return np.sum(out * x)
+
+
+def test_what_a_function_does_not_want_to_hear_of_stays_unheard():
+    """Warnings are errors here: a loop is run once more for its derivative, and says nothing then."""
+    derivative, x = value_and_grad(hushed_rows), np.linspace(-1.0, 2.0, 7)
+    for _ in range(4):
+        value, slope = derivative(x)
+        assert value == pytest.approx(hushed_rows(x))
+        np.testing.assert_allclose(slope, value_and_grad(hushed_rows, mode="dynamic")(x)[1], rtol=1e-9)

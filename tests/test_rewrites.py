@@ -1758,3 +1758,41 @@ def test_shares_of_a_square_array_along_its_other_axis(fun):
     derivative = grad(fun)
     for _ in range(3):
         np.testing.assert_allclose(derivative(a), grad(fun, mode="dynamic")(a), rtol=1e-12)
+
+
+# -- what is read and written at places known at run time ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.int8])
+def test_what_is_read_beside_what_was_written_was_there_before(kind):
+    """Small integers wrap around: there, another number may be the same place."""
+
+    def fun(x, i):
+        y = x * 2.0
+        y[i] = np.sin(x[0])
+        y[i] = y[i + kind(1)] * y[i - kind(1)]
+        return y[i] * y[i + kind(1)] + np.sum(y**2)
+
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    x = np.linspace(0.3, 1.4, 256)
+    for i in (5, 100, 126, 3, 7):
+        for _ in range(2):
+            value, slope = derivative(x, kind(i))
+            assert value == pytest.approx(fun(x, kind(i)))
+            np.testing.assert_allclose(slope, dynamic(x, kind(i))[1], rtol=1e-12)
+
+
+def test_what_is_written_over_at_once_is_not_written():
+    def fun(x):
+        out = np.zeros((40, 3))
+        for i in range(1, 40):
+            out[i] = np.sin(x) * i
+            out[i] = out[i - 1] * x + i
+        return np.sum(out**2)
+
+    derivative, x = value_and_grad(fun), np.array([0.3, 0.5, 0.9])
+    for _ in range(3):
+        value, slope = derivative(x)
+    assert value == pytest.approx(fun(x))
+    np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1], rtol=1e-12)
+    assert str(derivative.source(x)).split("# backward")[0].count("[i] = ") <= 1

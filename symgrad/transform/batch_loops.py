@@ -72,7 +72,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
             inner.known[item] = tracer if taking_part is None else filled(taking_part, tracer)
         else:
             inner.alike[item] = tracer
-    with op.hushed():
+    with np.errstate(all="ignore"):
         _run(inner, body)
     after = []
     going = [i for i in range(n) if not (again and course.once and i == op.course.test)]

@@ -14,8 +14,8 @@ import functools
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -296,7 +296,7 @@ class Loop(Op):
         followed = double and worst > 0 and (masked or (self.parts and worst == POLES))
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
-        with self.hushed():
+        with np.errstate(all="ignore"):  # what NumPy warns of, it says where the loop runs
             back, flows, uses, elements, around = self._backward(key, carry, sequences, invariants)
         fixed = [*invariants, *_given(tape, around)]
         first = [zero_of(carry[i]) if g[i] is None else fit(g[i], self.body.carry[i].aval) for i in flows]
@@ -405,15 +405,6 @@ class Loop(Op):
             self._made["backward", key] = made
         return made
 
-    @contextmanager
-    def hushed(self) -> Iterator[None]:
-        """Where it is traced for its derivative, or for a batch.
-
-        An ``if`` is, whether it runs or not: what it would raise is not the user's.
-        """
-        with np.errstate(all="ignore") if self.course.once else nullcontext():
-            yield
-
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
         """The body in a trace of its own, on the values that the first iteration has; on some, where there is none."""
         sub = Trace()
@@ -429,15 +420,14 @@ class Loop(Op):
         for node, tracer in known.items():
             tracer.node.name = node.name
             tracer.node.differentiated = True
-        with self.hushed():
-            replay(sub, body, known, self.course.once)
+        replay(sub, body, known, self.course.once)
         return sub, starts, index, items, fixed, [known[n] for n in body.after], [known[n] for n in body.saved]
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
         n, m, _ = self.counts
         carry, sequences, invariants = self.split(args)
         moving = tuple(t is not None for t in ts)
-        with self.hushed():
+        with np.errstate(all="ignore"):
             pushed, flows, around = self._forward(moving, carry, sequences, invariants)
         tape = next((arg.tape for arg in args if type(arg) is Tracer), None)
         first = [zero_of(carry[i]) if ts[i] is None else ts[i] for i in flows]
