@@ -160,6 +160,7 @@ class FastBuilder(BlockBuilder):
         self.into: dict[Node, Node] = {}  # of values that may be computed in such an array: the write that puts them there
         self.written: dict[Node, Node] = {}  # of writes whose value was
         self.assemblies: dict[Node, str] = {}
+        self.over: dict[Body, set[Node]] = {}  # the arrays that bodies of loops write over
         self.left: dict[Loop, list[set[Node] | None]] = {}  # what loops leave behind of their arguments
         self.lent: Counter[Node] = Counter()  # how many loops were given an array, and are through with it
         self.early: set[Node] = set()  # reads of arrays that are written over before what is read is used
@@ -338,7 +339,7 @@ class FastBuilder(BlockBuilder):
         """
         place = {node: i for i, node in enumerate(nodes)}
         bases = {node.args[0]: node for node in nodes if node.op in WRITES[:2] and node.aval.shape}
-        own = [base for base in bases if base in self.buffers or (base in place and base.args and not may_be_view(base))]
+        own = [base for base in bases if base in self.buffers or (base in place and self._is_made(base))]
         writes = [bases[base] for base in own]
         if not writes:
             return nodes
@@ -369,7 +370,19 @@ class FastBuilder(BlockBuilder):
         gone = {node for some in moved.values() for node in some}
         return [one for node in nodes if node not in gone for one in (*moved.get(node, ()), node)]
 
+    def _is_made(self, node: Node) -> bool:
+        """Whether a value is an array of its own, made here."""
+        if node.op is engine.ITEM and isinstance(node.args[0].op, Loop):
+            place, body = dict(node.params)["item"], node.args[0].op.body
+            return place < len(body.carry) and body.carry[place] in self._overwritten(body)
+        return bool(node.args) and not may_be_view(node)
+
     def _overwritten(self, body: Body) -> set[Node]:
+        if body not in self.over:
+            self.over[body] = self._written_over(body)
+        return self.over[body]
+
+    def _written_over(self, body: Body) -> set[Node]:
         """With those that are read, too: what is read before a write, and used after it, is copied."""
         found = super()._overwritten(body)
         kept = [*body.after, *body.saved, *(arg for node in body.nodes() if isinstance(node.op, Loop) for arg in node.args)]

@@ -8,7 +8,7 @@ would not do, for where the test is false there may be no such row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.ir import INPUT, Aval, Graph, Node, ancestors, size_of
 from symgrad.ops import create
 from symgrad.ops.engine import ITEM
-from symgrad.ops.index import GETITEM, SETITEM
+from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM
 from symgrad.optimize.loops import BodyProgram, copied, inside, trim_loops
 from symgrad.optimize.places import FEW, Place, beside, counted, place_of
 from symgrad.optimize.rewriting import Simplifier
@@ -103,12 +103,15 @@ def _given(program: Program) -> Program:
     for node in nodes:
         if node.op is GETITEM:
             before.setdefault(node.args[0], []).append(node)
-    given = {node: some for node in nodes if is_if(node) and (some := [*_known(node, before)])}
+    kept = {*program.roots(), *(node.args[0] for node in nodes if node.op in (SETITEM, INDEX_ADD))}  # to be written into
+    kept |= {arg for node in nodes if isinstance(node.op, Loop) for arg in node.op.split(node.args)[0]}
+    given = {node: some for node in nodes if is_if(node) and (some := [*_known(node, before, kept)])}
     return _Giver(program, given, {}).run() if given else program
 
 
-def _known(node: Node, before: dict[Node, list[Node]]) -> Iterator[Given]:
-    """What an ``if`` reads that is there before it, or is there in an array to which fewer writes have been made."""
+def _known(node: Node, before: dict[Node, list[Node]], kept: Container[Node]) -> Iterator[Given]:
+    """What an ``if`` reads that is there before it, or is there in an array to which fewer writes have been made: then nobody
+    need make them, unless the last version is ``kept``."""
     for i, array in enumerate(node.args):
         for read in (size_of(array) and reads_of(node, i)) or ():
             if (place := _outside(read)) is None:
@@ -119,7 +122,7 @@ def _known(node: Node, before: dict[Node, list[Node]]) -> Iterator[Given]:
                 yield Given(read, source.args[1], whole=True)
             elif there and there[0].aval == read.node.aval:
                 yield Given(read, there[0], whole=True)
-            elif source is not array:
+            elif source is not array and array not in kept:
                 yield Given(read, source, whole=False)
 
 
