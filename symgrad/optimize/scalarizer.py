@@ -329,12 +329,13 @@ class Scalarizer(Simplifier):
         body, course = op.body, op.course
         inner = Scalarizer(BodyProgram(body), self.table, self.calls, self.turns * turns_of(course), body.invariants)
         tables = tables_of(body)
-        inner.tables.update(*tables.values())
+        firsts, lists, steady = op.split(node.args)
+        seen = {item: arg for item, arg in zip(body.invariants, steady, strict=True) if arg in self.tables}
+        inner.tables.update(seen, *tables.values())
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
-        firsts, lists, steady = op.split(node.args)
-        arrays = [(item, arg) for item, arg in zip(body.invariants, steady, strict=True) if item.aval.shape]
+        arrays = [(x, arg) for x, arg in zip(body.invariants, steady, strict=True) if x.aval.shape and x not in seen]
         for i, (item, _) in enumerate(arrays):  # as a whole too: what is not needed is trimmed
             inner.arrays[item] = whole = inner.graph.input(("whole", i), item.aval)
             whole.name = item.name
@@ -354,7 +355,8 @@ class Scalarizer(Simplifier):
         new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
         test = course.test
         grids = [grid_of(self.array(arg)) if i in tables else self.grids[arg] for i, arg in enumerate(firsts)]
-        grids += [*map(self._sequence, lists), *self._of(steady)]
+        grids += [*map(self._sequence, lists)]
+        grids += [grid_of(self.array(arg)) if arg in self.tables else self.grids[arg] for arg in steady]
         if test is not None:
             test = sum([grid.size for grid in grids[:test]])
         args = [*_flat(grids), *(self.array(arg) for _, arg in arrays), *(x for x, _ in read)]

@@ -442,8 +442,9 @@ def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node], 
         array = waiting.pop()
         for reader in readers.get(array, []):
             first = reader.args[0] is array and array not in reader.args[1:]
-            if is_if(reader) and reader in twins and reads_of(reader, reader.args.index(array)) is not None:
-                parts += readers[reader]
+            reads = reads_of(reader, reader.args.index(array)) if is_if(reader) else None
+            if reads is not None and (not reads or reader in twins):
+                parts += readers[reader] if reads else []
             elif first and reader.op is GETITEM and reader in twins:
                 parts.append(reader)
             elif first and reader.op is SETITEM and reader not in needed:

@@ -85,7 +85,11 @@ def _found_tables(body: Body) -> dict[int, set[Node]]:
                 continue
             if not (used := [k for k, arg in enumerate(node.args) if arg in table]):
                 continue
-            if isinstance(node.op, Loop) and len(used) == 1 and used[0] in tables_of(node.op.body):
+            if (
+                isinstance(node.op, Loop)
+                and len(used) == 1
+                and (used[0] in tables_of(node.op.body) or _is_looked_at(node, used[0]))
+            ):
                 places = True
             elif used == [0] and (is_cell(node) or is_row(node) or is_window(node)):
                 places = places or len(node.args) > len(node.op.rules)
@@ -97,6 +101,20 @@ def _found_tables(body: Body) -> dict[int, set[Node]]:
             if places and (ends == [after] or (is_long(item) and not ends and is_left(after))):
                 found[i] = table
     return found
+
+
+def _is_looked_at(loop: Node, place: int) -> bool:
+    """Whether a loop only reads numbers or rows of an array that it is given."""
+    body, given = loop.op.body, place - len(loop.op.body.carry) - len(loop.op.body.elements)
+    if given < 0 or (item := body.invariants[given]) in (*body.after, *body.saved):
+        return False
+    for node in body.nodes():
+        used = [k for k, arg in enumerate(node.args) if arg is item]
+        inner = isinstance(node.op, Loop) and len(used) == 1 and _is_looked_at(node, used[0])
+        part = node.op is index.GETITEM and used == [0] and (is_cell(node) or is_row(node) or is_window(node))
+        if used and not (inner or part):
+            return False
+    return True
 
 
 def is_cell(node: Node) -> bool:

@@ -366,12 +366,15 @@ class Loop(Op):
             lives = [sub.input(("live", k), mask_like(plain(value), True)) for k, value in enumerate(values)]
         seeds = [(after[i].node, gs[place]) for place, i in enumerate(flows)]
         seeds += [(s.node, e) for s, e in zip([s for j, s in enumerate(saved) if given[n + j]], extra, strict=True)]
+        if self.course.once:  # what is added to a total is added in its place
+            seeds += [(fixed[i].node, total) for i, total in zip(uses, totals, strict=True)]
         around = None
         more = {j: sub.input(("saved live", j), mask_like(plain(saved[j]), True)) for j in range(len(saved)) if sure[j]}
         if levels is not None:
             beyond = [max(levels[i], self.inside) for i in flows]
             beyond += [levels[n + m + i] for i in uses] + [levels[n + i] for i in elements]
             masks = [more.get(j) for j in range(len(saved)) if given[n + j]]
+            masks += lives[len(flows) :] if self.course.once else []
             around = Around(dict(zip(wrt, beyond, strict=True)), [*lives[: len(flows)], *masks])
         kept = [is_inexact(node.aval) for node, _ in seeds]
         if around is not None:
@@ -379,15 +382,18 @@ class Loop(Op):
         found = reverse(sub, [seed for seed, keep in zip(seeds, kept, strict=True) if keep], wrt, around=around)
         shaped = [sub.constant_like(0.0, node.aval) if part is None else part for part, node in zip(found, wrt, strict=True)]
         back = shaped[: len(flows)]
-        sums = [total + part for total, part in zip(totals, shaped[len(flows) : len(ends)], strict=True)]
-        sums = [t if f is None else s for t, f, s in zip(totals, found[len(flows) :], sums, strict=False)]
+        sums = shaped[len(flows) : len(ends)]
+        if not self.course.once:
+            known = zip(totals, found[len(flows) :], sums, strict=False)
+            sums = [total if part is None else total + more for total, part, more in known]
         own = shaped[len(ends) :]
         masks = []
         if around is not None:
             masks = [_live(sub, node, g, around) for node, g in zip(wrt, found, strict=True)]
             own += masks[len(ends) :]
-            totalled: list[Any] = [np.logical_or(a, b) for a, b in zip(lives, list[Any](masks), strict=False)]
-            masks = [*masks[: len(flows)], *totalled[len(flows) :]]
+            if not self.course.once:
+                totalled: list[Any] = [np.logical_or(a, b) for a, b in zip(lives, list[Any](masks), strict=False)]
+                masks = [*masks[: len(flows)], *totalled[len(flows) :]]
         carried, ended, read = [*gs, *totals, *lives], [*back, *sums, *masks], [*starts, *items, *extra, *more.values()]
         if self.course.once:  # an ``if`` again, which begins with what is there: nothing need be saved
             test = starts[self.course.test]
