@@ -1247,3 +1247,48 @@ def test_what_large_arrays_were_before_writes_is_not_kept(fun, mode):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10 * 40 * 20_000 * 8
+
+
+def rows_of_a_large_array(x):
+    out = np.zeros((60, 2000))
+    for i in range(60):
+        out[i] = np.sin(x * i)
+        if i:
+            out[i] = out[i] * out[i - 1] + x
+    return np.sum(out**2)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_large_arrays_are_written_into_in_place(mode, monkeypatch):
+    """A copy is made of what the function did not write yet, not for each write, forwards or backwards."""
+    derivative, x = value_and_grad(rows_of_a_large_array, mode=mode), np.linspace(0.2, 0.9, 2000)
+    copies, setitem, index_add = [], runtime.setitem, runtime.index_add
+    monkeypatch.setattr(runtime, "setitem", lambda *args: copies.append(args[0].shape) or setitem(*args))
+    monkeypatch.setattr(runtime, "index_add", lambda *args: copies.append(args[0].shape) or index_add(*args))
+    value, slope = derivative(x)
+    assert copies.count((60, 2000)) <= 30  # of 119 writes, and as many on the way back
+    assert value == pytest.approx(rows_of_a_large_array(x))
+    step = 1e-6
+    ends = [rows_of_a_large_array(x + sign * step) for sign in (1, -1)]
+    assert np.sum(slope) == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6)
+
+
+def test_large_arrays_that_others_hold_are_copied():
+    def fun(x):
+        out = np.zeros((60, 2000))
+        kept = []
+        for i in range(60):
+            out[i] = np.sin(x * i)
+            if i % 20 == 0:
+                kept += [out[i], out + 0.0, out.copy(), out[:2]]
+        out[0] = x
+        return np.sum(out) + sum(np.sum(one**2) for one in kept)
+
+    x, step = np.linspace(0.2, 0.9, 2000), 1e-6
+    expected = np.sum([(fun(x + step) - fun(x - step)) / (2 * step)])
+    for mode in ("auto", "dynamic"):
+        derivative = value_and_grad(fun, mode=mode)
+        for _ in range(3):
+            value, slope = derivative(x)
+            assert value == pytest.approx(fun(x))
+            assert np.sum(slope) == pytest.approx(expected, rel=1e-6)

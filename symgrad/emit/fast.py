@@ -417,11 +417,12 @@ class FastBuilder(BlockBuilder):
             self.lent[arg] += left is not None and self.early.issuperset(left)
 
     def _left_views(self, op: Loop) -> list[set[Node] | None]:
-        """Of each argument of a loop, the parts that it leaves behind as they are; None where it may leave other views."""
+        """Of each argument of a loop, the parts that it leaves behind as they are; None where it may leave other views, as of
+        what it carries."""
         if op in self.left:
             return self.left[op]
         body = op.body
-        inputs = [*body.carry, *body.elements, *body.invariants]
+        inputs = [*body.elements, *body.invariants]
         roots = {item: item for item in inputs if size_of(item)}
         left: dict[Node, set[Node] | None] = {item: set() for item in roots}
         for node in body.nodes():
@@ -434,7 +435,7 @@ class FastBuilder(BlockBuilder):
         for end in roots.keys() & {*body.after, *body.saved}:
             known = left[roots[end]]
             left[roots[end]] = None if known is None or end.op is not index.GETITEM else known | {end}
-        self.left[op] = [left.get(item) for item in inputs]
+        self.left[op] = [*[None] * len(body.carry), *[left.get(item) for item in inputs]]
         return self.left[op]
 
     def _unpack(self, node: Node, block: list[Any]) -> None:

@@ -70,20 +70,19 @@ def reads_of(node: Node, place: int) -> list[Read] | None:
     """What an ``if``, and those in it, read of the array that it takes as argument ``place``; None where they do anything else
     with it than to read parts of it."""
     body: Body = node.op.body
-    item = body.invariants[place - len(body.carry)] if place >= len(body.carry) else None
+    if place < len(body.carry) or (item := body.invariants[place - len(body.carry)]) in (*body.after, *body.saved):
+        return None
     found: list[Read] = []
-    for inner in body.nodes() if item is not None and item not in (*body.after, *body.saved) else (node,):
-        if item is None or (item in inner.args and inner.args.count(item) > 1):
-            return None
+    for inner in body.nodes():
         if item not in inner.args:
             continue
-        if inner.op is GETITEM and inner.args[0] is item:
+        alone = inner.args.count(item) == 1
+        if alone and inner.op is GETITEM and inner.args[0] is item:
             found.append(Read((node,), inner))
-            continue
-        more = reads_of(inner, inner.args.index(item)) if is_if(inner) else None
-        if more is None:
+        elif alone and is_if(inner) and (more := reads_of(inner, inner.args.index(item))) is not None:
+            found += [Read((node, *read.path), read.node) for read in more]
+        else:
             return None
-        found += [Read((node, *read.path), read.node) for read in more]
     return found
 
 
@@ -205,9 +204,9 @@ def apart_of(node: Node, reads: Sequence[Read]) -> Apart | None:
                 return None
             parts[one] = part
     here = [read.node for read in inner.get(None, [])]
-    read = [arg for one in here for arg in one.args]
-    read += [one.args[i] for one, part in parts.items() for i in (part.test, *part.invariants)]
-    needed, given = ancestors(read), set(body.invariants)
+    ends = [arg for one in here for arg in one.args]
+    ends += [one.args[i] for one, part in parts.items() for i in (part.test, *part.invariants)]
+    needed, given = ancestors(ends), set(body.invariants)
     if any([one not in given and (one.op is INPUT or not _is_number(one)) for one in needed]):
         return None
     copier = Simplifier(BodyProgram(body), {})

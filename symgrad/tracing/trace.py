@@ -189,15 +189,18 @@ class Trace:
         """Compute nodes in order, for ``ends``; each of ``last`` is let go of after the node that reads it last."""
         silent = {*(("divide", "invalid") if self.masked else ()), *(self.hooks.silenced if self.hooks else ())}
         over = _written_over(nodes, ends)
+        readers = {arg: i for i, node in enumerate(nodes) for arg in node.args}  # the last of each
+        places = {node: i for i, node in enumerate(nodes)}
         with np.errstate(**dict.fromkeys(silent, "ignore")):  # type: ignore[arg-type]
-            for node in nodes:
+            for i, node in enumerate(nodes):
                 values, params = [self.values[arg] for arg in node.args], dict(node.params)
                 made = None
                 if node in over:
                     made = WRITES[node.op](*values, **params)
                     del self.values[node.args[0]]
-                elif node.op in WRITES and node.args[0] not in ends:
-                    made = self._written_over(node.op, node.args, values, params, 1)  # ``self.values``
+                elif node.op in WRITES and readers[node.args[0]] == i and node.args[0] not in ends:
+                    between = nodes[places.get(node.args[0], -1) + 1 : i]
+                    made = self._written_over(node.op, node.args, values, params, between, 1)  # ``self.values``
                 self.values[node] = _compute(node.op, values, params) if made is None else made
                 for arg in node.args:
                     if last.get(arg) is node:
@@ -216,12 +219,25 @@ class Trace:
 
     def _wrote(self, write: Node) -> None:
         """Let go of what a large array was before it was written into, if that may be."""
-        if self._may_go(write.args[0]):
+        if self._may_go(write.args[0], self._since(write.args[0])):
             del self.values[write.args[0]]
 
-    def _written_over(self, op: Op, nodes: Sequence[Any], values: list[Any], params: dict[str, Any], holders: int) -> Any:
-        """What a write makes of a large array, written over if that may go, and it has no more holders; else None."""
-        if op not in WRITES or not _is_big(values[0]) or not self._may_go(nodes[0]):
+    def _since(self, node: Node) -> Sequence[Node]:
+        """What was recorded after a node."""
+        return self.graph.nodes[bisect.bisect(self.graph.nodes, node.index, key=by_index) :]
+
+    def _written_by_user(self, op: Op, nodes: Sequence[Any], values: list[Any], params: dict[str, Any]) -> Any:
+        """What a write of the user's function makes of a large array, written over if that may be; else None."""
+        if op not in WRITES or not self.user or nodes[0] is None or not _is_big(values[0]):
+            return None
+        since = self._since(nodes[0])
+        return self._written_over(op, nodes, values, params, since, 2)  # ``self.values`` and the Tracer
+
+    def _written_over(
+        self, op: Op, nodes: Sequence[Any], values: list[Any], params: dict[str, Any], since: Sequence[Node], holders: int
+    ) -> Any:
+        """The same, where nodes ``since`` the array was made may have read it, and it has so many holders."""
+        if not self._may_go(nodes[0], since):
             return None
         array, values[0] = values[0], None
         alone = array.base is None and sys.getrefcount(array) <= _OF_A_LOCAL + holders
@@ -232,16 +248,15 @@ class Trace:
         del self.values[nodes[0]]
         return made
 
-    def _may_go(self, array: Node | None) -> bool:
-        """Whether what a large array was before a write may go: unless more than small parts were read of it.
+    def _may_go(self, array: Node, since: Sequence[Node]) -> bool:
+        """Whether what a large array was before a write may go: unless more than small parts were read of it ``since``.
 
         It is computed again, from what was written, for who asks for it. Parts are copied, as a view holds all of its array.
         """
-        if array is None or array.op not in WRITES or not _is_big(self.values.get(array)):
+        if array.op not in WRITES or not _is_big(self.values.get(array)):
             return False
-        first = bisect.bisect(self.graph.nodes, array.index, key=by_index)
         parts: dict[Node, Any] = {array: None}
-        for node in self.graph.nodes[first:]:
+        for node in since:
             if isinstance(node.op, Op) and node.op.alias and node.args[0] in parts:
                 parts[node] = self.values.get(node)
             elif array in node.args and node.op not in WRITES:
@@ -826,7 +841,7 @@ class Trace:
         if self.mixed and not self.mixed.keys().isdisjoint(nodes) and self.user:
             mixes = self._mixes(op, args, nodes, values)
         divides = self.trying and op in mixed.DIVISIONS
-        value = self._written_over(op, nodes, values, params, 2) if self.user else None  # ``self.values`` and the Tracer
+        value = self._written_by_user(op, nodes, values, params)
         if value is None:
             value = self._divide(op, args, values) if divides else self._value(op, values, params)
         aval = aval_of(value)
@@ -997,7 +1012,7 @@ class Tape(Trace):
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         nodes, values, flows = self._operands(args)
-        value = self._written_over(op, nodes, values, params, 2) if self.user else None  # ``self.values`` and the Tracer
+        value = self._written_by_user(op, nodes, values, params)
         if value is None:
             value = _compute(op, values, params)
         kind = type(value)
