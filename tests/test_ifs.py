@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from symgrad import grad, hvp, value_and_grad
+from symgrad.ir import Aval
+from symgrad.transform.loop import Loop
 
 N = 60
 
@@ -202,3 +204,32 @@ def test_traced_loops_leave_alone_what_others_hold():
         value, slope = derivative(x)
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-9)
+
+
+def counts_rows(x):
+    out, often = np.zeros((N, x.size)), 0
+    for i in range(1, N):
+        out[i] = np.where(x > 0.3, np.sqrt(x), 0.0) * out[i - 1] + x
+        if np.sum(out[i - 1]) > 3.0:
+            out[i] = 0.5 * out[i]
+            often += 1
+    return np.sum(out**2) * often
+
+
+def test_first_calls_run_no_loop_that_keeps_whole_arrays(monkeypatch):
+    """A counter, of which the derivative knows nothing, and masks of rows are no reason to compute what each iteration began
+    with before the code is there that keeps less."""
+    saved = []
+    iterated = Loop._iterated
+
+    def noted(loop, order, *args):
+        if type(order) is not tuple:  # two iterations, that tell what the results are like
+            saved.append([node.aval.shape for node in loop.body.saved if isinstance(node.aval, Aval)])
+        return iterated(loop, order, *args)
+
+    monkeypatch.setattr(Loop, "_iterated", noted)
+    derivative, x = value_and_grad(counts_rows), np.linspace(0.2, 0.9, 500)
+    value, slope = derivative(x)
+    assert (N, 500) not in [shape for shapes in saved for shape in shapes]
+    assert value == pytest.approx(counts_rows(x))
+    np.testing.assert_allclose(slope, value_and_grad(counts_rows, mode="dynamic")(x)[1], rtol=1e-9)

@@ -139,7 +139,7 @@ def _item(op: Op, whole: Any, item: int) -> Any:
     return whole[item]
 
 
-_REDUCTIONS: Any = (np.sum, np.mean, np.prod, np.max, np.min)
+_REDUCTIONS: Any = (np.sum, np.mean, np.prod, np.max, np.min, np.any, np.all)
 _RULES: dict[Any, Callable[..., Any]] = {ITEM: _item, SCATTER: _scattered, SETITEM: _written, INDEX_ADD: _written}
 _RULES[REGISTRY[np.matmul]] = _product
 _RULES |= {REGISTRY[key]: _reduction for key in _REDUCTIONS if isinstance(REGISTRY.get(key), Op)}

@@ -346,9 +346,7 @@ class Masks:
 
     # ---- loops ----
 
-    def loop(
-        self, node: Node, g: Any, y: Any, args: Sequence[Any], before: Mapping[int, tuple[Any, Any]]
-    ) -> list[tuple[Any, State]]:
+    def loop(self, node: Node, g: Any, args: Sequence[Any], before: Mapping[int, tuple[Any, Any]]) -> list[tuple[Any, State]]:
         """The cotangents of the arguments of a loop, with their lanes; of those ``before``, what they are added to, too."""
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
@@ -358,7 +356,7 @@ class Masks:
             for one, aval in zip(found, node.aval, strict=True)
         ]
         with np.errstate(divide="ignore", invalid="ignore"):
-            parts, tests = node.op.joint_in_lanes(g, y, args, live, wanted, before)
+            parts, tests = node.op.joint_in_lanes(g, args, live, wanted, before)
         states: list[State] = [
             NOTHING if test is None else (Lanes(None, (node, i), test, True, OWN), None) for i, test in enumerate(tests)
         ]

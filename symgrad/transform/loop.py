@@ -24,7 +24,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, is_inexact
 from symgrad.ops.core import Op, fit
 from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
 from symgrad.tracing.trace import WRITES, Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
@@ -257,8 +257,16 @@ class Loop(Op):
             self._made["saving"] = loop_of(copy, self.course)
         return self._made["saving"]  # type: ignore[no-any-return]
 
+    def _starts(self, tape: Any, args: Sequence[Any]) -> Sequence[Any]:
+        """What each iteration begins with; in a trace, without the other results, of which integers would be computed now."""
+        first = len(self.body.carry) + len(self.body.saved)
+        if tape is None:
+            return self.saving()(*args)[first:]  # type: ignore[no-any-return]
+        whole = tape.lookup(tape.run(self.saving(), args, {}))
+        return [tape.record(ITEM, (whole,), {"item": i}) for i in range(first, first + len(self.body.carry))]
+
     def _joint(self, g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
-        return self.joint_in_lanes(g, y, args, [None] * len(g), [0] * len(args), {})[0]
+        return self.joint_in_lanes(g, args, [None] * len(g), [0] * len(args), {})[0]
 
     def adding(self, args: Sequence[Node]) -> list[int]:
         """The arrays among its arguments to whose cotangents an ``if`` adds: one that is not taken leaves them alone."""
@@ -269,7 +277,6 @@ class Loop(Op):
     def joint_in_lanes(
         self,
         g: Sequence[Any],
-        y: Any,
         args: Sequence[Any],
         live: Sequence[Any],
         levels: Sequence[int],
@@ -286,7 +293,7 @@ class Loop(Op):
         phase = tape.phase if tape is not None else None
         if tape is not None:
             tape.phase = None  # it is the loop itself, run again
-        starts = carry if self.course.once else self.saving()(*args)[n + len(self.body.saved) :]
+        starts = carry if self.course.once else self._starts(tape, args)
         if tape is not None:
             tape.phase = phase
         given = tuple(part is not None for part in g)

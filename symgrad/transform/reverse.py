@@ -257,15 +257,15 @@ def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: 
 
 def _through_loop(pending: dict[Node, Any], flows: set[Node], node: Node, g: Any, lookup: Lookup, lanes: Masks | None) -> None:
     """The cotangents of what a loop takes; an ``if`` is given what there is of those that it adds to."""
-    args, y = [lookup(arg) for arg in node.args], tuple_of(node, lookup)
+    args = [lookup(arg) for arg in node.args]
     taken = {i: node.args[i] for i in node.op.adding(node.args) if node.args[i] in pending}
     before = {i: (pending[arg], None if lanes is None else lanes.live(arg)) for i, arg in taken.items()}
     if lanes is None:
-        parts = node.op.joint_in_lanes(g, y, args, [None] * len(g), [0] * len(args), before)[0]
+        parts = node.op.joint_in_lanes(g, args, [None] * len(g), [0] * len(args), before)[0]
         found = [(part, NOTHING) for part in parts]
     else:
         before = {i: (lanes.settle(taken[i], part), live) for i, (part, live) in before.items()}
-        found = lanes.loop(node, g, y, args, before)
+        found = lanes.loop(node, g, args, before)
     for i, (arg, (part, state)) in enumerate(zip(node.args, found, strict=True)):
         if i in before and part is None:
             part, state = before[i][0], NOTHING if lanes is None else lanes.start(arg, before[i][1])
