@@ -942,10 +942,7 @@ class Builder:
 def written_over(body: Body, only: int | None = None) -> Iterator[tuple[Node, list[tuple[Node, list[Node]]]]]:
     """The carried arrays that an iteration ends with after writes into them, each version of them, and what else is done with
     it: what it began with first, what it ends with last. None that is saved whole. ``only``: the place of one."""
-    readers: dict[Node, list[Node]] = {}
-    for node in body.nodes():
-        for arg in node.args:
-            readers.setdefault(arg, []).append(node)
+    readers = body.readers
     ends = Counter([*body.after, *body.saved])
     for i, (item, after) in enumerate(zip(body.carry, body.after, strict=True)):
         if not item.aval.shape or only not in (None, i):

@@ -389,7 +389,8 @@ class FastBuilder(BlockBuilder):
         for item, versions in written_over(body) if "buffers" not in self.off else ():
             views = [reader for _, readers in versions for reader in readers if may_be_view(reader)]
             loops = [(reader, node) for node, readers in versions for reader in readers if isinstance(reader.op, Loop)]
-            left = [self._left_views(loop.op)[place] for loop, node in loops for place in _places(loop, node)]
+            given = [(loop.op, place) for loop, node in loops for place, arg in enumerate(loop.args) if arg is node]
+            left = [self._left_views(op)[place] for op, place in given]
             if None not in left and all([view.op is index.GETITEM for view in views]):
                 found.add(item)
                 self.early.update(itertools.chain(*(some or () for some in left)))
@@ -878,11 +879,6 @@ class FastBuilder(BlockBuilder):
     def _is_own(self, node: Node) -> bool:
         """Whether it is a number of an array that was taken apart."""
         return self.program.apart and getattr(node.aval, "kind", "") == "python"
-
-
-def _places(loop: Node, arg: Node) -> list[int]:
-    """Where a loop takes a value."""
-    return [i for i, given in enumerate(loop.args) if given is arg]
 
 
 def _is_slice(read: Node) -> bool:

@@ -15,13 +15,12 @@ from symgrad.loops.patterns import COUNTER, EXIT, INT, TEST, UNSEEN, Key, Note, 
 from symgrad.loops.ways import Parts, Unclear, Way, joined_kind, narrow, same_step, sure
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
-from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, Hole
-from symgrad.tracing.trace import Trace
+from symgrad.ops.index import GETITEM, SETITEM, Hole
+from symgrad.tracing.trace import WRITES, Trace
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.spans import SPANS, Span
 
 _FLAGS = (TEST, EXIT, UNSEEN)
-_WRITES = (SETITEM, INDEX_ADD)
 _PUT = "put"  # how the key of a number begins that ways write to an array
 
 
@@ -279,7 +278,7 @@ class Builder:
             part = next(iter(way.after[key][0].values())) if key in way.after and len(way.after[key][0]) == 1 else None
             while part is not None and part[0] == "step" and part[1] not in made:
                 op, _, _, args = way.steps[part[1]]
-                part = next(iter(args[0].values())) if op in _WRITES and len(args[0]) == 1 else None
+                part = next(iter(args[0].values())) if op in WRITES and len(args[0]) == 1 else None
             found.add(part)
         base, *others = found
         if base is None or base[0] != "step" or others or not self.kinds[key].shape:

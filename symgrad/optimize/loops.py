@@ -327,10 +327,7 @@ def _given(body: Body, course: Course, firsts: list[Node], ends: Container[int])
 def _read_by_rows(body: Body, course: Course, ends: Container[int]) -> list[int]:
     """The carried arrays that a loop leaves to nobody, of which each iteration reads and then writes a row of its own: what is
     written there is never read."""
-    readers: dict[Node, list[Node]] = {}
-    for node in body.nodes():
-        for arg in node.args:
-            readers.setdefault(arg, []).append(node)
+    readers = body.readers
     results, found = Counter([*body.after, *body.saved]), []
     for i, (item, node) in enumerate(zip(body.carry, body.after, strict=True)):
         if i in ends or course.count is None or node.op is not index.SETITEM or node.args[0] is not item or len(node.args) != 3:

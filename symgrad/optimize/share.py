@@ -165,9 +165,8 @@ def _read_apart(node: Node) -> dict[Node, Apart]:
     same = {mine for source in _sources(node) for mine in _twins(node, source)}
     body, found = node.op.body, dict[Node, list[Read]]()
     ifs = [inner for inner in body.nodes() if is_if(inner) and inner not in same]
-    readers = _readers(body) if ifs else {}
     for item in body.elements if ifs else ():
-        mine = readers.get(item, [])
+        mine = body.readers.get(item, [])
         reads = {one: reads_of(one, one.args.index(item)) for one in mine if one in ifs}
         others = [one for one in mine if one not in reads]
         whole = item not in same or item in (*body.after, *body.saved) or None in reads.values()
@@ -287,7 +286,7 @@ class _Sharer(Simplifier):
         body = node.op.body
         given = set(body.inputs)
         needed = {*body.after, *body.saved}
-        readers = _readers(body)
+        readers = body.readers
         fixed = {body.index, *body.invariants}  # which no iteration saves
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         items = [item for item in body.elements if item in twins and item not in needed]
@@ -389,15 +388,6 @@ def _key(node: Node, args: tuple[Any, ...], body: Body) -> Any:
     if node.op is CAPTURED:
         return CAPTURED, id(body.graph.arrays[node])
     return node.op, args, node.params
-
-
-def _readers(body: Body) -> dict[Node, list[Node]]:
-    """Of what there is in a body, the nodes that read it."""
-    readers: dict[Node, list[Node]] = {}
-    for node in body.nodes():
-        for arg in node.args:
-            readers.setdefault(arg, []).append(node)
-    return readers
 
 
 def _is_dear(node: Node) -> bool:

@@ -240,7 +240,7 @@ class Trace:
         if not self._may_go(nodes[0], since):
             return None
         array, values[0] = values[0], None
-        alone = array.base is None and sys.getrefcount(array) <= _OF_A_LOCAL + holders
+        alone = array.base is None and sys.getrefcount(array) <= OF_A_LOCAL + holders
         values[0] = array
         if not alone:
             return None
@@ -1374,13 +1374,13 @@ def _count() -> int:
     return sys.getrefcount(new)
 
 
-_OF_A_LOCAL = _count()  # what sys.getrefcount says of an object that one variable holds
+OF_A_LOCAL = _count()  # what sys.getrefcount says of an object that one variable holds
 _HELD_BY_A_LOCAL = 1 if sys.version_info >= (3, 13) else 2  # ``f_locals`` was a copy, which the frame keeps
 
 
 def is_held_so_often(value: Any, often: int, locals: int) -> bool:
     """Whether what the caller's variable stands for is held by so many others, so many locals of a frame, and nobody else."""
-    return sys.getrefcount(value) - _OF_A_LOCAL - 1 <= often + locals * _HELD_BY_A_LOCAL
+    return sys.getrefcount(value) - OF_A_LOCAL - 1 <= often + locals * _HELD_BY_A_LOCAL
 
 
 def _short(value: Any) -> str:

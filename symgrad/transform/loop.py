@@ -25,7 +25,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, is_
 from symgrad.ops.core import Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
-from symgrad.tracing.trace import WRITES, Trace
+from symgrad.tracing.trace import OF_A_LOCAL, WRITES, Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
 from symgrad.transform.lanes import POLES, Around, worst_of
@@ -47,6 +47,15 @@ class Body:
     @functools.cached_property
     def inputs(self) -> list[Node]:
         return [*self.carry, self.index, *self.elements, *self.invariants]
+
+    @functools.cached_property
+    def readers(self) -> dict[Node, list[Node]]:
+        """Of what there is in it, the nodes that read it, in order, as often as they do."""
+        found: dict[Node, list[Node]] = {}
+        for node in self.nodes():
+            for arg in node.args:
+                found.setdefault(arg, []).append(node)
+        return found
 
     def nodes(self) -> list[Node]:
         """What an iteration computes, in order; inputs are not among it."""
@@ -593,16 +602,8 @@ def _write(fun: Callable[..., Any], in_place: Callable[..., Any], values: list[A
         return fun(base, value, *arrays, **params)
     if isinstance(value, np.ndarray) and value.base is base and value.size < base.size:
         value = value.copy()
-    alone = type(base) is np.ndarray and base.base is None and sys.getrefcount(base) <= _OF_A_LOCAL
+    alone = type(base) is np.ndarray and base.base is None and sys.getrefcount(base) <= OF_A_LOCAL
     return (in_place if alone else fun)(base, value, *arrays, **params)
-
-
-def _count() -> int:
-    new = np.zeros(1)
-    return sys.getrefcount(new)
-
-
-_OF_A_LOCAL = _count()  # what sys.getrefcount says of an array that one variable holds
 
 
 _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
