@@ -898,6 +898,39 @@ def last_write(base: Array, index: Any) -> Array:
     return last[index] == order
 
 
+def in_slice(start: int | None, stop: int | None, size: int) -> Array:
+    """Which of so many places a slice names.
+
+    >>> in_slice(1, 3, 4)
+    array([False,  True,  True, False])
+    """
+    places = np.zeros(size, bool)
+    places[start:stop] = True
+    return places
+
+
+def cut(x: Array, start: int, stop: int) -> Array:
+    """``x`` with zeros where a slice of its first axis does not name.
+
+    >>> cut(np.array([1.0, 2.0, 3.0, 4.0]), 1, 3)
+    array([0., 2., 3., 0.])
+    """
+    out = np.zeros(x.shape, x.dtype)
+    out[start:stop] = x[start:stop]
+    return out
+
+
+def splice(base: Array, value: Array, start: int, stop: int) -> Array:
+    """``base`` with what a slice names of ``value``, which is of the same shape, in its place.
+
+    >>> splice(np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 6.0, 7.0, 8.0]), 1, 3)
+    array([1., 6., 7., 4.])
+    """
+    out = base.copy()
+    out[start:stop] = value[start:stop]
+    return out
+
+
 def center(x: Array, axis: tuple[int, ...]) -> Array:
     """A point amid ``x`` along some axes: their mean, 0 where that is not finite.
 

@@ -97,6 +97,7 @@ class Roller:
         targets: Sequence[str] = (),
         lists: Sequence[tuple[str, int, bool]] = (),
         decides: bool = False,
+        ends: tuple[Any, Any, int] | None = None,
     ) -> None:
         self.lists = {name: (deepest, some) for name, deepest, some in lists}
         self.grown = dict[str, Grown]()
@@ -112,7 +113,8 @@ class Roller:
         self.around: Roller | None = trace.innermost_loop()  # whose iteration it runs in
         trace.rollers.add(self)
         self.place: tuple[Any, ...] = ()  # where the statement is, after the numbers of all runs
-        self.open = False
+        self.ends = ends
+        self.open = ends is not None
         self.put: set[Node] = set()  # numbers that iterations put into locals
         self.section = what is not None and what.section  # whether it is no loop: its one iteration is
         # whether iterations decide on what they compute; or otherwise, ever again, on what is known; or whether they append to
@@ -181,6 +183,17 @@ class Roller:
     def __iter__(self) -> Iterator[Any]:
         """What the ``for`` statement gets, item by item."""
         frame = sys._getframe(1)
+        if self.ends is not None:
+            start, stop, step = self.ends
+            at = start if type(start) is Tracer else self.number("i", start)
+            last = None
+            while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
+                last = at
+                yield at
+                at = at + step
+            if last is not None:  # the local that still has it is read no more
+                last.node = at.node
+            return
         assert self.what is not None
         length, at, start, step, *_ = self.what
         for array in self.what.tables:  # which no iteration makes
@@ -257,7 +270,7 @@ class Roller:
             test = self.number("again", np.bool_(test))
         if type(test) is Tracer:
             self._note_decisions()
-            if (test.node.active or self.forked) and not self.open:  # how often it runs may hang on what was decided
+            if (test.node.active or self.forked or trace.turns(test.node, self)) and not self.open:  # how often it runs may hang on what was decided
                 self.open, self.pattern = True, None
                 if len(self.boundaries) > 1:
                     self.boundaries = []
@@ -1127,6 +1140,7 @@ class Roller:
             if apart or any([end.shared.get(key) != ident for key, ident in start.shared.items()]):
                 tests.discard(start.nodes[TEST])
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
+            trace.peeks[start.peeks :] = [peek for peek in trace.peeks[start.peeks :] if peek.node not in tests]
         hangs = hanging(body, given) if ahead else [end.holds[key].node.active for key in every]
         for i, key in enumerate(every):
             if key not in aliases:

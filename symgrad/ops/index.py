@@ -144,6 +144,42 @@ INDEX_ADD = Indexing(
 LAST_WRITE = Op(lambda base, *arrays, spec: runtime.last_write(base, fill(spec, arrays)), "constant", (), name="last_write")
 
 
+# -- slices whose lengths are not known beforehand: what they name, in its place in the whole --------------------------
+
+IN_SLICE = Op(runtime.in_slice, "constant", (), name="runtime.in_slice")
+
+
+def _within(y: Any, x: Any, start: Any, stop: Any) -> Any:
+    mask = IN_SLICE(start, stop, size=np.shape(x)[0])
+    return np.reshape(mask, (-1,) + (1,) * (np.ndim(x) - 1)), True, False
+
+
+def _between(y: Any, base: Any, value: Any, start: Any, stop: Any) -> Any:
+    mask, *_ = _within(y, base, start, stop)
+    return mask, False, False
+
+
+CUT: Op = Op(
+    runtime.cut,
+    "linear",
+    (lambda g, y, x, start, stop: CUT(g, start, stop), None, None),
+    name="runtime.cut",
+    lanes=(Choice(_within), None, None),
+)
+SPLICE = Op(
+    runtime.splice,
+    "linear",
+    (
+        lambda g, y, base, value, start, stop: g - CUT(g, start, stop),
+        lambda g, y, base, value, start, stop: CUT(g, start, stop),
+        None,
+        None,
+    ),
+    name="runtime.splice",
+    lanes=(Choice(_between), Choice(lambda y, base, value, start, stop: _within(y, value, start, stop)), None, None),
+)
+
+
 COMPLEX = Op(
     runtime.compose,
     "linear",

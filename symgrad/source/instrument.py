@@ -657,7 +657,8 @@ class _Rewriter(ast.NodeTransformer):
             site = _constant((node.lineno, node.col_offset))
             made = _hook("room", node, site, *map(_constant, (private, stored, anew)), ast.Constant(decides), known[-1])
         else:
-            made = _hook("loop", node.iter, self._over(node.iter, node.target, decides), *facts)
+            alone = isinstance(node.target, ast.Name) and node.target.id in (private or ())
+            made = _hook("loop", node.iter, self._over(node.iter, node.target, decides, alone), *facts)
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         before, self.places = self.places, [*self.places, *_places(node)]
@@ -835,11 +836,13 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self._body(node.body)
         return node
 
-    def _over(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
+    def _over(self, node: ast.expr, target: ast.expr | None, decides: bool, private: bool = False) -> Any:
         """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
         index."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or self._local(node.func.id):
             return self.visit(node)
+        if private and node.func.id == "range" and not node.keywords and not any([isinstance(arg, ast.Starred) for arg in node.args]):
+            return _hook("over", node, self.visit(node.func), ast.Constant(decides), *[self.visit(arg) for arg in node.args])
         if node.func.id not in ("zip", "enumerate", "reversed") or any(item.arg is None for item in node.keywords):
             return self.visit(node)
         parts = _parts(node, target)

@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.ir import Node, aval_of
 from symgrad.ops.core import REGISTRY, literal
 from symgrad.ops.engine import ASTYPE, ITEM, STOP, TO_PYTHON
-from symgrad.ops.index import EVERY, GETITEM, INDEX_ADD, LAST_WRITE, SCATTER, SETITEM, Hole
+from symgrad.ops.index import CUT, EVERY, GETITEM, IN_SLICE, INDEX_ADD, LAST_WRITE, SCATTER, SETITEM, SPLICE, Hole
 from symgrad.tracing.tracer import Run, Tracer, look_at_size
 
 MANY = 65_536  # elements, of which it is dear to compute all for a few
@@ -73,6 +73,12 @@ class Selections:
             if whole.size >= MANY and not bool(count * FEW >= whole.size):
                 self.look(whole.node)
         return self.indices[node] not in self.looked
+
+    def know(self, mask: Tracer) -> None:
+        """A mask of the places that a slice names."""
+        if mask.node not in self.indices:
+            self.indices[mask.node] = mask.node
+            self.counts[mask.node] = np.count_nonzero(mask)
 
     def places_of(self, op: Any, mask: Tracer) -> Any:
         """``np.nonzero(mask)`` or ``np.flatnonzero(mask)``, where the number of places need not be known; else None."""
@@ -330,6 +336,8 @@ class Selections:
             x = trace.lookup(source) if source not in self.masks else self._filled(source, False)
             rest = x.shape[len(mask.aval.shape) :]
             where = self._wide(mask, len(rest))
+            if constant and mask.op is IN_SLICE:
+                return CUT(x, *map(self.trace.lookup, mask.args))  # type: ignore[no-any-return]
             if constant:
                 return np.where(where, x, np.zeros((), x.dtype)[()])  # type: ignore[return-value]
             rows = np.reshape(x, (-1, *rest))
@@ -354,6 +362,8 @@ class Selections:
             whole = self._whole(node, node in self.total)
             if number == 0 and node in self.zero:
                 return whole
+        if mask.op is IN_SLICE and number == 0:
+            return CUT(whole, *map(self.trace.lookup, mask.args))
         number = whole.dtype.type(number)
         return np.where(self._wide(mask, whole.ndim - len(mask.aval.shape)), whole, number)  # type: ignore[return-value]
 
@@ -381,6 +391,8 @@ class Selections:
             if self.masks.get(value) is not mask or base.aval.dtype != value.aval.dtype:
                 return None
             new = self._ready(value) if len(base.aval.shape) - rank == len(value.aval.shape) - 1 else None
+            if new is not None and mask.op is IN_SLICE:
+                return SPLICE(args[0], new, *map(self.trace.lookup, mask.args))
             return None if new is None else np.where(self._wide(mask, new.ndim - rank), new, args[0])
         if op is GETITEM and len(nodes) == rank == 1 and type(params["spec"][0]) is int and params["spec"][0] in _ENDS:
             return self._end(mask, args[0], params)

@@ -23,7 +23,7 @@ from weakref import ReferenceType, WeakSet, WeakValueDictionary, ref
 import numpy as np
 
 from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
-from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval_of, by_index, content_of, is_inexact
+from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of, by_index, content_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
@@ -33,7 +33,7 @@ from symgrad.source.origins import is_users_class
 from symgrad.tracing import mixed, protocols
 from symgrad.tracing.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.tracing.mixed import Mixed, Otherwise
-from symgrad.tracing.selections import Selections
+from symgrad.tracing.selections import MANY, Selections
 from symgrad.tracing.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
@@ -597,6 +597,17 @@ class Trace:
         running = [roller for roller in self.rollers if roller.boundaries]
         return max(running, key=lambda roller: roller.serial, default=None)
 
+    def turns(self, node: Node, within: Any = None) -> bool:
+        """Whether a number hangs on the index of a loop that runs (around the one ``within``), of many iterations."""
+        if node.active or not self.rollers:
+            return False
+        loops = {
+            roller.serial
+            for roller in self.rollers
+            if roller is not within and roller.boundaries and (roller.open or (roller.what is not None and roller.what.length >= 32))
+        }
+        return bool(loops) and any([one.op is INDEX and _serial(one) in loops for one in ancestors([node])])
+
     def is_just_made(self, node: Node) -> bool:
         """Whether a node is of the iteration that runs, if one does, and nothing was decided there."""
         loop = self.innermost_loop()
@@ -632,6 +643,40 @@ class Trace:
         view = self.record(index.GETITEM, (x, *places), params)
         view.base, view.how, view.seen = x, (index.GETITEM, places, params), x.version
         return view
+
+    def growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None:
+        """``x[k, :i]``"""
+        parts = key if type(key) is tuple else (key,)
+        grows = [axis for axis, part in enumerate(parts) if type(part) is slice and self._grows(part)]
+        if len(grows) != 1 or self.lanes or self.exemplary or not self.symbolic or len(parts) > np.ndim(x.like):
+            return None
+        (axis,) = grows
+        if not all([at == axis or _stays(part) for at, part in enumerate(parts)]) or x.size > MANY:
+            return None
+        if any([type(part) is slice for part in parts[:axis]]):
+            return None
+        if len(parts) > 1:
+            x = x[tuple([slice(None) if at == axis else part for at, part in enumerate(parts)])]
+        part = parts[axis]
+        if self.selections is None:
+            self.selections = Selections(self)
+        ends = 0 if part.start is None else part.start, len(x) if part.stop is None else part.stop
+        mask = self.record(index.IN_SLICE, ends, {"size": len(x)})
+        self.selections.know(mask)
+        return x, mask
+
+    def _grows(self, part: slice) -> bool:
+        """Whether how many elements a slice names hangs on the index of a loop that is likely to be rolled up."""
+        if part.step not in (None, 1) or type(part.start) is not Tracer is not type(part.stop):
+            return False
+        roots = [self._linear(end.node)[0] for end in (part.start, part.stop) if type(end) is Tracer]
+        if not all([root.op is INDEX for root in roots]):
+            return False
+        known = [roller for roller in self.rollers if roller.counts and roller.boundaries]
+        serials = {roller.serial for roller in known}
+        if not all([dict(root.params)["loop"] in serials for root in roots]):
+            return False
+        return math.prod([roller.what.length for roller in known]) >= (32 if any([roller.serial < self._loops for roller in known]) else 100)
 
     def written_window(self, x: Tracer, key: Any) -> tuple[index.Spec, list[Any]] | None:
         """The same where it is written: the index, and its arrays."""
@@ -963,6 +1008,11 @@ class Trace:
                 self.note("an argument lies in memory by columns, and hence what is a view")
             self.guard(node, kind)
         self.matrices.clear()
+
+
+def _serial(index: Node) -> Any:
+    loop = dict(index.params)["loop"]
+    return loop[0] if type(loop) is tuple else loop
 
 
 class Tape(Trace):

@@ -119,6 +119,7 @@ class Run(Protocol):
     def takes(self, mask: Tracer) -> bool: ...
     def is_just_made(self, node: Node) -> bool: ...
     def window(self, x: Tracer, key: Any) -> Any: ...
+    def growing(self, x: Tracer, key: Any) -> Any: ...
     def written_window(self, x: Tracer, key: Any) -> tuple[index.Spec, list[Any]] | None: ...
     def written(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
@@ -354,6 +355,12 @@ class Tracer(Traced):
             self.tape.draft.set(self, key, value)
             return
         found = self.tape.written_window(self, key) if self.tape.rollers else None
+        if found is None and self.tape.rollers and (grown := self.tape.growing(self, key)) is not None:
+            x, mask = grown
+            if type(value) is Tracer and value.base is not None and value.how[0] is index.GETITEM and _is_one(value.base, x) and _is_one(value.how[1][0], mask):
+                return
+            x.write((index.Hole(0),), [mask], value, "x[i] = v")
+            return
         spec, arrays = found or split_index(key, self, sized=np.ndim(value) > 0)
         if type(value) is Tracer and value.base is self and value.how[0] is index.GETITEM:
             _, same_arrays, params = value.how
@@ -560,6 +567,11 @@ class Tracer(Traced):
                 return found
         if self.tape.rollers and (found := self.tape.window(self, key)) is not None:
             return found
+        if self.tape.rollers and (grown := self.tape.growing(self, key)) is not None:
+            x, mask = grown
+            view = self.tape.record(index.GETITEM, (x, mask), {"spec": (index.Hole(0),)})
+            view.base, view.how, view.seen = x, (index.GETITEM, (mask,), {"spec": (index.Hole(0),)}), x.version
+            return view
         spec, arrays = split_index(key, self)
         written = self._written_at(spec, arrays)
         return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec}) if written is None else written

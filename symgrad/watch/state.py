@@ -15,7 +15,7 @@ import types
 import warnings
 from collections.abc import Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -55,6 +55,12 @@ _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
 
+class Ends(NamedTuple):
+    start: Any
+    stop: Any
+    step: int
+
+
 class State(Calls):
     """The hooks of one traced call, and what they found."""
 
@@ -81,6 +87,10 @@ class State(Calls):
         ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table; ``lists``: as in
         ``Roller``.
         """
+        if type(value) is Ends:
+            if private is not None and not tested and not lists:
+                return Roller(self.trace, None, private, stored, tested, targets, ends=value)
+            value = range(*map(operator.index, value))
         often = how_often(value)
         value = value.items if type(value) is Turns else value
         if type(value) is not Over:
@@ -136,8 +146,11 @@ class State(Calls):
 
     def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
+        if fun is range:
+            return self._range(*args)
         if fun in (zip, enumerate, reversed) and self.trace.symbolic:
             fewest = SHORTEST if decides else None
+            args = tuple([range(*map(operator.index, arg)) if type(arg) is Ends else arg for arg in args])
             given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
             for arg in given:
                 self.read_by_place(arg, fewest)
@@ -146,6 +159,20 @@ class State(Calls):
                 return found
         given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
         return self._turns(self.call(fun, *given, **options), (fun, *map(how_often, args)))
+
+    def _range(self, *args: Any) -> Any:
+        """``range(...)``, whose ends may hang on the index of a loop around."""
+        ends = (0, *args) if len(args) == 1 else args
+        start, stop, step = ends if len(ends) == 3 else (*ends, 1)
+        around = self.trace.innermost_loop()
+        if around is None or type(step) is not int or not step or not self.trace.symbolic:
+            return self.call(range, *args)
+        found = [end for end in (start, stop) if type(end) is Tracer]
+        if not found or not all([type(end) in (int, Tracer) for end in (start, stop)]):
+            return self.call(range, *args)
+        if not all([end.node.aval.kind == "python" and end.node.aval.dtype.kind == "i" and not end.node.active and self.trace.turns(end.node) for end in found]):
+            return self.call(range, *args)
+        return Ends(start, stop, step)
 
     def rows(self, value: Any, nested: bool, decides: bool) -> Any:
         """What ``zip`` or ``enumerate`` is given, the items of which are unpacked: tuples of plain numbers as a table."""
