@@ -47,7 +47,7 @@ from symgrad.signature import ABSENT, Form, Layout, Static, check_kind, check_tr
 from symgrad.source.origins import METHODS, OWN, is_object, is_users
 from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.nans import WatchedTrace
-from symgrad.tracing.trace import Tape, Trace, running, tracing
+from symgrad.tracing.trace import TURNING, Tape, Trace, running, tracing
 from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
@@ -311,9 +311,11 @@ class Family:
         self.learnt += 1
         self.told = state.trace.moving
         if not state.trace.apart <= self.apart:
+            begun = state.trace.apart - self.apart <= {TURNING}  # it has been so since the trace began
             self.apart |= state.trace.apart
             self._begin_anew()
-            return None
+            if not begun:
+                return None
         if len(run.graph) > MAX_NODES and (size := len(ancestors(run.leaf.nodes()))) > MAX_NODES:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
             return None

@@ -46,7 +46,6 @@ from symgrad.loops.patterns import (
     Part,
     Pattern,
     iterations,
-    loop_number,
     number_name,
     same_number,
 )
@@ -73,7 +72,7 @@ from symgrad.loops.ways import (
 )
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT
-from symgrad.tracing.trace import Guard, Trace
+from symgrad.tracing.trace import Guard, Trace, loop_number
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.loop import Loop
 from symgrad.transform.spans import Span

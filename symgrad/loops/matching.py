@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from symgrad.ir import CAPTURED, Node, ancestors
-from symgrad.loops.patterns import LEAVES, TEST, Boundary, Key, Part, Pattern, loop_number, same_number, same_params
+from symgrad.loops.patterns import LEAVES, TEST, Boundary, Key, Part, Pattern, same_number, same_params
 from symgrad.ops.engine import INDEX
-from symgrad.tracing.trace import Trace
+from symgrad.tracing.trace import Trace, loop_number
 
 
 class Matching(NamedTuple):

@@ -150,12 +150,6 @@ def number_name(node: Node) -> Any:
     return "value", type(value), repr(value)
 
 
-def loop_number(index: Node) -> Any:
-    """Which loop an index is of, or a number that a local held before it, or got in it."""
-    loop = dict(index.params)["loop"]
-    return loop[0] if type(loop) is tuple else loop
-
-
 def joined(key: Key) -> str:
     """``("state", 0)`` as ``state_0``."""
     return "_".join(map(str, key))

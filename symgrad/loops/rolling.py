@@ -185,7 +185,7 @@ class Roller:
         frame = sys._getframe(1)
         if self.ends is not None:
             start, stop, step = self.ends
-            at = start if type(start) is Tracer else self.number("i", start)
+            at = start + 0 if type(start) is Tracer else self.number("i", start)  # a node of its own
             last = None
             while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
                 last = at
@@ -270,7 +270,7 @@ class Roller:
             test = self.number("again", np.bool_(test))
         if type(test) is Tracer:
             self._note_decisions()
-            if (test.node.active or self.forked or trace.turns(test.node, self)) and not self.open:  # how often it runs may hang on what was decided
+            if (test.node.active or self.forked or trace.turns(test, within=self)) and not self.open:  # how often it runs may hang on what was decided
                 self.open, self.pattern = True, None
                 if len(self.boundaries) > 1:
                     self.boundaries = []
@@ -1142,6 +1142,8 @@ class Roller:
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
             trace.peeks[start.peeks :] = [peek for peek in trace.peeks[start.peeks :] if peek.node not in tests]
         hangs = hanging(body, given) if ahead else [end.holds[key].node.active for key in every]
+        if self.open and hangs[every.index(TEST)] or self.forked:  # then all does
+            hangs = [True] * len(every)
         for i, key in enumerate(every):
             if key not in aliases:
                 moved = ahead > 0 or self.short or outline.kind(key) != end.nodes[key].aval
@@ -1180,6 +1182,7 @@ class Roller:
         if self.open or self.forked or hangs or self._is_inner():
             tracer.node = trace.add(ITEM, (loop,), (("item", place),), outline.kind(key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
+            tracer.node.active &= hangs
             known[tracer.node] = value
             self._mix(tracer.node, mixed)
         elif not isinstance(tracer.value, np.ndarray):

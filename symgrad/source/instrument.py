@@ -24,7 +24,7 @@ from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.lists import appended, in_room, marked
-from symgrad.source.liveness import live_between, read_later, used_between
+from symgrad.source.liveness import live_between, note_live, read_later, used_between
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
 from symgrad.source.origins import names_in
@@ -32,6 +32,7 @@ from symgrad.source.sections import in_sections
 from symgrad.source.syntax import (
     COMPREHENSIONS,
     FRAME_READERS,
+    LOCAL_READERS,
     MODULES,
     FunctionNode,
     assigned,
@@ -400,6 +401,8 @@ class _Rewriter(ast.NodeTransformer):
                 node.returns = None
         self.scopes.append(bound_in(node))
         self.used.append(_used_in(node))
+        if not isinstance(node, ast.Lambda):
+            note_live(node)
         self.around.append([])
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
         self.scopes.pop()
@@ -657,8 +660,8 @@ class _Rewriter(ast.NodeTransformer):
             site = _constant((node.lineno, node.col_offset))
             made = _hook("room", node, site, *map(_constant, (private, stored, anew)), ast.Constant(decides), known[-1])
         else:
-            alone = isinstance(node.target, ast.Name) and node.target.id in (private or ())
-            made = _hook("loop", node.iter, self._over(node.iter, node.target, decides, alone), *facts)
+            found = self._span(node, private or ()) or self._over(node.iter, node.target, decides)
+            made = _hook("loop", node.iter, found, *facts)
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         before, self.places = self.places, [*self.places, *_places(node)]
@@ -836,13 +839,23 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self._body(node.body)
         return node
 
-    def _over(self, node: ast.expr, target: ast.expr | None, decides: bool, private: bool = False) -> Any:
+    def _span(self, loop: ast.For, private: Sequence[str]) -> Any:
+        """``range(...)`` that a ``for`` statement runs over, whose target nobody reads when that is over; None for others."""
+        node, target = loop.iter, loop.target
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "range" or node.keywords:
+            return None
+        if self._local("range") or not isinstance(target, ast.Name) or any([isinstance(arg, ast.Starred) for arg in node.args]):
+            return None
+        dead = hasattr(loop, "after") and target.id not in loop.after | self.used[-1].later
+        if target.id not in private and not (dead and self.used[-1].read.keys().isdisjoint(LOCAL_READERS)):
+            return None
+        return _hook("span", node, self.visit(node.func), ast.Constant(target.id), *map(self.visit, node.args))
+
+    def _over(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
         """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
         index."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or self._local(node.func.id):
             return self.visit(node)
-        if private and node.func.id == "range" and not node.keywords and not any([isinstance(arg, ast.Starred) for arg in node.args]):
-            return _hook("over", node, self.visit(node.func), ast.Constant(decides), *[self.visit(arg) for arg in node.args])
         if node.func.id not in ("zip", "enumerate", "reversed") or any(item.arg is None for item in node.keywords):
             return self.visit(node)
         parts = _parts(node, target)

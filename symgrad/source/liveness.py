@@ -24,6 +24,11 @@ def read_later(function: ast.AST) -> Names:
     return frozenset([name for item in inner for name in names_read(item)])
 
 
+def note_live(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Note of each loop in a function, but for those in ``try`` and ``with``, which names are live ``after`` it."""
+    live(function.body, frozenset(), Ends())
+
+
 def live(statements: Sequence[ast.stmt], after: Names, ends: Ends) -> Names:
     """The names that are live before ``statements``, where those ``after`` them are."""
     for statement in reversed(statements):
@@ -73,6 +78,7 @@ def _before(node: ast.stmt, after: Names, ends: Ends) -> Names:
     if isinstance(node, ast.If):
         return live(node.body, after, ends) | live(node.orelse, after, ends) | names_read(node.test).keys()
     if isinstance(node, (ast.For, ast.While)):
+        node.after = after  # type: ignore[union-attr]
         done, head = live(node.orelse, after, ends), frozenset[str]()
         while (found := _at_head(node, after | done, head)) != head:
             head = found

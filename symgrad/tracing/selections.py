@@ -74,11 +74,17 @@ class Selections:
                 self.look(whole.node)
         return self.indices[node] not in self.looked
 
-    def know(self, mask: Tracer) -> None:
-        """A mask of the places that a slice names."""
-        if mask.node not in self.indices:
-            self.indices[mask.node] = mask.node
-            self.counts[mask.node] = np.count_nonzero(mask)
+    def within(self, start: Any, stop: Any, size: int) -> Tracer:
+        """The mask of the places that a slice names. Nothing asks for it, nor for how many these are, as a rule."""
+        mask: Tracer = self._made(IN_SLICE, (start, stop), {"size": size})
+        self.indices[mask.node] = mask.node
+        return mask
+
+    def count_of(self, mask: Node) -> Any:
+        """How many elements a mask selects."""
+        if mask not in self.counts:
+            self.counts[mask] = np.count_nonzero(self.trace.lookup(mask))
+        return self.counts[mask]
 
     def places_of(self, op: Any, mask: Tracer) -> Any:
         """``np.nonzero(mask)`` or ``np.flatnonzero(mask)``, where the number of places need not be known; else None."""
@@ -110,21 +116,26 @@ class Selections:
 
     def _held(self, unread: set[int]) -> list[Node]:
         """The masks of selections that were set aside and that somebody else holds; all others are forgotten."""
-        waiting = [(node, self.masks.pop(node, None), self.trace.values.pop(node, None)) for node in self.aside]
-        self.aside, self._known = {}, {}
-        for node, *_ in waiting:
+        slices = {node for node in self.aside if self.indices.pop(node, None) is not None}
+        for node in self.aside:
             self.sources.pop(node, None)
+            self.counts.pop(node, None)
             for known in (self.places, self.total, self.zero, self.divided):
                 known.discard(node)
+        waiting = [(node, self.masks.pop(node, None), self.trace.values.pop(node, None)) for node in self.aside]
+        self.aside, self._known = {}, {}
         held: list[tuple[Node, Node | None, Any]] = []
         while waiting:  # the last ones first, which hold those before
             node, mask, value = waiting.pop()
-            if sys.getrefcount(node) > 2 + (id(node) in unread):  # this name, getrefcount's own, the local's value
+            noted = (id(node) in unread) + (node in slices)
+            if sys.getrefcount(node) > 2 + noted:  # this name, getrefcount's own, the local's value, ``slices``
                 held.append((node, mask, value))
         for node, mask, value in reversed(held):
             self.aside[node], self.trace.values[node] = None, value
             if mask is not None:
                 self.masks[node] = mask
+            if node in slices:
+                self.indices[node] = node
         return [mask for _, mask, _ in held if mask is not None]
 
     def asked(self, x: Tracer, name: str) -> Any:
@@ -132,7 +143,7 @@ class Selections:
         mask = self.masks.get(x.node)
         if mask is None or mask in self.looked or self._busy():
             return len(x) if name == "len" else getattr(x, name)
-        length, rest = TO_PYTHON(self.counts[mask]), x.node.aval.shape[1:]
+        length, rest = TO_PYTHON(self.count_of(mask)), x.node.aval.shape[1:]
         return (length, *rest) if name == "shape" else length * math.prod(rest) if name == "size" else length
 
     def _busy(self) -> bool:
@@ -148,7 +159,7 @@ class Selections:
                     if arg in self.masks:
                         self.look(self.masks[arg])
                 self._place(node)
-            look_at_size(self.trace, self.counts[mask])
+            look_at_size(self.trace, self.count_of(mask))
 
     def _place(self, node: Node) -> None:
         """Put a selection that was set aside into the graph."""
@@ -174,8 +185,11 @@ class Selections:
 
     def need(self, nodes: Sequence[Node]) -> None:
         """Something that knows of no selections is made of these."""
-        for mask in [self.masks[node] for node in nodes if node in self.aside]:
-            self.look(mask)
+        for node in [node for node in nodes if node in self.aside]:
+            if node in self.masks:
+                self.look(self.masks[node])
+            else:
+                self._place(node)
 
     def settle(self, nodes: Sequence[Node]) -> None:
         """The trace is over: what its results are made of counts."""
@@ -183,7 +197,7 @@ class Selections:
         guards = self.trace.guards
         for node in self.trace.graph.needed([*nodes, *[guard.node for guard in guards]]):
             for mask in self._of(node.op, node.args):
-                if all([guard.node is not self.counts[mask].node for guard in guards]):  # it may have been taken back
+                if all([guard.node is not self.count_of(mask).node for guard in guards]):  # it may have been taken back
                     self.looked.discard(mask)
                     self.look(mask)
 
@@ -440,7 +454,7 @@ class Selections:
     def count(self, node: Node, axis: Any) -> Any:
         """How many are selected, or how many numbers there are in all rows that are, as a number of the selection's kind."""
         dtype = np.finfo(node.aval.dtype).dtype if node.aval.dtype.kind in "fc" else np.dtype(float)
-        count = ASTYPE(self.counts[self.masks[node]], dtype=dtype)
+        count = ASTYPE(self.count_of(self.masks[node]), dtype=dtype)
         return count if axis is not None or len(node.aval.shape) == 1 else count * dtype.type(math.prod(node.aval.shape[1:]))
 
     def mean(self, node: Node, axis: Any, params: Any = None) -> Any:

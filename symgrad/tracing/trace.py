@@ -40,6 +40,9 @@ __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "r
 
 
 _EMPTY = aval_of([])  # what a loop that runs no iteration saves
+TURNING = "turning"  # among what is ``apart``: what hangs on the index of a loop is to, however often that has run
+LONG = 5000  # nodes of a trace of which code is to be loops where it can, though it was faster without
+_INT, _BOOL = aval_of(0), aval_of(False)
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
 
@@ -597,16 +600,27 @@ class Trace:
         running = [roller for roller in self.rollers if roller.boundaries]
         return max(running, key=lambda roller: roller.serial, default=None)
 
-    def turns(self, node: Node, within: Any = None) -> bool:
-        """Whether a number hangs on the index of a loop that runs (around the one ``within``), of many iterations."""
-        if node.active or not self.rollers:
+    def turns(self, *numbers: Any, within: Any = None) -> bool:
+        """Whether what these ints tell, how long a slice is or how often a loop runs, is to hang on the index of a loop that
+        runs (around the one ``within``), as code does that is a loop.
+
+        As long as the trace is short, it is not: with such as they are, each iteration on its own, code is faster. Where it
+        turns out to be long, ``Otherwise`` ends the run.
+        """
+        known = TURNING in self.apart
+        if self.lanes or self.exemplary or not (known or len(self.graph.nodes) > LONG):
             return False
-        loops = {
-            roller.serial
-            for roller in self.rollers
-            if roller is not within and roller.boundaries and (roller.open or (roller.what is not None and roller.what.length >= 32))
-        }
-        return bool(loops) and any([one.op is INDEX and _serial(one) in loops for one in ancestors([node])])
+        nodes = [number.node for number in numbers if type(number) is Tracer]
+        if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
+            return False
+        if any([node.active or node.aval not in (_INT, _BOOL) for node in nodes]):
+            return False
+        loops = {loop.serial for loop in self.rollers if loop.boundaries and loop is not within}
+        if not loops or not any([node.op is INDEX and loop_number(node) in loops for node in ancestors(nodes)]):
+            return False
+        if not known:
+            raise self.refuse(Otherwise(frozenset([TURNING])))
+        return True
 
     def is_just_made(self, node: Node) -> bool:
         """Whether a node is of the iteration that runs, if one does, and nothing was decided there."""
@@ -647,36 +661,21 @@ class Trace:
     def growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None:
         """``x[k, :i]``"""
         parts = key if type(key) is tuple else (key,)
-        grows = [axis for axis, part in enumerate(parts) if type(part) is slice and self._grows(part)]
-        if len(grows) != 1 or self.lanes or self.exemplary or not self.symbolic or len(parts) > np.ndim(x.like):
+        grows = [axis for axis, part in enumerate(parts) if not _stays(part)]
+        if len(grows) != 1 or len(parts) > np.ndim(x.like) or type(parts[grows[0]]) is not slice:
             return None
         (axis,) = grows
-        if not all([at == axis or _stays(part) for at, part in enumerate(parts)]) or x.size > MANY:
+        part = parts[axis]
+        if part.step not in (None, 1) or any([type(part) is slice for part in parts[:axis]]) or x.size > MANY:
             return None
-        if any([type(part) is slice for part in parts[:axis]]):
+        ends = 0 if part.start is None else part.start, np.shape(x.like)[axis] if part.stop is None else part.stop
+        if not self.turns(*ends):
             return None
         if len(parts) > 1:
             x = x[tuple([slice(None) if at == axis else part for at, part in enumerate(parts)])]
-        part = parts[axis]
         if self.selections is None:
             self.selections = Selections(self)
-        ends = 0 if part.start is None else part.start, len(x) if part.stop is None else part.stop
-        mask = self.record(index.IN_SLICE, ends, {"size": len(x)})
-        self.selections.know(mask)
-        return x, mask
-
-    def _grows(self, part: slice) -> bool:
-        """Whether how many elements a slice names hangs on the index of a loop that is likely to be rolled up."""
-        if part.step not in (None, 1) or type(part.start) is not Tracer is not type(part.stop):
-            return False
-        roots = [self._linear(end.node)[0] for end in (part.start, part.stop) if type(end) is Tracer]
-        if not all([root.op is INDEX for root in roots]):
-            return False
-        known = [roller for roller in self.rollers if roller.counts and roller.boundaries]
-        serials = {roller.serial for roller in known}
-        if not all([dict(root.params)["loop"] in serials for root in roots]):
-            return False
-        return math.prod([roller.what.length for roller in known]) >= (32 if any([roller.serial < self._loops for roller in known]) else 100)
+        return x, self.selections.within(*ends, len(x))
 
     def written_window(self, x: Tracer, key: Any) -> tuple[index.Spec, list[Any]] | None:
         """The same where it is written: the index, and its arrays."""
@@ -1010,7 +1009,8 @@ class Trace:
         self.matrices.clear()
 
 
-def _serial(index: Node) -> Any:
+def loop_number(index: Node) -> Any:
+    """Which loop an index is of, or a number that a local held before it, or got in it."""
     loop = dict(index.params)["loop"]
     return loop[0] if type(loop) is tuple else loop
 

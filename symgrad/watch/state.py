@@ -56,9 +56,12 @@ _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing els
 
 
 class Ends(NamedTuple):
+    """A range whose ends hang on the index of a loop around, for a ``for`` statement with this ``target``."""
+
     start: Any
     stop: Any
     step: int
+    target: str
 
 
 class State(Calls):
@@ -88,9 +91,10 @@ class State(Calls):
         ``Roller``.
         """
         if type(value) is Ends:
+            *ends, target = value
             if private is not None and not tested and not lists:
-                return Roller(self.trace, None, private, stored, tested, targets, ends=value)
-            value = range(*map(operator.index, value))
+                return Roller(self.trace, None, (*private, target), stored, tested, targets, ends=ends)
+            value = range(*map(operator.index, ends))
         often = how_often(value)
         value = value.items if type(value) is Turns else value
         if type(value) is not Over:
@@ -146,11 +150,8 @@ class State(Calls):
 
     def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
-        if fun is range:
-            return self._range(*args)
         if fun in (zip, enumerate, reversed) and self.trace.symbolic:
             fewest = SHORTEST if decides else None
-            args = tuple([range(*map(operator.index, arg)) if type(arg) is Ends else arg for arg in args])
             given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
             for arg in given:
                 self.read_by_place(arg, fewest)
@@ -160,19 +161,13 @@ class State(Calls):
         given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
         return self._turns(self.call(fun, *given, **options), (fun, *map(how_often, args)))
 
-    def _range(self, *args: Any) -> Any:
-        """``range(...)``, whose ends may hang on the index of a loop around."""
-        ends = (0, *args) if len(args) == 1 else args
-        start, stop, step = ends if len(ends) == 3 else (*ends, 1)
-        around = self.trace.innermost_loop()
-        if around is None or type(step) is not int or not step or not self.trace.symbolic:
-            return self.call(range, *args)
-        found = [end for end in (start, stop) if type(end) is Tracer]
-        if not found or not all([type(end) in (int, Tracer) for end in (start, stop)]):
-            return self.call(range, *args)
-        if not all([end.node.aval.kind == "python" and end.node.aval.dtype.kind == "i" and not end.node.active and self.trace.turns(end.node) for end in found]):
-            return self.call(range, *args)
-        return Ends(start, stop, step)
+    def span(self, fun: Any, target: str, *args: Any) -> Any:
+        """``range(...)`` as what a ``for`` statement runs over; its ends may hang on the index of a loop around."""
+        if fun is range and 1 <= len(args) <= 3 and self.trace.symbolic:
+            start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+            if type(step) is int and step and self.trace.turns(start, stop):
+                return Ends(start, stop, step, target)
+        return self.call(fun, *args)
 
     def rows(self, value: Any, nested: bool, decides: bool) -> Any:
         """What ``zip`` or ``enumerate`` is given, the items of which are unpacked: tuples of plain numbers as a table."""
@@ -521,6 +516,10 @@ class Finished(State):
     def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         """A call, like any."""
         return fun(*args, **options)
+
+    def span(self, fun: Any, target: str, *args: Any) -> Any:
+        """A call, like any."""
+        return fun(*args)
 
     def rows(self, value: Any, *facts: Any) -> Any:
         """What it is given."""
