@@ -48,7 +48,7 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 
 class Sequence(NamedTuple):
-    """What is known of a Python list that a loop fills, one ``element`` an iteration."""
+    """What is known of a Python list that a loop fills, one ``element`` an iteration, or of a ``range``."""
 
     element: Any
 
@@ -79,6 +79,8 @@ def aval_of(value: Any) -> Any:
         return tuple(aval_of(item) for item in value)
     if isinstance(value, list):
         return Sequence(aval_of(value[0]) if value else None)
+    if kind is range:
+        return Sequence(_AVALS[int])
     return Aval((), value.dtype, "scalar") if isinstance(value, np.generic) else Aval(value.shape, value.dtype, "array")
 
 

@@ -225,6 +225,12 @@ for ufunc, operation in {
     spelling(ufunc)(_binary(operation))
 
 
+@spelling(engine.RANGE)
+def ranged(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``range(i)``."""
+    return call("range", *(args[1:] if len(args) == 2 and dict(node.args[0].params).get("value") == 0 else args))
+
+
 @spelling(np.power)
 def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """As an operator, where NumPy takes that for the same function."""

@@ -14,7 +14,7 @@ _SHORT = {
     "exp": "e", "getitem": "part", "matmul": "prod", "multiply": "prod", "divide": "ratio", "true_divide": "ratio",
     "add": "total", "sum": "total", "subtract": "diff", "sqrt": "root", "negative": "neg", "power": "pow", "where": "chosen",
     "scatter": "g", "index_add": "g", "setitem": "new", "zeros": "buf", "full": "buf", "maximum": "top", "reshape": "r",
-    "transpose": "t", "astype": "cast", "captured": "const", "to_python": "number", "input": "value",
+    "transpose": "t", "astype": "cast", "captured": "const", "to_python": "number", "input": "value", "range": "span",
 }  # fmt: skip
 
 _KINDS = ("to_python", "to_array")

@@ -23,6 +23,7 @@ the last iteration before the test fails.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import itertools
 import math
@@ -35,10 +36,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, Aval, Node, ancestors, content_of
+from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, content_of
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.forks import Ways, fork, meeting
-from symgrad.loops.iterables import Over, how_often
+from symgrad.loops.iterables import Ends, Over, how_often
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -62,12 +63,12 @@ from symgrad.loops.patterns import (
 from symgrad.loops.recall import Run
 from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
-from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
+from symgrad.ops.engine import AND, INDEX, ITEM, NOT, RANGE, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import GONE, Guard, Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer
-from symgrad.transform.loop import Course, Loop, loop_of
+from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
@@ -97,7 +98,7 @@ class Roller:
         targets: Sequence[str] = (),
         lists: Sequence[tuple[str, int, bool]] = (),
         decides: bool = False,
-        ends: tuple[Any, Any, int] | None = None,
+        ends: Ends | None = None,
     ) -> None:
         self.lists = {name: (deepest, some) for name, deepest, some in lists}
         self.grown = dict[str, Grown]()
@@ -184,15 +185,15 @@ class Roller:
         """What the ``for`` statement gets, item by item."""
         frame = sys._getframe(1)
         if self.ends is not None:
-            start, stop, step = self.ends
+            start, stop, step, _ = self.ends
             at = start + 0 if type(start) is Tracer else self.number("i", start)  # a node of its own
-            last = None
+            last, begun = None, at.node
             while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
                 last = at
                 yield at
                 at = at + step
             if last is not None:  # the local that still has it is read no more
-                last.node = at.node
+                last.node = begun
             return
         assert self.what is not None
         length, at, start, step, *_ = self.what
@@ -1104,6 +1105,13 @@ class Roller:
         assert ahead is not None
         self.ahead = ahead
         course = self._course(first, every, ahead)
+        over: list[Node] = []
+        if self.ends is not None and not ahead and not self.forked:
+            body, invariants, over = self._ranged(body, every, firsts, invariants)
+            if over:
+                left = [i for i, key in enumerate(every) if key not in (COUNTER, TEST)]
+                every, firsts, values = [every[i] for i in left], [firsts[i] for i in left], tuple([values[i] for i in left])
+                course = Course()
         if self.open:  # what a leap has put there stands for this run alone, until the loop has ended as it should
             (trace.leaping.add if ahead else trace.leaping.discard)(self.serial)
         if self.forked:
@@ -1113,7 +1121,7 @@ class Roller:
             if again is None:
                 return False
             values = again
-        given = [*firsts, *invariants]
+        given = [*firsts, *over, *invariants]
         if self.section:
             made: dict[Key, Tracer] | None = inlined(trace, body, given, every)
         else:
@@ -1131,7 +1139,7 @@ class Roller:
         if self.open and not (self.forked or self.place in trace.apart):  # it may run no iteration
             begun = {key for key in keys if start.nodes[key].aval.kind == "python" != outline.kind(key).kind}
             self.plain = dict.fromkeys(begun, frozenset())
-        op, args = loop_of(body, course), (*firsts, *invariants)
+        op, args = loop_of(body, course), tuple(given)
         node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
@@ -1142,7 +1150,7 @@ class Roller:
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
             trace.peeks[start.peeks :] = [peek for peek in trace.peeks[start.peeks :] if peek.node not in tests]
         hangs = hanging(body, given) if ahead else [end.holds[key].node.active for key in every]
-        if self.open and hangs[every.index(TEST)] or self.forked:  # then all does
+        if self.forked or (TEST in every and hangs[every.index(TEST)]):  # then all does
             hangs = [True] * len(every)
         for i, key in enumerate(every):
             if key not in aliases:
@@ -1151,6 +1159,31 @@ class Roller:
         for tracer in names:
             tracer.parted = self.place
         return True
+
+    def _ranged(
+        self, body: Body, keys: Sequence[Key], firsts: Sequence[Node], invariants: list[Node]
+    ) -> tuple[Body, list[Node], list[Node]]:
+        """A loop whose ends hang on an index, as one over a range: the body, the nodes outside that it reads, and the range.
+
+        As it was, and no range, where iterations do more than to count.
+        """
+        count, test = keys.index(COUNTER), keys.index(TEST)
+        counter, more, less = body.carry[count], body.after[count], body.after[test]
+        outside = dict(zip(body.invariants, invariants, strict=True))
+        counts = more.op.key is np.add and more.args[0] is counter and less.op.key in (np.less, np.greater)
+        if not counts or less.args[0] is not more or not (less.args[1] in outside or less.args[1].op is CONST):
+            return body, invariants, []
+        stop = outside.get(less.args[1]) or self.trace.constant(dict(less.args[1].params)["value"])[0]
+        step = self.trace.constant(self.ends.step)[0]
+        ends = [self.trace.lookup(node) for node in (firsts[count], stop, step)[: 3 if self.ends.step != 1 else 2]]
+        carry, after = [[x for i, x in enumerate(nodes) if i not in (count, test)] for nodes in (body.carry, body.after)]
+        needed = {*ancestors([*after, *body.saved])}
+        fixed = [x for x in body.invariants if x in needed]
+        counter.name = self.ends.target
+        ranged = dataclasses.replace(body, carry=carry, elements=[counter], invariants=fixed, after=after)
+        over = self.trace.run(RANGE, ends, {})
+        over.name = None
+        return ranged, [outside[x] for x in fixed], [over]
 
     def _names_of(self, start: Boundary, end: Boundary) -> list[Tracer]:
         """The arrays that locals held, and hold now, which are two here, or one, but may be one, or two, in other calls.

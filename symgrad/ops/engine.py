@@ -56,6 +56,8 @@ AGAIN = Op(lambda x, after: x, "linear", (lambda g, y, x, after: g, None), name=
 
 # where a loop is in its course; each loop of a trace has a number
 INDEX = _engine("index", "constant", lambda loop, value: value)
+# what a loop runs over that runs now more often, now less
+RANGE = Op(range, "constant", (), name="range", fun=range)
 # lists of numbers or arrays, as loops save them, element by element
 ADD_LISTS = _engine("add_lists", "linear", lambda a, b: [x + y for x, y in zip(a, b, strict=True)],
                     lambda g, y, a, b: g, lambda g, y, a, b: g)  # fmt: skip

@@ -119,6 +119,8 @@ class Scalarizer(Simplifier):
             shape = (-1, *node.aval.shape[1:])  # of a loop with a test, it may be longer in other calls
             self.arrays[node] = self.graph.add(STACK, columns, (("shape", shape),), node.aval)
             return None
+        if op is engine.RANGE:
+            return grid_of(self.graph.add(op, tuple(map(self._one, node.args)), (), node.aval))
         if op is engine.UNSTACKED:
             return self._columns(self.array(node.args[0]))
         if op is STACK:

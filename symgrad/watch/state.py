@@ -15,13 +15,13 @@ import types
 import warnings
 from collections.abc import Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from symgrad.loops import iterables
 from symgrad.loops.appended import Chosen
-from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, room, table
+from symgrad.loops.iterables import SECTION, Ends, Over, Turns, columns, how_often, over, paired, room, table
 from symgrad.loops.rolling import SHORTEST, Roller
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -55,15 +55,6 @@ _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
 
-class Ends(NamedTuple):
-    """A range whose ends hang on the index of a loop around, for a ``for`` statement with this ``target``."""
-
-    start: Any
-    stop: Any
-    step: int
-    target: str
-
-
 class State(Calls):
     """The hooks of one traced call, and what they found."""
 
@@ -91,10 +82,9 @@ class State(Calls):
         ``Roller``.
         """
         if type(value) is Ends:
-            *ends, target = value
             if private is not None and not tested and not lists:
-                return Roller(self.trace, None, (*private, target), stored, tested, targets, ends=ends)
-            value = range(*map(operator.index, ends))
+                return Roller(self.trace, None, (*private, value.target), stored, tested, targets, ends=value)
+            value = range(*map(operator.index, value[:3]))
         often = how_often(value)
         value = value.items if type(value) is Turns else value
         if type(value) is not Over:
