@@ -63,15 +63,6 @@ class Over(NamedTuple):
         return self._replace(at=lambda i: self.at(i * self.step + self.start), start=0, step=1)
 
 
-class Ends(NamedTuple):
-    """A range whose ends hang on the index of a loop around, for a ``for`` statement with this ``target``."""
-
-    start: Any
-    stop: Any
-    step: int
-    target: str
-
-
 SECTION = Over(1, lambda i: i, section=True)
 ROOM = 512  # iterations of a ``while`` loop that there is room for at first, in the arrays beside its lists
 MORE_ROOM = 8  # times as many, where they were more

@@ -23,7 +23,6 @@ the last iteration before the test fails.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import itertools
 import math
@@ -36,10 +35,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, content_of
+from symgrad.ir import CAPTURED, Aval, Node, ancestors, content_of
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.forks import Ways, fork, meeting
-from symgrad.loops.iterables import Ends, Over, how_often
+from symgrad.loops.iterables import Over, how_often
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -62,13 +61,14 @@ from symgrad.loops.patterns import (
 )
 from symgrad.loops.recall import Run
 from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
+from symgrad.loops.spans import Ends, ranged
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
-from symgrad.ops.engine import AND, INDEX, ITEM, NOT, RANGE, TO_NUMPY
+from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import GONE, Guard, Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer
-from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.transform.loop import Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
@@ -183,18 +183,24 @@ class Roller:
 
     def __iter__(self) -> Iterator[Any]:
         """What the ``for`` statement gets, item by item."""
+        return self._by_index() if self.ends is None else self._span(self.ends)
+
+    def _span(self, ends: Ends) -> Iterator[Any]:
+        """The numbers of a range whose ends are traced."""
         frame = sys._getframe(1)
-        if self.ends is not None:
-            start, stop, step, _ = self.ends
-            at = start + 0 if type(start) is Tracer else self.number("i", start)  # a node of its own
-            last, begun = None, at.node
-            while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
-                last = at
-                yield at
-                at = at + step
-            if last is not None:  # the local that still has it is read no more
-                last.node = begun
-            return
+        start, stop, step, _ = ends
+        at: Any = operator.add(start, 0) if type(start) is Tracer else self.number("i", start)  # a node of its own
+        begun, last = at.node, None
+        while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
+            last = at
+            yield at
+            at = at + step
+        if last is not None:  # the local that still holds it is read no more
+            last.node = begun
+
+    def _by_index(self) -> Iterator[Any]:
+        """What a ``for`` statement gets, item by item, by an index."""
+        frame = sys._getframe(1)
         assert self.what is not None
         length, at, start, step, *_ = self.what
         for array in self.what.tables:  # which no iteration makes
@@ -271,7 +277,8 @@ class Roller:
             test = self.number("again", np.bool_(test))
         if type(test) is Tracer:
             self._note_decisions()
-            if (test.node.active or self.forked or trace.turns(test, within=self)) and not self.open:  # how often it runs may hang on what was decided
+            # how often it runs may hang on what was decided
+            if not self.open and (test.node.active or self.forked or trace.turns(test, within=self)):
                 self.open, self.pattern = True, None
                 if len(self.boundaries) > 1:
                     self.boundaries = []
@@ -349,8 +356,8 @@ class Roller:
                 survey.rest[name], more_holds = self.grown[name].seen(name, trace)
                 holds.update(more_holds)
                 survey.containers |= {id(value), *map(id, more_holds.values())}
-            elif name in unread and type(value) is Tracer and value.node.index < 0:
-                continue
+            elif type(value) is Tracer and value.node.index < 0 and (name in unread or not trace.is_set_aside(value.node)):
+                continue  # or it was so in another loop
             elif type(value) is Chosen and (name in unread or name not in self.names.stored):
                 survey.containers |= {id(value.owner), id(value.array), id(value.taken)}
             elif type(value) is Tracer and not value.tape.draft and not thorough:
@@ -1088,7 +1095,7 @@ class Roller:
         if None in starts.values() or not all(isinstance(outline.kind(key), Aval) for key in every):
             return False
         body, invariants = outline.body(keys, late, trace.graph.arrays)
-        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, outline.kind(key)).node for key in late]
+        firsts: list[Any] = [starts[key] for key in keys] + [trace.constant_like(0.0, outline.kind(key)).node for key in late]
         later = trace.lazy and ahead is not None and (ahead > 0 or any([tracer.later for tracer in end.holds.values()]))
         later = later and not self.forked and all([end.holds[key].node.active for key in every])
         values = tuple([end.holds[key].like if later else end.holds[key].value for key in every])
@@ -1107,10 +1114,10 @@ class Roller:
         course = self._course(first, every, ahead)
         over: list[Node] = []
         if self.ends is not None and not ahead and not self.forked:
-            body, invariants, over = self._ranged(body, every, firsts, invariants)
-            if over:
-                left = [i for i, key in enumerate(every) if key not in (COUNTER, TEST)]
-                every, firsts, values = [every[i] for i in left], [firsts[i] for i in left], tuple([values[i] for i in left])
+            span = ranged(trace, self.ends, body, every, firsts, invariants)
+            if span is not None:
+                values = tuple([value for key, value in zip(every, values, strict=True) if key in span.keys])
+                body, every, firsts, over, invariants = span.body, span.keys, span.firsts, [span.over], span.invariants
                 course = Course()
         if self.open:  # what a leap has put there stands for this run alone, until the loop has ended as it should
             (trace.leaping.add if ahead else trace.leaping.discard)(self.serial)
@@ -1140,7 +1147,7 @@ class Roller:
             begun = {key for key in keys if start.nodes[key].aval.kind == "python" != outline.kind(key).kind}
             self.plain = dict.fromkeys(begun, frozenset())
         op, args = loop_of(body, course), tuple(given)
-        node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
+        node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))
         (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
             tests = set(self.tests)
@@ -1159,31 +1166,6 @@ class Roller:
         for tracer in names:
             tracer.parted = self.place
         return True
-
-    def _ranged(
-        self, body: Body, keys: Sequence[Key], firsts: Sequence[Node], invariants: list[Node]
-    ) -> tuple[Body, list[Node], list[Node]]:
-        """A loop whose ends hang on an index, as one over a range: the body, the nodes outside that it reads, and the range.
-
-        As it was, and no range, where iterations do more than to count.
-        """
-        count, test = keys.index(COUNTER), keys.index(TEST)
-        counter, more, less = body.carry[count], body.after[count], body.after[test]
-        outside = dict(zip(body.invariants, invariants, strict=True))
-        counts = more.op.key is np.add and more.args[0] is counter and less.op.key in (np.less, np.greater)
-        if not counts or less.args[0] is not more or not (less.args[1] in outside or less.args[1].op is CONST):
-            return body, invariants, []
-        stop = outside.get(less.args[1]) or self.trace.constant(dict(less.args[1].params)["value"])[0]
-        step = self.trace.constant(self.ends.step)[0]
-        ends = [self.trace.lookup(node) for node in (firsts[count], stop, step)[: 3 if self.ends.step != 1 else 2]]
-        carry, after = [[x for i, x in enumerate(nodes) if i not in (count, test)] for nodes in (body.carry, body.after)]
-        needed = {*ancestors([*after, *body.saved])}
-        fixed = [x for x in body.invariants if x in needed]
-        counter.name = self.ends.target
-        ranged = dataclasses.replace(body, carry=carry, elements=[counter], invariants=fixed, after=after)
-        over = self.trace.run(RANGE, ends, {})
-        over.name = None
-        return ranged, [outside[x] for x in fixed], [over]
 
     def _names_of(self, start: Boundary, end: Boundary) -> list[Tracer]:
         """The arrays that locals held, and hold now, which are two here, or one, but may be one, or two, in other calls.

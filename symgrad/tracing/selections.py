@@ -19,12 +19,11 @@ from symgrad.ir import Node, aval_of
 from symgrad.ops.core import REGISTRY, literal
 from symgrad.ops.engine import ASTYPE, ITEM, STOP, TO_PYTHON
 from symgrad.ops.index import CUT, EVERY, GETITEM, IN_SLICE, INDEX_ADD, LAST_WRITE, SCATTER, SETITEM, SPLICE, Hole
-from symgrad.tracing.tracer import Run, Tracer, look_at_size
+from symgrad.tracing.tracer import WHOLE, Run, Tracer, look_at_size
 
 MANY = 65_536  # elements, of which it is dear to compute all for a few
 FEW = 16  # one in so many is selected at least, of those
 
-_WHOLE = (Hole(0),)
 _ENDS = (0, -1)  # the indices of the first and the last one
 # what is finite, with its derivatives, where all that was selected is zero
 _TOTAL = frozenset([
@@ -245,7 +244,7 @@ class Selections:
         source = None
         if op is GETITEM:
             first, *index = nodes
-            if index and (params["spec"] != _WHOLE or not self._is_index(mask, first, index[0])):
+            if index and (params["spec"] != WHOLE or not self._is_index(mask, first, index[0])):
                 return None
             if not index and (params["spec"][0] != EVERY or self.trace.iterates):  # a view
                 return None
@@ -377,7 +376,7 @@ class Selections:
             if number == 0 and node in self.zero:
                 return whole
         if mask.op is IN_SLICE and number == 0:
-            return CUT(whole, *map(self.trace.lookup, mask.args))
+            return CUT(whole, *map(self.trace.lookup, mask.args))  # type: ignore[no-any-return]
         number = whole.dtype.type(number)
         return np.where(self._wide(mask, whole.ndim - len(mask.aval.shape)), whole, number)  # type: ignore[return-value]
 
@@ -397,7 +396,7 @@ class Selections:
         rank = len(mask.aval.shape)
         if op is SETITEM:
             base, value, *index = nodes
-            known = params["spec"] == _WHOLE and (self.indices.get(index[0]) is mask or index[0] in self.places)
+            known = params["spec"] == WHOLE and (self.indices.get(index[0]) is mask or index[0] in self.places)
             if not known or base in self.masks or base.aval.shape[:rank] != mask.aval.shape:
                 return None
             if not value.aval.shape:
@@ -413,8 +412,8 @@ class Selections:
         if op in _PRODUCTS and all([self.masks.get(node) is mask and len(node.aval.shape) == 1 for node in nodes]):
             if any([self._ready(node) is None for node in nodes]):
                 return None
-            a, b = [np.ravel(self._filled(node, 0)) for node in nodes]
-            return np.dot(a, b)
+            a, b = [self._filled(node, 0) for node in nodes]
+            return np.dot(a, b) if rank == 1 else np.dot(np.ravel(a), np.ravel(b))
         use = _USES.get(op)
         if use is None or params.keys() - {"axis", *(["ddof"] if op in _SPREADS else [])}:
             return None

@@ -34,7 +34,7 @@ from symgrad.tracing import mixed, protocols
 from symgrad.tracing.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.selections import MANY, Selections
-from symgrad.tracing.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
+from symgrad.tracing.tracer import EINSUM, NUMBERS, WHOLE, Peek, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
 
@@ -658,8 +658,19 @@ class Trace:
         view.base, view.how, view.seen = x, (index.GETITEM, places, params), x.version
         return view
 
-    def growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None:
-        """``x[k, :i]``"""
+    def growing(self, x: Tracer, key: Any) -> Any:
+        """``x[k, :i]`` in a loop over ``i`` that is to be rolled up: a view still, of so many elements, which nobody counts.
+        None for other indices."""
+        grown = self.written_growing(x, key)
+        if grown is None:
+            return None
+        row, mask = grown
+        view, params = self.record(index.GETITEM, grown, {"spec": WHOLE}), {"spec": WHOLE}
+        view.base, view.how, view.seen = row, (index.GETITEM, (mask,), params), row.version
+        return view
+
+    def written_growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None:
+        """The same where it is written: the row, and the mask of the places that the slice names."""
         parts = key if type(key) is tuple else (key,)
         grows = [axis for axis, part in enumerate(parts) if not _stays(part)]
         if len(grows) != 1 or len(parts) > np.ndim(x.like) or type(parts[grows[0]]) is not slice:
@@ -741,16 +752,27 @@ class Trace:
         return any([roller.decides or len(self.guards) > roller.boundaries[0].guards for roller in running])
 
     def _moves(self, part: Any, size: int) -> bool:
-        """Whether a part of an index is a slice that moves with the index of a loop that is likely to be rolled up."""
+        """Whether a part of an index is a slice that moves with the index of a loop that is likely to be rolled up.
+
+        There must be such places in the iterations to come, but for the last one, which are not traced where many are alike;
+        and in all iterations where some decide otherwise, and do not get here in this call.
+        """
         if type(part) is not slice or not type(part.start) is type(part.stop) is Tracer or part.step not in (None, 1):
             return False
-        (root, often, _), (other, as_often, _) = self._linear(part.start.node), self._linear(part.stop.node)
+        (root, often, first), (other, as_often, end) = self._linear(part.start.node), self._linear(part.stop.node)
         start, stop = part.start.value, part.stop.value
         if root is not other or often != as_often or root.op is not INDEX or not 0 <= start < stop <= size:
             return False
         known = [roller for roller in self.rollers if roller.counts and roller.boundaries]
-        times = 0 if self._has_decided() else math.prod([roller.what.length for roller in known])
-        return any([roller.moves(stop - start, times) for roller in known if roller.serial == dict(root.params)["loop"]])
+        decided = self._has_decided()
+        times = 0 if decided else math.prod([roller.what.length for roller in known])
+        for roller in known:
+            if roller.serial == dict(root.params)["loop"]:
+                begin, turns, step = roller.what.start, roller.what.length, roller.what.step
+                ends = (begin, begin + step * (turns - 1)) if decided else (begin + step * max(turns - 2, 0),)
+                there = all([often * i + first >= 0 and (not decided or often * i + end <= size) for i in ends])
+                return there and roller.moves(stop - start, times)
+        return False
 
     def _linear(self, node: Node) -> tuple[Node, int, int]:
         """Of what an int is so many times, and so much more than that: ``3 * i - 2`` is of ``i``. Ints that Python has seen are
@@ -779,6 +801,10 @@ class Trace:
         if number is None and _is_linear(node) and all([arg.op is CONST or arg in self.ints for arg in node.args]):
             number = self.computed(node)
         return number if type(number) is int else None
+
+    def is_set_aside(self, node: Node) -> bool:
+        """Whether it is a selection that an iteration has made, and that is not in the graph."""
+        return self.selections is not None and node in self.selections.aside
 
     def takes(self, mask: Tracer) -> bool:
         """Whether how many elements a mask selects need not be known here and now."""

@@ -120,6 +120,7 @@ class Run(Protocol):
     def is_just_made(self, node: Node) -> bool: ...
     def window(self, x: Tracer, key: Any) -> Any: ...
     def growing(self, x: Tracer, key: Any) -> Any: ...
+    def written_growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None: ...
     def written_window(self, x: Tracer, key: Any) -> tuple[index.Spec, list[Any]] | None: ...
     def written(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
@@ -355,18 +356,15 @@ class Tracer(Traced):
             self.tape.draft.set(self, key, value)
             return
         found = self.tape.written_window(self, key) if self.tape.rollers else None
-        if found is None and self.tape.rollers and (grown := self.tape.growing(self, key)) is not None:
+        x, spec, arrays = self, *(found or ((), []))
+        if found is None and self.tape.rollers and (grown := self.tape.written_growing(self, key)) is not None:
             x, mask = grown
-            if type(value) is Tracer and value.base is not None and value.how[0] is index.GETITEM and _is_one(value.base, x) and _is_one(value.how[1][0], mask):
-                return
-            x.write((index.Hole(0),), [mask], value, "x[i] = v")
-            return
-        spec, arrays = found or split_index(key, self, sized=np.ndim(value) > 0)
-        if type(value) is Tracer and value.base is self and value.how[0] is index.GETITEM:
-            _, same_arrays, params = value.how
-            if params["spec"] == spec and all(map(_is_one, same_arrays, arrays)):
-                return  # the end of x[i] += v, which has written through already
-        self.write(spec, arrays, value, "x[i] = v")
+            spec, arrays = WHOLE, [mask]
+        elif found is None:
+            spec, arrays = split_index(key, self, sized=np.ndim(value) > 0)
+        if type(value) is Tracer and value.base is not None and _is_seen(value, x, (index.GETITEM, arrays, {"spec": spec})):
+            return  # the end of x[i] += v, which has written through already
+        x.write(spec, arrays, value, "x[i] = v")
 
     def __delitem__(self, key: Any) -> None:
         raise ValueError(f"{where()}: cannot delete array elements")
@@ -567,11 +565,8 @@ class Tracer(Traced):
                 return found
         if self.tape.rollers and (found := self.tape.window(self, key)) is not None:
             return found
-        if self.tape.rollers and (grown := self.tape.growing(self, key)) is not None:
-            x, mask = grown
-            view = self.tape.record(index.GETITEM, (x, mask), {"spec": (index.Hole(0),)})
-            view.base, view.how, view.seen = x, (index.GETITEM, (mask,), {"spec": (index.Hole(0),)}), x.version
-            return view
+        if self.tape.rollers and (found := self.tape.growing(self, key)) is not None:
+            return found
         spec, arrays = split_index(key, self)
         written = self._written_at(spec, arrays)
         return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec}) if written is None else written
@@ -970,6 +965,9 @@ def plain(tree: Any, copy: bool = False, like: bool = False) -> Any:
     return tree
 
 
+WHOLE = (index.Hole(0),)  # the spec of one index array
+
+
 def split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, list[Any]]:
     """The static part of an index and its arrays. Slices' bounds are looked at; so are counts of masks, if ``sized``."""
     parts: list[Any] = []
@@ -999,6 +997,15 @@ def split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, li
 def _is_one(a: Any, b: Any) -> bool:
     """Whether two index arrays are one."""
     return a is b or (type(a) is type(b) is Tracer and a.node is b.node)
+
+
+def _is_seen(view: Tracer, base: Tracer, how: Any) -> bool:
+    """Whether a view is what an operation shows of ``base``, or of the same part of the same array."""
+    if view.base is None or view.how[0] is not how[0] or view.how[2] != how[2] or len(view.how[1]) != len(how[1]):
+        return False
+    if not all(map(_is_one, view.how[1], how[1])):
+        return False
+    return view.base is base or (base.base is not None and _is_seen(view.base, base.base, base.how))
 
 
 def _counts(part: Any) -> bool:
