@@ -188,12 +188,30 @@ def index_of(spec: index.Spec, arrays: Sequence[Expr]) -> Expr:
         elif type(part) is index.Window:
             start = arrays[part.number]
             parts.append(ast.Slice(_moved(start, part.first), _moved(start, part.first + part.width)))
+        elif type(part) is index.Cut:
+            parts.append(_slice(arrays[part.start], arrays[part.stop]))
         elif type(part) is index.Slice:
             ends = [None if end is None else number(end) for end in part]
             parts.append(ast.Slice(*ends))
         else:
             parts.append(number(part))
     return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+
+
+def _slice(start: Expr, stop: Expr) -> ast.Slice:
+    """``start:stop``."""
+    return ast.Slice(None if isinstance(start, ast.Constant) and start.value == 0 else start, stop)
+
+
+def narrowed(array: Expr, start: Expr, stop: Expr) -> Expr:
+    """``x[start:stop]``; of ``x[i, :]``, ``x[i, start:stop]``."""
+    part = _slice(start, stop)
+    if isinstance(array, ast.Subscript) and isinstance(array.slice, ast.Tuple):
+        whole = [isinstance(item, ast.Slice) for item in array.slice.elts]
+        if sum(whole) == 1 and text(array.slice.elts[whole.index(True)]) == ":":
+            parts = [part if is_slice else item for is_slice, item in zip(whole, array.slice.elts, strict=True)]
+            return ast.Subscript(array.value, ast.Tuple(parts, ast.Load()), ast.Load())
+    return _subscript(array, part)
 
 
 def _moved(start: Expr, steps: int) -> Expr:
@@ -223,6 +241,13 @@ for ufunc, operation in {
     np.left_shift: ast.LShift(), np.right_shift: ast.RShift(),
 }.items():  # fmt: skip
     spelling(ufunc)(_binary(operation))
+
+
+@spelling(index.DOT)
+def dot(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``np.dot(x[:i], y[:i])``."""
+    x, y, *ends = args
+    return call("np.dot", narrowed(x, *ends), narrowed(y, *ends))
 
 
 @spelling(engine.RANGE)
@@ -691,6 +716,8 @@ class Builder:
         else:
             variable = self._buffer(node, base, block)
         target = ast.Subscript(name(variable), index_of(params["spec"], arrays), ast.Store())
+        for part in params["spec"] if node.args[base is not None].aval.shape else ():
+            value = narrowed(value, arrays[part.start], arrays[part.stop]) if type(part) is index.Cut else value
         if node.op is index.SETITEM:
             block.append(Line(ast.Assign([target], value, lineno=0)))
         elif index.may_repeat(params["spec"], several) and not self._unique(index_nodes):

@@ -37,6 +37,7 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, Aval, Node, ancestors, content_of
 from symgrad.loops.appended import Chosen, Grown
+from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
 from symgrad.loops.matching import Matching
@@ -61,7 +62,6 @@ from symgrad.loops.patterns import (
 )
 from symgrad.loops.recall import Run
 from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
-from symgrad.loops.spans import Ends, ranged
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
 from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN

@@ -44,6 +44,17 @@ class Window(NamedTuple):
     width: int
 
 
+class Cut(NamedTuple):
+    """A slice from the ``start``-th number that travels beside the spec to the ``stop``-th, in what is written or added: the
+    value that is put there has all places of that axis, and those alone are taken from it that the slice names.
+
+    Only code that runs has it, and what readers see: elsewhere it is ``CUT`` and ``SPLICE``.
+    """
+
+    start: int
+    stop: int
+
+
 Spec = tuple[Any, ...]
 
 
@@ -59,6 +70,8 @@ def _filled(part: Any, arrays: Any) -> Any:
     if type(part) is Window:
         start = arrays[part.number] + part.first
         return slice(start, start + part.width)
+    if type(part) is Cut:
+        return slice(arrays[part.start], arrays[part.stop])
     return slice(*part) if type(part) is Slice else part
 
 
@@ -166,6 +179,7 @@ CUT: Op = Op(
     name="runtime.cut",
     lanes=(Choice(_within), None, None),
 )
+DOT = Op(lambda x, y, start, stop: np.dot(x[start:stop], y[start:stop]), "constant", (), name="dot")  # in code alone
 SPLICE = Op(
     runtime.splice,
     "linear",

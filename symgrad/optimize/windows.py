@@ -12,6 +12,7 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, Node
 from symgrad.ops import index
+from symgrad.optimize.cuts import taken
 from symgrad.optimize.loops import BodyProgram, copied
 from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.program import Program
@@ -49,6 +50,8 @@ class _Windower(Simplifier):
             body, course = node.op.body, node.op.course
             inner = _Windower(BodyProgram(body), self._within(node))
             return self.visit_as(loop_of(copied(body, inner, {}), course), node, args)
+        if (new := taken(self, node, args)) is not None:
+            return self._noted(new, node)
         if node.op not in _SELECTING or len(args) == len(node.op.rules):
             return super().visit(node, args)
         given, spec = self._as_slices(node) or (args, dict(node.params)["spec"])
@@ -56,7 +59,11 @@ class _Windower(Simplifier):
         if given == args:
             return super().visit(node, args)
         params = tuple(sorted({**dict(node.params), "spec": spec}.items()))
-        new = self.graph.add(node.op, given, params, node.aval)
+        return self._noted(self.graph.add(node.op, given, params, node.aval), node)
+
+    @staticmethod
+    def _noted(new: Node, node: Node) -> Node:
+        """What takes the place of a node."""
         new.line, new.phase, new.exact, new.active = node.line, node.phase, node.exact, node.active
         new.name = new.name or node.name
         return new

@@ -21,9 +21,9 @@ import numpy as np
 
 from symgrad.loops import iterables
 from symgrad.loops.appended import Chosen
+from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, room, table
 from symgrad.loops.rolling import SHORTEST, Roller
-from symgrad.loops.spans import Ends
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT

@@ -1,4 +1,4 @@
-"""Spans: ``for j in range(i):`` in a loop over ``i`` runs now more often, now less.
+"""Ends that move: ``for j in range(i):`` in a loop over ``i`` runs now more often, now less.
 
 Where code is to be a loop in a loop (see ``Trace.turns``), the inner one is watched as if it was ``while j < i:``, open to run
 however often; what it becomes runs over the range, which its code makes in each iteration of the outer one.

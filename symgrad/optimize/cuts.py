@@ -1,0 +1,99 @@
+"""What is made of the places that a slice names, whose ends are known at run time alone: of these alone, in code.
+
+A trace has ``x[:i]`` as all of ``x``, with zeros elsewhere, and writes into it as all of ``x``, with other values there (see
+``symgrad.ops.index``): their shapes are those of ``x`` in each iteration. Code that runs takes slices again, where it can:
+``np.dot(x[:i], y[:i])``, ``x[:i] += v[:i]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from symgrad.ir import Node
+from symgrad.ops.core import REGISTRY
+from symgrad.ops.index import CUT, DOT, EVERY, GETITEM, INDEX_ADD, SETITEM, SPLICE, Cut, Hole, Spec
+from symgrad.optimize.rewriting import Simplifier
+
+
+def taken(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The same by a slice; None for what is no such thing."""
+    rule = RULES.get(node.op)
+    return None if rule is None else rule(s, node, args)
+
+
+def _dot(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    ends = {arg.args[1:] if arg.op is CUT and len(arg.aval.shape) == 1 else None for arg in args}
+    if len(ends) > 1 or None in ends or any([s.used.get(arg, 0) > args.count(arg) for arg in args]):
+        return None
+    return s.graph.add(DOT, (*[arg.args[0] for arg in args], *args[0].args[1:]), (), node.aval)
+
+
+def _splice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node:
+    """A write."""
+    return _written(s, SETITEM, node, args, ())
+
+
+def _write(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A row that is written back, with other values in places that a slice names: these alone are."""
+    base, value, *places = args
+    spec = dict(node.params)["spec"]
+    if value.op is not SETITEM or dict(value.params)["spec"] != _ALL or _axis(spec, places) is None:
+        return None
+    row, new, *ends = value.args
+    same = row.op is GETITEM and row.args == (base, *places) and dict(row.params)["spec"] == spec
+    return _written(s, SETITEM, node, (base, new, *ends), places, spec) if same else None
+
+
+def _add_at(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    base, value, *places = args
+    spec = dict(node.params)["spec"]
+    if value.op is not CUT or _axis(spec, places) is None:
+        return None
+    return _written(s, INDEX_ADD, node, (base, *value.args), places, spec)
+
+
+def _add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    for x, more in (args, args[::-1]):
+        if more.op is CUT and x.aval == node.aval == more.aval:
+            return _written(s, INDEX_ADD, node, (x, *more.args), ())
+    return None
+
+
+def _subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What a slice names, less that: zero."""
+    x, less = args
+    if less.op is not CUT or less.args[0] is not x or x.aval != node.aval:
+        return None
+    return _written(s, SETITEM, node, (x, s.graph.const(0.0), *less.args[1:]), ())
+
+
+def _written(
+    s: Simplifier, op: object, node: Node, args: tuple[Node, ...], places: list[Node] | tuple[Node, ...], spec: Spec = (EVERY,)
+) -> Node:
+    """The write, or the sum, of ``(base, value, start, stop)``."""
+    base, value, *ends = args
+    axis = _axis(spec, places)
+    assert axis is not None
+    part = Cut(len(places), len(places) + 1)
+    where = (*spec[:axis], part, *spec[axis + 1 :])
+    return s.graph.add(op, (base, value, *places, *ends), (("spec", where),), node.aval)
+
+
+def _axis(spec: Spec, places: list[Node] | tuple[Node, ...]) -> int | None:
+    """Where an index has ``:``, if that is the first axis of what it names of an array; None for other indices."""
+    axis = spec.index(EVERY) if EVERY in spec else None
+    numbers = all([type(part) in (int, Hole) for part in spec[:axis]]) and not any([place.aval.shape for place in places])
+    return axis if numbers else None
+
+
+_ALL = (Cut(0, 1),)
+RULES: dict[object, Callable[..., Node | None]] = {
+    REGISTRY[np.dot]: _dot,
+    SPLICE: _splice,
+    SETITEM: _write,
+    INDEX_ADD: _add_at,
+    REGISTRY[np.add]: _add,
+    REGISTRY[np.subtract]: _subtract,
+}
