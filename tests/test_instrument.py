@@ -72,6 +72,9 @@ class Inert:
     def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         return self.call(fun, *args, **options)
 
+    def span(self, fun: Any, target: str, *args: Any) -> Any:
+        return self.call(fun, *args)
+
     def number(self, loop: Any, name: str, value: Any, *facts: Any) -> Any:
         return value
 

@@ -43,7 +43,8 @@ class Matching(NamedTuple):
                 old.append(node)
         there = _needed(earlier, old)
         now: dict[Any, Any] = {**{node: b.nodes[keys[0]] for node, keys in carried.items()}, a.at: b.at}
-        old, new = there + old, self._there(there, now, moving) + new
+        again = self._there(there, now, moving)
+        old, new = there + old, again + [node for node in new if node not in again]
         if len(old) != len(new) or not self._quiet(a, b, moving):
             return None
         place_old = {node: i for i, node in enumerate(old)}

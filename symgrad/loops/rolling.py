@@ -66,7 +66,7 @@ from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, wi
 from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed
-from symgrad.tracing.trace import GONE, Guard, Trace, is_held_so_often
+from symgrad.tracing.trace import GONE, TURNING, Guard, Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Course, Loop, loop_of
 
@@ -75,7 +75,8 @@ LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
 TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
-CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
+CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory; or a few, as the last
+# ones will not be alike where loops in them are short
 MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
 _OF_NUMBERS = (), np.dtype(float)  # the items of a list to which no iteration has appended any
@@ -565,7 +566,8 @@ class Roller:
         self.trace.quiet = False
         if self.pattern is not None and self._matching().follows(self.pattern, bounds[-2], bounds[-1]):
             self.trace.quiet = True
-            if not (self.open or self.kept or self.forked) and (count - self.first) % CHUNK == 0:
+            chunk = 2 * LEAP if TURNING in self.trace.apart else CHUNK
+            if not (self.open or self.kept or self.forked) and (count - self.first) % chunk == 0:
                 self._chunk()
             elif count > self.first + 3 and not self.forked and not (self.saw and count < FAR):
                 early = slice(-3 if bounds[self.first + 2].length < 0 else self.first + 2, -2)
@@ -574,7 +576,8 @@ class Roller:
         if self.pattern is not None:
             self._give_up()
         if bounds[-3].length >= 0:
-            before = bounds[-4].length if len(bounds) > 3 else -1
+            earliest = -1 if self.ends is None else max(bounds[-3].length - FAR, 0)
+            before = bounds[-4].length if len(bounds) > 3 else earliest
             self.pattern = self._matching().infer(before, *bounds[-3:])
             self.first = count - 2
 
@@ -1020,7 +1023,8 @@ class Roller:
         """
         assert self.pattern is not None
         trace, early = self.trace, self.pattern.originals
-        if self.open or len(self.boundaries) - 1 < self.first + SHORTEST or (early and isinstance(early[0], Note)):
+        few = len(self.boundaries) - 1 < self.first + SHORTEST
+        if self.open or TURNING in trace.apart or few or (early and isinstance(early[0], Note)):
             return self.kept  # such iterations must be rolled up, are few, or are gone already
         trace.weed(self.boundaries[0].writes, len(trace.writes))
         later = trace.graph.nodes[self.boundaries[self.first + 1].length :]

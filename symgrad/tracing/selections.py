@@ -382,6 +382,8 @@ class Selections:
 
     def has_some(self, mask: Node) -> bool:
         """Whether a mask selects anything, which is a decision."""
+        if mask.op is IN_SLICE and self.trace.names_some(mask.args[0], mask.args[1], mask.aval.shape[0]):
+            return True
         found = self._some.get(mask)
         if found is None:
             found = bool(np.any(self.trace.lookup(mask)))

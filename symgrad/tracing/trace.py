@@ -759,20 +759,43 @@ class Trace:
         """
         if type(part) is not slice or not type(part.start) is type(part.stop) is Tracer or part.step not in (None, 1):
             return False
-        (root, often, first), (other, as_often, end) = self._linear(part.start.node), self._linear(part.stop.node)
+        (root, often, _), (other, as_often, _) = self._linear(part.start.node), self._linear(part.stop.node)
         start, stop = part.start.value, part.stop.value
         if root is not other or often != as_often or root.op is not INDEX or not 0 <= start < stop <= size:
             return False
         known = [roller for roller in self.rollers if roller.counts and roller.boundaries]
         decided = self._has_decided()
+        course = self._course(part.start.node, part.stop.node)
+        if course is None or not all([first >= 0 and (not decided or last <= size) for first, last in course]):
+            return False
         times = 0 if decided else math.prod([roller.what.length for roller in known])
-        for roller in known:
-            if roller.serial == dict(root.params)["loop"]:
-                begin, turns, step = roller.what.start, roller.what.length, roller.what.step
-                ends = (begin, begin + step * (turns - 1)) if decided else (begin + step * max(turns - 2, 0),)
-                there = all([often * i + first >= 0 and (not decided or often * i + end <= size) for i in ends])
-                return there and roller.moves(stop - start, times)
-        return False
+        return any([roller.moves(stop - start, times) for roller in known if roller.serial == loop_number(root)])
+
+    def names_some(self, start: Node, stop: Node, size: int) -> bool:
+        """Whether a slice surely has elements, of so many, where iterations that may not be traced get here."""
+        course = self._course(start, stop)
+        return course is not None and all([0 <= first < min(last, size) for first, last in course])
+
+    def _course(self, *ints: Node) -> list[tuple[int, ...]] | None:
+        """What these are now, and in the last iteration but one, beyond which each is traced; where iterations decide, and some
+        do not get here in this call, in the first one and the last. None for what is not made of the index of one loop."""
+        lines: list[tuple[int, int]] = []
+        roots = set[Node]()
+        for node in ints:
+            number = self._plain_int(node)
+            root, often, more = self._linear(node) if number is None else (node, 0, number)
+            roots |= {root} if often else set()
+            lines.append((often, more))
+        loops = [loop for loop in self.rollers if loop.counts and loop.boundaries]
+        if len(roots) != 1 or (root := roots.pop()).op is not INDEX:
+            return None
+        for loop in loops:
+            if loop.serial == dict(root.params)["loop"]:
+                begin, turns, step = loop.what.start, loop.what.length, loop.what.step
+                now, late = dict(root.params)["value"], begin + step * max(turns - 2, 0)
+                places = (begin, begin + step * (turns - 1)) if self._has_decided() else (now, late)
+                return [tuple([often * i + more for often, more in lines]) for i in places]
+        return None
 
     def _linear(self, node: Node) -> tuple[Node, int, int]:
         """Of what an int is so many times, and so much more than that: ``3 * i - 2`` is of ``i``. Ints that Python has seen are
