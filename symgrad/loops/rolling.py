@@ -576,8 +576,9 @@ class Roller:
         if self.pattern is not None:
             self._give_up()
         if bounds[-3].length >= 0:
-            earliest = -1 if self.ends is None else max(bounds[-3].length - FAR, 0)
-            before = bounds[-4].length if len(bounds) > 3 else earliest
+            before = bounds[-4].length if len(bounds) > 3 else -1
+            if self.ends is not None and before < 0 and self.around is not None and self.around.boundaries:
+                before = self.around.boundaries[-1].length  # what the first iteration asks for may have been there
             self.pattern = self._matching().infer(before, *bounds[-3:])
             self.first = count - 2
 
@@ -975,8 +976,10 @@ class Roller:
             self.alike = 0
             return False
         self.alike += 1
-        self.leaps = self._alike(self.pattern, bounds[-2], bounds[-1])
-        if not self.leaps or self.alike < (FAR if ahead is None else LEAP):
+        if not self._alike(self.pattern, bounds[-2], bounds[-1]):
+            self.leaps, self.alike = TURNING in self.trace.apart, 0  # those to come may be, where loops in them are longer
+            return False
+        if self.alike < (FAR if ahead is None else LEAP):
             return False
         self.leaps = False
         held = (self.what is None or self.what.holds()) and self.trace.hooks.tables_hold()
