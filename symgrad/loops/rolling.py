@@ -190,7 +190,7 @@ class Roller:
         """The numbers of a range whose ends are traced."""
         frame = sys._getframe(1)
         start, stop, step, _ = ends
-        at: Any = operator.add(start, 0) if type(start) is Tracer else self.number("i", start)  # a node of its own
+        at: Any = operator.add(start, 0) if type(start) is Tracer else self.number("i", start)  # another node than ``start``
         begun, last = at.node, None
         while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
             last = at
@@ -576,10 +576,11 @@ class Roller:
         if self.pattern is not None:
             self._give_up()
         if bounds[-3].length >= 0:
-            before = bounds[-4].length if len(bounds) > 3 else -1
+            before, matching = bounds[-4].length if len(bounds) > 3 else -1, self._matching()
             if self.ends is not None and before < 0 and self.around is not None and self.around.boundaries:
-                before = self.around.boundaries[-1].length  # what the first iteration asks for may have been there
-            self.pattern = self._matching().infer(before, *bounds[-3:])
+                # what the first iteration asks for may have been there
+                self.pattern = matching.infer(self.around.boundaries[-1].length, *bounds[-3:])
+            self.pattern = self.pattern or matching.infer(before, *bounds[-3:])
             self.first = count - 2
 
     def _matching(self) -> Matching:
@@ -659,7 +660,7 @@ class Roller:
         if self.passed or unseen or any([look.node is not start.nodes[TEST] for look in looks]):
             return
         assert self.pattern is not None
-        met = ancestors([part[1] for part in self.pattern.parts() if part[0] == "same"])
+        met = ancestors([part[1] for part in self.pattern.parts() if part[0] == "same"]) if trace.graph.arrays else ()
         arrays = {node: trace.graph.arrays[node] for node in met if node.op is CAPTURED}
         outline = self._outline(start, end)
         kinds = {key: outline.kind(key) for key in (*keys, *late)}

@@ -846,7 +846,7 @@ class _Rewriter(ast.NodeTransformer):
             return None
         if self._local("range") or not isinstance(target, ast.Name) or any([isinstance(arg, ast.Starred) for arg in node.args]):
             return None
-        dead = hasattr(loop, "after") and target.id not in loop.after | self.used[-1].later
+        dead = hasattr(loop, "live") and target.id not in loop.live | self.used[-1].later
         if target.id not in private and not (dead and self.used[-1].read.keys().isdisjoint(LOCAL_READERS)):
             return None
         return _hook("span", node, self.visit(node.func), ast.Constant(target.id), *map(self.visit, node.args))

@@ -25,8 +25,11 @@ def read_later(function: ast.AST) -> Names:
 
 
 def note_live(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    """Note of each loop in a function, but for those in ``try`` and ``with``, which names are live ``after`` it."""
+    """Note of each loop in a function, but for those in ``try`` and ``with``, which names are ``live`` after it."""
     live(function.body, frozenset(), Ends())
+    for item in walk(function):
+        if hasattr(item, "after"):  # which other questions may change
+            item.live = item.after  # type: ignore[attr-defined]
 
 
 def live(statements: Sequence[ast.stmt], after: Names, ends: Ends) -> Names:
