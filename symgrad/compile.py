@@ -219,6 +219,7 @@ class Family:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*apart}
             trace.moving, trace.sections = {**self.moving}, self.sections
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
+            trace.spans = "spans" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
         watch(trace, fun, state, leaves)

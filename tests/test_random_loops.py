@@ -3,6 +3,7 @@ loop computes."""
 
 import random
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from symgrad import hvp, value_and_grad
 from symgrad.optimize import distribute
+from symgrad.tracing import trace
 
 # statements on the states {a} (a matrix), {v} (one of its rows), {u} (one of its columns), {s} (a number), and on what is given
 MATRICES = """
@@ -279,3 +281,67 @@ def decided(rng: random.Random) -> Iterator[str]:
 def test_decisions_over_rows(seed: int) -> None:
     specs = {"x": (25,), "y": (4,), "X": (25, 4)}
     agrees_with_dynamic(program_of(decided(random.Random(seed)), specs, seed), scaled=True, calls=5)
+
+
+# slices of vectors {v} and of rows and columns of the table A, whose ends hang on the index {i}, or on numbers beside it
+SLICES = ":{i} {i}: {i}+1: :{i}+1 {i}-1: :n-{i} -{i}: :{i}-1 {i}:n 1:{i} {i}:-1 {i}-3:{i}+2 :{i}//2 {i}:2*{i}".split()
+OF_SLICES = """
+    {0} {0}*{1} {0}-{1} np.sin({0}) np.tanh({0})*x[i] {0}/(1.5+np.square({1})) np.sqrt(1.0+{0}**2) np.maximum({0},{1}) s*.1+{0}
+    np.where({0}>.3,{0},{1}*2) 1/(x[i]+{0}+3)
+""".split()
+SUMS = """
+    np.sum({0}) np.sum({0}) np.dot({1},{0}) ({0})@{1} np.sum(({0})**2) np.linalg.norm(1.0+{0}) len({1})*.1 {1}.size*x[i]
+    np.max(np.append({0},.2)) np.prod(1+.1*({0})) np.dot(np.flip({1}),{0}) np.any({1}>.9)*.5
+""".split()
+INNER = """range({0}) range({0},n) range({0}+1,n) range({0}-1,-1,-1) range(n-{0}) range(0,{0},2) range({0},0,-1) range(1,{0}+1)
+    reversed(range({0})) range(3)""".split("\n")
+NUMBERED = [
+    "s = s + x[i] * y[j % n] * .1", "y[i] = y[i] - .1 * np.sin(y[j % n]) * x[j % n]", "y[j % n] = np.cos(y[j % n] + x[i])",
+    "A[i, j % n] = A[i, j % n] * .9 + .1 * np.dot(A[i, :j], A[j % n, :j])", "A[j % n, i] -= .1 * y[j % n]",
+]  # fmt: skip
+
+
+def spanned(rng: random.Random) -> Iterator[str]:
+    def statement(i: str, margin: str, inner: bool) -> Iterator[str]:
+        part = rng.choice(SLICES).format(i=i)
+        rows = [f"A[i, {part}]", f"A[{part}, i]"]
+        vectors = rng.choices([f"x[{part}]", f"y[{part}]", f"z[{part}]", *rows], k=2)
+        made, into = rng.choice(OF_SLICES).format(*vectors), rng.choice([f"y[{part}]", f"z[{part}]", *rows])
+        total = rng.choice(SUMS).format(made, vectors[1])
+        kind = rng.randrange(9 if inner else 8)
+        if kind < 2:
+            yield f"{margin}s = s + .1 * {total}"
+        elif kind == 2:
+            yield f"{margin}y[{i} % n] = np.tanh({total} + x[i])"
+        elif kind == 3:
+            yield f"{margin}{into} = .5 * ({made})"
+        elif kind == 4:
+            yield f"{margin}{into} {rng.choice(['+=', '-=', '*='])} .3 * ({made})"
+        elif kind == 5:
+            yield f"{margin}{into} = {rng.choice(['.25', 'x[i]', 's * .01'])}"
+        elif kind == 6:
+            yield f"{margin}v = {into}"
+            yield f"{margin}{rng.choice(['v *= .7', 'v += .1', 'y[0] = .3 * x[i]', 'v[...] = np.sin(v)'])}"
+            yield f"{margin}s = s + .1 * np.sum(v)"
+        elif kind == 7:
+            yield f"{margin}if x[{i} % n] > .5:"
+            yield f"{margin}    s = s + .2 * {total}"
+        else:
+            yield f"{margin}for j in {rng.choice(INNER[0].split() + INNER[1].split()).format(i)}:"
+            yield f"{margin}    {rng.choice(NUMBERED)}"
+            if rng.random() < 0.5:
+                yield from statement("j", margin + "    ", False)
+
+    yield "def program(x, A):"
+    yield "    n, s, y, z, A = len(x), 0.0, x.copy(), np.sin(x), A.copy()"
+    for _ in range(rng.choice([1, 1, 2])):
+        yield f"    for i in {rng.choice(['range(n)', 'range(1, n)', 'range(n - 1, -1, -1)', 'range(2, n - 1)'])}:"
+        for _ in range(rng.choice([1, 2, 3])):
+            yield from statement("i", "        ", True)
+    yield "    return s + np.sum(y * z) + np.sum(np.cos(A))"
+
+
+@given(st.integers(0, 2**40))
+def test_slices_and_loops_as_long_as_an_index_says(seed: int) -> None:
+    with patch.object(trace, "LONG", 20):
+        agrees_with_dynamic(program_of(spanned(random.Random(seed)), {"x": (9,), "A": (9, 9)}, seed), scaled=True, calls=5)

@@ -901,8 +901,10 @@ class Roller:
         if self.place in trace.apart or not ((self.what is None or self.what.holds()) and hooks.tables_hold()):
             return False
         self.boundaries = bounds = without_twins(self.boundaries, self.private)
-        settled, last = self._settled(), bounds[-1]
-        if count - settled < FAR or any([bound.rest != last.rest for bound in bounds[settled + 1 :]]):
+        last = bounds[-1]
+        others = [i for i, bound in enumerate(bounds) if bound.rest != last.rest]  # at first, some locals may hold nothing
+        settled = max([self._settled(), *others[-1:]])
+        if count - settled < FAR:
             return False
         runs = [(trace, bounds[first:], first, self.names, self.put) for first in (settled, settled + 1)]
         tries = [(*run, sites, None, self.serial, False, None) for run in runs for sites in (meeting(trace, run[1]), ())]

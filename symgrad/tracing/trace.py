@@ -41,7 +41,7 @@ __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "r
 
 _EMPTY = aval_of([])  # what a loop that runs no iteration saves
 TURNING = "turning"  # among what is ``apart``: what hangs on the index of a loop is to, however often that has run
-LONG = 5000  # nodes of a trace of which code is to be loops where it can, though it was faster without
+LONG = 12_000  # nodes of a trace of which code is to be loops where it can, though it was faster without
 _INT, _BOOL = aval_of(0), aval_of(False)
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
@@ -139,6 +139,7 @@ class Trace:
         self.ruled = False  # whether rules of the user's took part in it, which may read what changes
         self.around: dict[Node, tuple[Tracer, Tracer]] = {}  # what those read in the trace around it, and the inputs here
         self.texts: set[str] = set()  # of values that a derivative follows
+        self.spans = False  # whether slices, and loops, may be as long as the index of a loop says: see ``turns``
         self.selects = False  # whether what masks select is computed for all that they select from
         self.selections: Selections | None = None
         self.whole: Trace | None = None  # itself for pullbacks, which goes on when this one lets go of what it recorded
@@ -608,7 +609,7 @@ class Trace:
         turns out to be long, ``Otherwise`` ends the run.
         """
         known = TURNING in self.apart
-        if self.lanes or self.exemplary or not (known or len(self.graph.nodes) > LONG):
+        if not self.spans or self.lanes or self.exemplary or not (known or len(self.graph.nodes) > LONG):
             return False
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
@@ -677,9 +678,10 @@ class Trace:
             return None
         (axis,) = grows
         part = parts[axis]
-        if part.step not in (None, 1) or any([type(part) is slice for part in parts[:axis]]) or x.size > MANY:
+        shape = np.shape(x.like)
+        if part.step not in (None, 1) or any([type(part) is slice for part in parts[:axis]]) or math.prod(shape[axis:]) > MANY:
             return None
-        ends = 0 if part.start is None else part.start, np.shape(x.like)[axis] if part.stop is None else part.stop
+        ends = 0 if part.start is None else part.start, shape[axis] if part.stop is None else part.stop
         if not self.turns(*ends):
             return None
         if len(parts) > 1:

@@ -278,9 +278,11 @@ class Loop(Op):
         return self.joint_in_lanes(g, args, [None] * len(g), [0] * len(args), {})[0]
 
     def adding(self, args: Sequence[Node]) -> list[int]:
-        """The arrays among its arguments to whose cotangents an ``if`` adds: one that is not taken leaves them alone."""
+        """The arrays among its arguments to whose cotangents it adds: an ``if`` that is not taken leaves them alone, and a loop
+        over a range, in a loop, adds to few elements of them as a rule."""
         n, m, _ = self.counts
-        places = {arg: i for i, arg in enumerate(args)} if self.course.once else {}
+        ranged = self.course == Course() and not self.body.saved
+        places = {arg: i for i, arg in enumerate(args)} if self.course.once or ranged else {}
         return [i for arg, i in places.items() if i >= n + m and arg.aval.shape and arg not in args[:i]]
 
     def joint_in_lanes(
