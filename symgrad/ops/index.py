@@ -179,12 +179,19 @@ CUT: Op = Op(
     name="runtime.cut",
     lanes=(Choice(_within), None, None),
 )
+CUT_OUT: Op = Op(
+    runtime.cut_out,
+    "linear",
+    (lambda g, y, x, start, stop: CUT_OUT(g, start, stop), None, None),
+    name="runtime.cut_out",
+    lanes=(Choice(lambda y, x, start, stop: (_within(y, x, start, stop)[0], False, False)), None, None),
+)
 DOT = Op(lambda x, y, start, stop: np.dot(x[start:stop], y[start:stop]), "constant", (), name="dot")  # in code alone
 SPLICE = Op(
     runtime.splice,
     "linear",
     (
-        lambda g, y, base, value, start, stop: g - CUT(g, start, stop),
+        lambda g, y, base, value, start, stop: CUT_OUT(g, start, stop),
         lambda g, y, base, value, start, stop: CUT(g, start, stop),
         None,
         None,

@@ -7,14 +7,45 @@ A trace has ``x[:i]`` as all of ``x``, with zeros elsewhere, and writes into it 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from symgrad.ir import Node
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.index import CUT, DOT, EVERY, GETITEM, INDEX_ADD, SETITEM, SPLICE, Cut, Hole, Spec
-from symgrad.optimize.rewriting import Simplifier
+from symgrad.ops.index import CUT, CUT_OUT, DOT, EVERY, GETITEM, IN_SLICE, INDEX_ADD, SETITEM, SPLICE, Cut, Hole, Spec
+from symgrad.optimize import rewriting
+from symgrad.optimize.rewriting import Rewrite, Simplifier, is_number
+
+CUTS: dict[Any, list[Rewrite]] = {}
+
+rewrite = functools.partial(rewriting.rewrite, rules=CUTS, exact=True)
+
+
+@rewrite(np.where, of=(IN_SLICE,))
+def chosen_by_a_slice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What a slice names, and zeros."""
+    mask, x, other = args
+    if mask.op is not IN_SLICE or not is_number(other, 0.0) or x.aval != node.aval or len(x.aval.shape) != 1:
+        return None
+    return s.graph.add(CUT, (x, *mask.args), (), node.aval)
+
+
+@rewrite(CUT, of=(CUT,))
+def cut_twice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    return args[0] if args[0].op is CUT and args[0].args[1:] == args[1:] else None
+
+
+@rewrite(np.add, of=(CUT_OUT,))
+def put_together(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What a slice names of one, and the rest of another, or of the same one."""
+    for rest, part in (args, args[::-1]):
+        if rest.op is CUT_OUT and part.op is CUT and rest.args[1:] == part.args[1:] and rest.aval == part.aval == node.aval:
+            x, y = rest.args[0], part.args[0]
+            return x if x is y else s.graph.add(SPLICE, (x, y, *part.args[1:]), (), node.aval)
+    return None
 
 
 def taken(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
@@ -61,12 +92,9 @@ def _add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-def _subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """What a slice names, less that: zero."""
-    x, less = args
-    if less.op is not CUT or less.args[0] is not x or x.aval != node.aval:
-        return None
-    return _written(s, SETITEM, node, (x, s.graph.const(0.0), *less.args[1:]), ())
+def _cut_out(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node:
+    x, *ends = args
+    return _written(s, SETITEM, node, (x, s.graph.const(0.0), *ends), ())
 
 
 def _written(
@@ -95,5 +123,5 @@ RULES: dict[object, Callable[..., Node | None]] = {
     SETITEM: _write,
     INDEX_ADD: _add_at,
     REGISTRY[np.add]: _add,
-    REGISTRY[np.subtract]: _subtract,
+    CUT_OUT: _cut_out,
 }

@@ -8,6 +8,7 @@ from typing import Any
 from symgrad.ir import Node
 from symgrad.ops import engine
 from symgrad.optimize import rewriting
+from symgrad.optimize.cuts import CUTS
 from symgrad.optimize.identities import IDENTITIES
 from symgrad.optimize.places import PLACES
 from symgrad.optimize.rewriting import Rewrite, Simplifier
@@ -39,7 +40,7 @@ def index_is_a_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.graph.const(dict(node.params)["value"])
 
 
-RULES = rewriting.merged(EXPANSIONS, SCALES, PLACES, IDENTITIES, SUMS, ZEROS)
+RULES = rewriting.merged(EXPANSIONS, SCALES, PLACES, IDENTITIES, SUMS, ZEROS, CUTS)
 
 
 def simplify(program: Program) -> Program:
