@@ -298,6 +298,7 @@ INNER = """range({0}) range({0},n) range({0}+1,n) range({0}-1,-1,-1) range(n-{0}
 NUMBERED = [
     "s = s + x[i] * y[j % n] * .1", "y[i] = y[i] - .1 * np.sin(y[j % n]) * x[j % n]", "y[j % n] = np.cos(y[j % n] + x[i])",
     "A[i, j % n] = A[i, j % n] * .9 + .1 * np.dot(A[i, :j], A[j % n, :j])", "A[j % n, i] -= .1 * y[j % n]",
+    "k = j", "k = max(i, j) - 1", "s, k = s * .9, j + 1",
 ]  # fmt: skip
 
 
@@ -331,9 +332,11 @@ def spanned(rng: random.Random) -> Iterator[str]:
             yield f"{margin}    {rng.choice(NUMBERED)}"
             if rng.random() < 0.5:
                 yield from statement("j", margin + "    ", False)
+            if rng.random() < 0.3:
+                yield f"{margin}s = s + .1 * x[k % n] * k"
 
     yield "def program(x, A):"
-    yield "    n, s, y, z, A = len(x), 0.0, x.copy(), np.sin(x), A.copy()"
+    yield "    n, k, s, y, z, A = len(x), 0, 0.0, x.copy(), np.sin(x), A.copy()"
     for _ in range(rng.choice([1, 1, 2])):
         yield f"    for i in {rng.choice(['range(n)', 'range(1, n)', 'range(n - 1, -1, -1)', 'range(2, n - 1)'])}:"
         for _ in range(rng.choice([1, 2, 3])):

@@ -147,8 +147,33 @@ def two_ways(a):
     return np.sum(x**2)
 
 
+def noted_places(a):
+    """Where a loop was at last, and where it was best: other names of its numbers."""
+    x, total = a[0].copy(), 0.0
+    for i in range(1, len(x)):
+        last, least, best, both = 0, 10.0, 0, [0, 0]
+        for j in range(i):
+            x[i] += 0.01 * np.sin(x[j])
+            last, both = j, [j, i]
+            if x[j] < least:
+                least, best = x[j], j
+        total = total + x[last] * last + a[1, best] * best + x[both[0]] * both[1]
+    return total
+
+
+def noted_at_last(a):
+    x, total = a[0].copy(), 0.0
+    for i in range(1, len(x)):
+        last = 0
+        for j in range(i):
+            x[i] += 0.01 * np.sin(x[j])
+            last = j
+        total = total + x[last] * a[0, last] * i
+    return total
+
+
 ROLLED = [cholesky, lower_upper, by_columns, eliminated, number_by_number, by_while, of_three, rows_before]
-PROGRAMS = [*ROLLED, from_the_end, all_pairs, through_views, beyond_the_ends, two_ways]
+PROGRAMS = [*ROLLED, from_the_end, all_pairs, through_views, beyond_the_ends, two_ways, noted_places, noted_at_last]
 
 
 @pytest.fixture
@@ -251,6 +276,26 @@ def test_a_window_that_is_not_there_in_all_iterations(count):
         x[2] = 0.2 if call < 5 else 0.9
         value, _ = derivative(x)
         assert value == pytest.approx(windows_in_ifs(x), rel=1e-10)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("beyond", [np.nan, np.inf, -1.0, 0.0])
+@pytest.mark.usefixtures("short")
+def test_what_is_beyond_a_slice_is_not_looked_at(beyond):
+    def fun(a):
+        x, total = np.zeros_like(a[:, 0]), 0.0
+        for i in range(1, len(x)):
+            x[i] = (a[i, 0] - a[i, :i] @ x[:i]) / a[i, i]
+            total = total + np.sum(np.log(a[i, :i])) + np.mean(np.sqrt(a[i, :i])) + np.sum(x[i:] / a[i:, i - 1])
+        return total + np.sum(x**2)
+
+    a = np.tril(np.random.default_rng(7).uniform(0.5, 1, size=(N, N))) + N * np.eye(N)
+    a[np.triu_indices(N, 1)] = beyond
+    derivative, expected = value_and_grad(fun), value_and_grad(fun, mode="dynamic")(a)
+    for _ in range(3):
+        value, slope = derivative(a)
+        assert value == pytest.approx(expected[0])
+        np.testing.assert_allclose(slope, expected[1], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.usefixtures("short")

@@ -196,7 +196,7 @@ class Roller:
             last = at
             yield at
             at = at + step
-        if last is not None:  # the local that still holds it is read no more
+        if last is not None and is_held_so_often(last, 0, 1):  # by the local alone, which is read no more
             last.node = begun
 
     def _by_index(self) -> Iterator[Any]:
@@ -1207,7 +1207,7 @@ class Roller:
         if self.open or self.forked or hangs or self._is_inner():
             tracer.node = trace.add(ITEM, (loop,), (("item", place),), outline.kind(key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
-            tracer.node.active &= hangs
+            tracer.node.active &= hangs or key != COUNTER or self.ends is None
             known[tracer.node] = value
             self._mix(tracer.node, mixed)
         elif not isinstance(tracer.value, np.ndarray):
