@@ -16,7 +16,7 @@ from symgrad import grad, graph, hessian, hvp, jacfwd, jacobian, jacrev, jvp, ru
 from symgrad.emit.build import build
 from symgrad.errors import CheckFailed, Unexplored
 from symgrad.ir import Aval, Node
-from symgrad.optimize.pipeline import improve, speed_up
+from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.optimize.rewriting import infer
 from symgrad.optimize.switches import OPTIMISATIONS
 from symgrad.pytree import flatten
@@ -180,7 +180,7 @@ def test_both_printings_run_alone(program: Program) -> None:
     expected = derivative(*args)
     same(derivative.compiled(*args)(*args), expected, args)
     spec = derivative._compiler.traced(derivative._user, args, {})
-    code = build(improve(spec.program, frozenset()), spec.signature(), fresh=False)
+    code = build(for_readers(improve(spec.program, frozenset()), frozenset()), spec.signature(), fresh=False)
     assert code.source.rstrip("\n") == derivative.source(*args)
     for text in (code.source, derivative.source(*args, fast=True)):
         (function,) = ast.parse(text).body
