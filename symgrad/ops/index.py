@@ -5,6 +5,7 @@ An index is split into a hashable ``spec`` (integers, slices, None, Ellipsis, an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -162,29 +163,28 @@ LAST_WRITE = Op(lambda base, *arrays, spec: runtime.last_write(base, fill(spec, 
 IN_SLICE = Op(runtime.in_slice, "constant", (), name="runtime.in_slice")
 
 
-def _within(y: Any, x: Any, start: Any, stop: Any) -> Any:
+def _named(y: Any, x: Any, start: Any, stop: Any, *, named: bool = True) -> Any:
+    """Where a slice names rows of ``x``, for a ``Choice`` of those, or of all others."""
     mask = IN_SLICE(start, stop, size=np.shape(x)[0])
-    return np.reshape(mask, (-1,) + (1,) * (np.ndim(x) - 1)), True, False
+    return np.reshape(mask, (-1,) + (1,) * (np.ndim(x) - 1)), named, False
 
 
-def _between(y: Any, base: Any, value: Any, start: Any, stop: Any) -> Any:
-    mask, *_ = _within(y, base, start, stop)
-    return mask, False, False
-
-
+_ENDS = [(1, 3), (0, 2), (-2, 9), (2, 1)]
 CUT: Op = Op(
     runtime.cut,
     "linear",
     (lambda g, y, x, start, stop: CUT(g, start, stop), None, None),
     name="runtime.cut",
-    lanes=(Choice(_within), None, None),
+    lanes=(Choice(_named), None, None),
+    samples=[Sample(A(*shape), *ends) for shape in ((4,), (3, 2)) for ends in _ENDS],
 )
 CUT_OUT: Op = Op(
     runtime.cut_out,
     "linear",
     (lambda g, y, x, start, stop: CUT_OUT(g, start, stop), None, None),
     name="runtime.cut_out",
-    lanes=(Choice(lambda y, x, start, stop: (_within(y, x, start, stop)[0], False, False)), None, None),
+    lanes=(Choice(functools.partial(_named, named=False)), None, None),
+    samples=[Sample(A(*shape), *ends) for shape in ((4,), (3, 2)) for ends in _ENDS],
 )
 DOT = Op(lambda x, y, start, stop: np.dot(x[start:stop], y[start:stop]), "constant", (), name="dot")  # in code alone
 SPLICE = Op(
@@ -197,7 +197,13 @@ SPLICE = Op(
         None,
     ),
     name="runtime.splice",
-    lanes=(Choice(_between), Choice(lambda y, base, value, start, stop: _within(y, value, start, stop)), None, None),
+    lanes=(
+        Choice(lambda y, base, value, start, stop: _named(y, base, start, stop, named=False)),
+        Choice(lambda y, base, value, start, stop: _named(y, value, start, stop)),
+        None,
+        None,
+    ),
+    samples=[Sample(A(*shape), A(*shape), *ends) for shape in ((4,), (3, 2)) for ends in _ENDS],
 )
 
 

@@ -21,10 +21,10 @@ from symgrad.optimize.rewriting import Rewrite, Simplifier, is_number
 
 CUTS: dict[Any, list[Rewrite]] = {}
 
-rewrite = functools.partial(rewriting.rewrite, rules=CUTS, exact=True)
+rewrite = functools.partial(rewriting.rewrite, rules=CUTS)
 
 
-@rewrite(np.where, of=(IN_SLICE,))
+@rewrite(np.where, of=(IN_SLICE,), exact=True)
 def chosen_by_a_slice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What a slice names, and zeros."""
     mask, x, other = args
@@ -33,7 +33,7 @@ def chosen_by_a_slice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.graph.add(CUT, (x, *mask.args), (), node.aval)
 
 
-@rewrite(CUT, of=(CUT,))
+@rewrite(CUT, of=(CUT,), exact=True)
 def cut_twice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0] if args[0].op is CUT and args[0].args[1:] == args[1:] else None
 

@@ -41,7 +41,7 @@ __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "r
 
 _EMPTY = aval_of([])  # what a loop that runs no iteration saves
 TURNING = "turning"  # among what is ``apart``: what hangs on the index of a loop is to, however often that has run
-LONG = 12_000  # nodes of a trace of which code is to be loops where it can, though it was faster without
+LONG = 12_000  # nodes of a trace from which on code that has loops in loops is worth that it is slower: see ``turns``
 _INT, _BOOL = aval_of(0), aval_of(False)
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 

@@ -425,6 +425,16 @@ def write(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     return node.op(base, _in_front(value, place, rank), *arrays, spec=spec)
 
 
+@rule(index.CUT, index.CUT_OUT, index.SPLICE)
+def cut(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
+    """Slices of the first axis of each element, which is the second one of the batch."""
+    *arrays, start, stop = args
+    if any(flags[len(arrays) :]):
+        raise CannotBatch("slices of a batch have different lengths")
+    turned = [np.swapaxes(b.full(x, flag), 0, 1) for x, flag in zip(arrays, flags, strict=False)]
+    return np.swapaxes(node.op(*turned, start, stop), 0, 1)
+
+
 def _is_mask(spec: index.Spec, nodes: Sequence[Node]) -> bool:
     """Whether an index is a mask over the first axes, and nothing else."""
     return spec == (index.Hole(0),) and nodes[0].aval.dtype == bool
