@@ -298,6 +298,22 @@ def test_what_is_beyond_a_slice_is_not_looked_at(beyond):
         np.testing.assert_allclose(slope, expected[1], rtol=1e-9, atol=1e-12)
 
 
+def test_windows_that_a_condition_keeps_within_the_ends_are_code():
+    def fun(x):
+        total = 0.0
+        for i in range(len(x)):
+            if 2 <= i < len(x) - 2 and x[i] > 0.5:
+                total = total * 0.9 + np.sum(np.sin(x[i - 2 : i + 3]))
+            total = total + x[i] ** 2
+        return total
+
+    derivative, dynamic, rng = grad(fun), grad(fun, mode="dynamic"), np.random.default_rng(0)
+    for _ in range(8):
+        x = rng.uniform(0, 1, 60)
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-10)
+    assert derivative.cache_info().hits >= 3
+
+
 @pytest.mark.usefixtures("short")
 def test_what_is_left_in_a_local_of_another_loop():
     """A selection that one loop makes and nobody reads is no part of the next one."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import functools
 import math
+import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -756,8 +757,8 @@ class Trace:
     def _moves(self, part: Any, size: int) -> bool:
         """Whether a part of an index is a slice that moves with the index of a loop that is likely to be rolled up.
 
-        There must be such places in the iterations to come, but for the last one, which are not traced where many are alike;
-        and in all iterations where some decide otherwise, and do not get here in this call.
+        There must be such places in the iterations to come, but for the last one, which are not traced where many are alike.
+        Where iterations decide, some do not get here in this call: that there are is a decision, if not in all of them.
         """
         if type(part) is not slice or not type(part.start) is type(part.stop) is Tracer or part.step not in (None, 1):
             return False
@@ -768,10 +769,14 @@ class Trace:
         known = [roller for roller in self.rollers if roller.counts and roller.boundaries]
         decided = self._has_decided()
         course = self._course(part.start.node, part.stop.node)
-        if course is None or not all([first >= 0 and (not decided or last <= size) for first, last in course]):
-            return False
+        begins = course is not None and all([first >= 0 for first, _ in course])
         times = 0 if decided else math.prod([roller.what.length for roller in known])
-        return any([roller.moves(stop - start, times) for roller in known if roller.serial == loop_number(root)])
+        if not any([roller.moves(stop - start, times) for roller in known if roller.serial == loop_number(root)]):
+            return False
+        if course is None or not decided:
+            return begins
+        ends = all([last <= size for _, last in course])
+        return (begins or bool(operator.ge(part.start, 0))) and (ends or bool(operator.le(part.stop, size)))
 
     def names_some(self, start: Node, stop: Node, size: int) -> bool:
         """Whether a slice surely has elements, of so many, where iterations that may not be traced get here."""
