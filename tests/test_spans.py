@@ -257,6 +257,28 @@ def test_switched_off(fun):
     np.testing.assert_allclose(slope, expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.usefixtures("short")
+def test_what_is_done_outside_is_done_once(late):
+    done = []
+
+    def fun(x):
+        y = x.copy()
+        if not late:
+            done.append(0)
+        for i in range(len(x)):
+            for j in range(i):
+                y[i] -= np.sin(y[j]) * 0.1
+        if late:
+            done.append(0)
+        return np.sum(y)
+
+    derivative, x = grad(fun), R(size=12)
+    for _ in range(3):
+        derivative(x)
+    assert len(done) == 3
+
+
 def windows_in_ifs(x):
     total = 0.0
     for i in range(2, len(x) - 2):

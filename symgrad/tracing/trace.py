@@ -621,6 +621,8 @@ class Trace:
         if not loops or not any([node.op is INDEX and loop_number(node) in loops for node in ancestors(nodes)]):
             return False
         if not known:
+            if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:
+                return False  # what the function has done outside, it would do again
             raise self.refuse(Otherwise(frozenset([TURNING])))
         return True
 
