@@ -200,7 +200,11 @@ def index_of(spec: index.Spec, arrays: Sequence[Expr]) -> Expr:
 
 def _slice(start: Expr, stop: Expr) -> ast.Slice:
     """``start:stop``."""
-    return ast.Slice(None if isinstance(start, ast.Constant) and start.value == 0 else start, stop)
+    return ast.Slice(None if _is_zero(start) else start, stop)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, ast.Constant) and expr.value == 0
 
 
 def narrowed(array: Expr, start: Expr, stop: Expr) -> Expr:
@@ -253,7 +257,7 @@ def dot(b: Builder, node: Node, args: list[Expr]) -> Expr:
 @spelling(engine.RANGE)
 def ranged(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``range(i)``."""
-    return call("range", *(args[1:] if len(args) == 2 and dict(node.args[0].params).get("value") == 0 else args))
+    return call("range", *(args[1:] if len(args) == 2 and _is_zero(args[0]) else args))
 
 
 @spelling(np.power)

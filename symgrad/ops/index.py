@@ -170,13 +170,14 @@ def _named(y: Any, x: Any, start: Any, stop: Any, *, named: bool = True) -> Any:
 
 
 _ENDS = [(1, 3), (0, 2), (-2, 9), (2, 1)]
+_CUT = [Sample(A(*shape), *ends) for shape in ((4,), (3, 2)) for ends in _ENDS]
 CUT: Op = Op(
     runtime.cut,
     "linear",
     (lambda g, y, x, start, stop: CUT(g, start, stop), None, None),
     name="runtime.cut",
     lanes=(Choice(_named), None, None),
-    samples=[Sample(A(*shape), *ends) for shape in ((4,), (3, 2)) for ends in _ENDS],
+    samples=_CUT,
 )
 CUT_OUT: Op = Op(
     runtime.cut_out,
@@ -184,7 +185,7 @@ CUT_OUT: Op = Op(
     (lambda g, y, x, start, stop: CUT_OUT(g, start, stop), None, None),
     name="runtime.cut_out",
     lanes=(Choice(functools.partial(_named, named=False)), None, None),
-    samples=[Sample(A(*shape), *ends) for shape in ((4,), (3, 2)) for ends in _ENDS],
+    samples=_CUT,
 )
 DOT = Op(lambda x, y, start, stop: np.dot(x[start:stop], y[start:stop]), "constant", (), name="dot")  # in code alone
 SPLICE = Op(

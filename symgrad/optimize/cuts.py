@@ -8,7 +8,7 @@ A trace has ``x[:i]`` as all of ``x``, with zeros elsewhere, and writes into it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,14 +63,14 @@ def _dot(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 
 def _splice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node:
     """A write."""
-    return _written(s, SETITEM, node, args, ())
+    return _written(s, SETITEM, node, args)
 
 
 def _write(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A row that is written back, with other values in places that a slice names: these alone are."""
     base, value, *places = args
     spec = dict(node.params)["spec"]
-    if value.op is not SETITEM or dict(value.params)["spec"] != _ALL or _axis(spec, places) is None:
+    if value.op is not SETITEM or dict(value.params)["spec"] != _ALL or not _has_rows(spec, places):
         return None
     row, new, *ends = value.args
     same = row.op is GETITEM and row.args == (base, *places) and dict(row.params)["spec"] == spec
@@ -80,7 +80,7 @@ def _write(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 def _add_at(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     base, value, *places = args
     spec = dict(node.params)["spec"]
-    if value.op is not CUT or _axis(spec, places) is None:
+    if value.op is not CUT or not _has_rows(spec, places):
         return None
     return _written(s, INDEX_ADD, node, (base, *value.args), places, spec)
 
@@ -88,32 +88,31 @@ def _add_at(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 def _add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     for x, more in (args, args[::-1]):
         if more.op is CUT and x.aval == node.aval == more.aval:
-            return _written(s, INDEX_ADD, node, (x, *more.args), ())
+            return _written(s, INDEX_ADD, node, (x, *more.args))
     return None
 
 
 def _cut_out(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node:
     x, *ends = args
-    return _written(s, SETITEM, node, (x, s.graph.const(0.0), *ends), ())
+    return _written(s, SETITEM, node, (x, s.graph.const(0.0), *ends))
 
 
 def _written(
-    s: Simplifier, op: object, node: Node, args: tuple[Node, ...], places: list[Node] | tuple[Node, ...], spec: Spec = (EVERY,)
+    s: Simplifier, op: object, node: Node, args: Sequence[Node], places: Sequence[Node] = (), spec: Spec = (EVERY,)
 ) -> Node:
-    """The write, or the sum, of ``(base, value, start, stop)``."""
+    """The write, or the sum, of ``(base, value, start, stop)``, where an index has its first ``:``."""
     base, value, *ends = args
-    axis = _axis(spec, places)
-    assert axis is not None
+    axis = spec.index(EVERY)
     part = Cut(len(places), len(places) + 1)
     where = (*spec[:axis], part, *spec[axis + 1 :])
     return s.graph.add(op, (base, value, *places, *ends), (("spec", where),), node.aval)
 
 
-def _axis(spec: Spec, places: list[Node] | tuple[Node, ...]) -> int | None:
-    """Where an index has ``:``, if that is the first axis of what it names of an array; None for other indices."""
-    axis = spec.index(EVERY) if EVERY in spec else None
-    numbers = all([type(part) in (int, Hole) for part in spec[:axis]]) and not any([place.aval.shape for place in places])
-    return axis if numbers else None
+def _has_rows(spec: Spec, places: Sequence[Node]) -> bool:
+    """Whether an index has ``:``, and that is the first axis of what it names of an array."""
+    before = spec[: spec.index(EVERY)] if EVERY in spec else spec
+    numbers = all([type(part) in (int, Hole) for part in before]) and not any([place.aval.shape for place in places])
+    return EVERY in spec and numbers
 
 
 _ALL = (Cut(0, 1),)

@@ -657,8 +657,12 @@ class Trace:
             return x
         if (found := self._region(parts, moving)) is None:
             return None
-        places, params = found[1], {"spec": found[0]}
-        view = self.record(index.GETITEM, (x, *places), params)
+        return self._view_at(x, *found)
+
+    def _view_at(self, x: Tracer, spec: index.Spec, places: Sequence[Any]) -> Tracer:
+        """What lies at places of an array, as a view, which NumPy has of slices alone."""
+        params = {"spec": spec}
+        view: Tracer = self.record(index.GETITEM, (x, *places), params)
         view.base, view.how, view.seen = x, (index.GETITEM, places, params), x.version
         return view
 
@@ -669,9 +673,7 @@ class Trace:
         if grown is None:
             return None
         row, mask = grown
-        view, params = self.record(index.GETITEM, grown, {"spec": WHOLE}), {"spec": WHOLE}
-        view.base, view.how, view.seen = row, (index.GETITEM, (mask,), params), row.version
-        return view
+        return self._view_at(row, WHOLE, (mask,))
 
     def written_growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None:
         """The same where it is written: the row, and the mask of the places that the slice names."""
