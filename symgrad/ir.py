@@ -12,6 +12,7 @@ import math
 import operator
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
@@ -246,21 +247,24 @@ class Graph:
         del self._captured[id(self.arrays[node])]
         self.arrays[node], self._captured[id(array)] = array, node
 
-    def sweep(self, start: int, *notes: dict[Node, Any]) -> None:
-        """Drop the nodes from position ``start`` on that nothing but this graph and ``notes`` holds."""
+    def sweep(self, start: int, *notes: dict[Node, Any], held: Counter[Node] | None = None) -> None:
+        """Drop the nodes from position ``start`` on that nothing but this graph and ``notes`` holds, and what holds them so
+        often as ``held`` says, which may go on without this graph."""
         tail = self.nodes[start:]
         del self.nodes[start:]
         kept = []
         while tail:
             node = tail.pop()
             # its holders: this name, getrefcount's own, the table, and notes
-            holders = 3 + sum([node in each for each in notes])
+            holders = 3 + sum([node in each for each in notes]) + (held[node] + 1 if held and node in held else 0)
             if node.op in (INPUT, CONST, CAPTURED) or sys.getrefcount(node) > holders:
                 kept.append(node)
             else:
                 for each in notes:
                     each.pop(node, None)
                 self._discard(node)
+                if held and node in held:
+                    held.update(node.args)
         self.nodes += reversed(kept)
 
     def _discard(self, node: Node) -> None:

@@ -6,17 +6,16 @@ however often; what it becomes runs over the range, which its code makes in each
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CONST, Node, ancestors
+from symgrad.ir import CONST, INPUT, Graph, Node
 from symgrad.loops.patterns import COUNTER, TEST, Key
-from symgrad.ops.engine import RANGE
+from symgrad.ops.engine import IDENTITY, RANGE
 from symgrad.tracing.trace import Trace
-from symgrad.transform.loop import Body
+from symgrad.transform.loop import Body, copied
 
 
 class Ends(NamedTuple):
@@ -51,13 +50,42 @@ def ranged(
     if less.args[0] is not more or not (stop in outside or stop.op is CONST):
         return None
     last = outside[stop] if stop in outside else trace.constant(dict(stop.params)["value"])[0]
-    parts = [trace.lookup(node) for node in (firsts[count], last, trace.constant(ends.step)[0])]
+    first = firsts[count].args[0] if firsts[count].op is IDENTITY else firsts[count]
+    parts = [trace.lookup(node) for node in (first, last, trace.constant(ends.step)[0])]
     over = trace.run(RANGE, parts[: 2 if ends.step == 1 else 3], {})
     over.name, counter.name = None, ends.target
     left = [i for i in range(len(keys)) if i not in (count, test)]
-    after = [body.after[i] for i in left]
-    needed = {*ancestors([*after, *body.saved])}
-    fixed = [x for x in body.invariants if x in needed]
-    carry = [body.carry[i] for i in left]
-    new = dataclasses.replace(body, carry=carry, elements=[counter], invariants=fixed, after=after)
+    new, fixed = _in_order([body.carry[i] for i in left], counter, [body.after[i] for i in left], body)
     return Ranged(new, [keys[i] for i in left], [firsts[i] for i in left], over, [outside[x] for x in fixed])
+
+
+def _in_order(carry: list[Node], counter: Node, after: list[Node], body: Body) -> tuple[Body, list[Node]]:
+    """What ``body`` does, in an order that its results alone tell, whatever its first iteration found computed before: so runs
+    of one statement are alike; and the inputs of ``body`` that do not change."""
+    inputs = {*carry, counter, body.index}
+    nodes: dict[Node, None] = {}
+    invariants: dict[Node, None] = {}
+    waiting = [(node, False) for node in reversed(after)]
+    while waiting:
+        node, ready = waiting.pop()
+        if node in inputs or node in nodes or node in invariants:
+            continue
+        if node.op is INPUT:
+            invariants[node] = None
+        elif ready:
+            nodes[node] = None
+        else:
+            waiting += [(node, True), *[(arg, False) for arg in reversed(node.args)]]
+    graph = Graph()
+    places: dict[Node, Any] = {node: ("carry", i) for i, node in enumerate(carry)}
+    places |= {counter: ("element", 0), body.index: "index"}
+    places |= {node: ("invariant", i) for i, node in enumerate(invariants)}
+    made: dict[Node, Node] = {}
+    for node, place in places.items():
+        made[node] = graph.input(place, node.aval)
+        made[node].name = node.name
+    for node in nodes:
+        made[node] = copied(graph, node, [made[arg] for arg in node.args], body.graph)
+    begin, end = [made[node] for node in carry], [made[node] for node in after]
+    new = Body(graph, begin, made[body.index], [made[counter]], [made[node] for node in invariants], end, [])
+    return new, [*invariants]

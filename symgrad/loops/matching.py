@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from symgrad.ir import CAPTURED, Node, ancestors
 from symgrad.loops.patterns import LEAVES, TEST, Boundary, Key, Part, Pattern, same_number, same_params
-from symgrad.ops.engine import INDEX
+from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.tracing.trace import Trace, loop_number
 
 
@@ -38,7 +38,7 @@ class Matching(NamedTuple):
         moving.update(earlier)
         old = []
         for node in self._operations(a, b):  # what does not move was computed once, and is there already
-            if any([arg in moving for arg in node.args]):
+            if node.op is IDENTITY or any([arg in moving for arg in node.args]):
                 moving.add(node)
                 old.append(node)
         there = _needed(earlier, old)
@@ -86,15 +86,15 @@ class Matching(NamedTuple):
         pattern = Pattern(steps, after, new, len(there))  # type: ignore[arg-type]
         return pattern if self.follows(pattern, b, c) else None
 
-    def follows(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
-        """Whether the iteration ``b..c`` is as the pattern has it."""
+    def follows(self, pattern: Pattern, b: Boundary, c: Boundary, alone: bool = False) -> bool:
+        """Whether the iteration ``b..c`` is as the pattern has it; if it is ``alone``, part of that may have been there."""
         steps, after, _, there = pattern
         nodes = self.trace.graph.nodes
         before = b.nodes
         made: list[Node] = []
-        for op, params, aval, parts in steps[:there]:
-            node = self._find(op, [b.part(part, made) for part in parts], params)
-            if node is None or node.aval != aval:
+        for step in steps[:there]:
+            node = self._found(step, made, b)
+            if node is None:
                 return False
             made.append(node)
         again = set(made)
@@ -105,13 +105,16 @@ class Matching(NamedTuple):
                 continue
             place = len(made)
             while place < count and not self._is_step(node, steps[place], made, b):
-                if place not in _unread(pattern):
+                found = self._found(steps[place], made, b) if alone else None
+                if found is None and place not in _unread(pattern):
                     return False
-                made.append(node)  # in the place of what is gone already, for nobody held it
+                made.append(found or node)  # in the place of what is gone already, for nobody held it
                 place += 1
             if place == count:
                 return False
             made.append(node)
+        while alone and len(made) < count and (there := self._found(steps[len(made)], made, b)) is not None:
+            made.append(there)
         if len(made) != count and not _unread(pattern).issuperset(range(len(made), count)):
             return False
         end = c.nodes
@@ -200,6 +203,12 @@ class Matching(NamedTuple):
             now[node] = again
             found.append(again)
         return found
+
+    def _found(self, step: tuple[Any, ...], made: list[Node], b: Boundary) -> Node | None:
+        """What a step is, of what the iteration from ``b`` on has ``made`` so far, if that is there."""
+        op, params, aval, parts = step
+        node = self._find(op, [b.part(part, made) for part in parts], params)
+        return node if node is not None and node.aval == aval else None
 
     def _find(self, op: Any, args: Sequence[Node | None], params: Any) -> Node | None:
         """The node that is this operation already, if there is one."""

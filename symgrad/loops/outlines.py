@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from symgrad.ir import CONST, Aval, Graph, Node, content_of
 from symgrad.loops.patterns import COUNTER, EXIT, INT, TEST, TRACED, UNSEEN, Boundary, Key, Part, Pattern, joined
-from symgrad.ops.engine import NAMED
+from symgrad.ops.engine import NAMED, RANGE
 from symgrad.transform.loop import Body
 
 
@@ -120,13 +120,18 @@ class Outline(NamedTuple):
         index.name = "i"
         invariants: dict[Node, Node] = {}
 
-        def outer(node: Node) -> Node:
+        def given(node: Node) -> Node:
             if node.op is CONST:
                 return graph.const(dict(node.params)["value"])
             if node not in invariants:
                 invariants[node] = graph.input(("invariant", len(invariants)), node.aval)
                 invariants[node].name = node.name
             return invariants[node]
+
+        def outer(node: Node) -> Node:
+            if node.op is RANGE:  # each iteration makes its own
+                return graph.add(RANGE, tuple([given(arg) for arg in node.args]), node.params, node.aval)
+            return given(node)
 
         made: list[Node] = []
         anew: dict[Any, Node] = {}  # of arrays that are alike, the first

@@ -63,7 +63,7 @@ from symgrad.loops.patterns import (
 from symgrad.loops.recall import Run
 from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
-from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
+from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import GONE, TURNING, Guard, Trace, is_held_so_often
@@ -190,8 +190,9 @@ class Roller:
         """The numbers of a range whose ends are traced."""
         frame = sys._getframe(1)
         start, stop, step, _ = ends
-        at: Any = operator.add(start, 0) if type(start) is Tracer else self.number("i", start)  # another node than ``start``
-        begun, last = at.node, None
+        traced = type(start) is Tracer  # then another node than that, and than the counters of other loops that begin there
+        at: Any = self.trace.record(IDENTITY, (start,), {"token": self.serial}) if traced else self.number("i", start)
+        begun, last = start.node if traced else at.node, None
         while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
             last = at
             yield at
@@ -577,11 +578,18 @@ class Roller:
             self._give_up()
         if bounds[-3].length >= 0:
             before, matching = bounds[-4].length if len(bounds) > 3 else -1, self._matching()
-            if self.ends is not None and before < 0 and self.around is not None and self.around.boundaries:
-                # what the first iteration asks for may have been there
-                self.pattern = matching.infer(self.around.boundaries[-1].length, *bounds[-3:])
-            self.pattern = self.pattern or matching.infer(before, *bounds[-3:])
+            # what the first iteration asks for may have been there, since one of the loops around began its own
+            began = [loop.boundaries[-1].length for loop in self._all_around() if loop.boundaries] if before < 0 else []
+            for start in [*began[:1], before, *began[1:]]:
+                self.pattern = self.pattern or matching.infer(start, *bounds[-3:])
             self.first = count - 2
+
+    def _all_around(self) -> Iterator[Roller]:
+        """The loops in whose iterations one over a range whose ends move runs, from the inner ones on."""
+        loop = self.around if self.ends is not None else None
+        while loop is not None:
+            yield loop
+            loop = loop.around
 
     def _matching(self) -> Matching:
         return Matching(self.trace, self.serial, self.open, self.anew)
@@ -710,7 +718,7 @@ class Roller:
             pattern = run.here(self.trace, start) if run.always or not idle else None
             if pattern is None:
                 continue
-            if idle or self._matching().follows(pattern, start._replace(rest={**end.rest, **start.rest}), end):
+            if idle or self._matching().follows(pattern, start._replace(rest={**end.rest, **start.rest}), end, alone=True):
                 return run, pattern
         return None
 

@@ -310,7 +310,8 @@ class Trace:
 
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
-        self.graph.sweep(start, self.values, self.likes, self.mixed)
+        noted = Counter([node for every in self.ways.values() for ways in every for node in ways.held()])  # apart from this run
+        self.graph.sweep(start, self.values, self.likes, self.mixed, held=noted)
         self.untidy = True
 
     def add(self, op: Any, args: tuple[Node, ...], params: Any, aval: Any) -> Node:

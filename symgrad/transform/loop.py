@@ -283,7 +283,11 @@ class Loop(Op):
         n, m, _ = self.counts
         ranged = self.course == Course() and not self.body.saved
         places = {arg: i for i, arg in enumerate(args)} if self.course.once or ranged else {}
-        return [i for arg, i in places.items() if i >= n + m and arg.aval.shape and arg not in args[:i]]
+        return [
+            i
+            for arg, i in places.items()
+            if i >= n + m and isinstance(arg.aval, Aval) and arg.aval.shape and arg not in args[:i]
+        ]
 
     def joint_in_lanes(
         self,
