@@ -247,25 +247,41 @@ class Graph:
         del self._captured[id(self.arrays[node])]
         self.arrays[node], self._captured[id(array)] = array, node
 
-    def sweep(self, start: int, *notes: dict[Node, Any], held: Counter[Node] | None = None) -> None:
-        """Drop the nodes from position ``start`` on that nothing but this graph and ``notes`` holds, and what holds them so
-        often as ``held`` says, which may go on without this graph."""
+    def sweep(self, start: int, *notes: dict[Node, Any], held: Iterable[Node] = ()) -> None:
+        """Drop the nodes from position ``start`` on that nothing but this graph and ``notes`` holds, and what holds those, each
+        as often as there, that are ``held``, and goes on without this graph."""
         tail = self.nodes[start:]
         del self.nodes[start:]
         kept = []
+        others = self._holds(held)
         while tail:
             node = tail.pop()
             # its holders: this name, getrefcount's own, the table, and notes
-            holders = 3 + sum([node in each for each in notes]) + (held[node] + 1 if held and node in held else 0)
+            holders = 3 + sum([node in each for each in notes]) + (others[node] + 1 if node in others else 0)
             if node.op in (INPUT, CONST, CAPTURED) or sys.getrefcount(node) > holders:
                 kept.append(node)
             else:
                 for each in notes:
                     each.pop(node, None)
                 self._discard(node)
-                if held and node in held:
-                    held.update(node.args)
+                if node in others:
+                    others.update(node.args)
         self.nodes += reversed(kept)
+
+    def _holds(self, held: Iterable[Node]) -> Counter[Node]:
+        """How often these nodes, and those that are gone and that they need, hold each node."""
+        found = Counter(held)
+        waiting = [node for node in found if not self._has(node)]
+        while waiting:
+            for arg in waiting.pop().args:
+                if arg not in found and not self._has(arg):
+                    waiting.append(arg)
+                found[arg] += 1
+        return found
+
+    def _has(self, node: Node) -> bool:
+        key: tuple[Any, ...] = (node.op, node.args, node.params)
+        return self._table.get(key) is node or self._table.get((*key, node.aval)) is node
 
     def _discard(self, node: Node) -> None:
         key: tuple[Any, ...] = (node.op, node.args, node.params)

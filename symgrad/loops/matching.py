@@ -8,7 +8,7 @@ that moves, either, nor changed what is not seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.ir import CAPTURED, Node, ancestors
@@ -18,12 +18,14 @@ from symgrad.tracing.trace import Trace, loop_number
 
 
 class Matching(NamedTuple):
-    """Compares iterations of the loop number ``serial``; arrays that these made for themselves go into ``anew``."""
+    """Compares iterations of the loop number ``serial``; arrays that these made for themselves go into ``anew``. ``unread`` are
+    the locals that nobody reads before they are assigned again: loops within may have run, or not."""
 
     trace: Trace
     serial: int
     open: bool
     anew: set[Node]
+    unread: Collection[str] = ()
 
     def infer(self, start: int, a: Boundary, b: Boundary, c: Boundary) -> Pattern | None:
         """The pattern that the iterations ``a..b`` and ``b..c`` have in common; the one before begins at node number ``start``,
@@ -81,8 +83,10 @@ class Matching(NamedTuple):
                 found = part(x, y)
                 if found is not None and x.aval == y.aval:
                     after[key] = found
-                elif moved or self.open:
+                elif (moved or self.open) and not self._is_unread(key):
                     return None
+        if not _read(steps, after) <= after.keys():
+            return None
         pattern = Pattern(steps, after, new, len(there))  # type: ignore[arg-type]
         return pattern if self.follows(pattern, b, c) else None
 
@@ -98,6 +102,9 @@ class Matching(NamedTuple):
                 return False
             made.append(node)
         again = set(made)
+        if alone and b.length < len(nodes):  # what moves in no iteration, another run computed before its second one
+            fixed = [what for kind, what in pattern.parts() if kind == "same"]
+            again.update(ancestors(fixed, nodes[b.length].index))
         count = len(steps)
         for node in nodes[b.length : c.length]:
             op = node.op
@@ -117,7 +124,7 @@ class Matching(NamedTuple):
             made.append(there)
         if len(made) != count and not _unread(pattern).issuperset(range(len(made), count)):
             return False
-        end = c.nodes
+        end, left = c.nodes, list[Key]()
         for key, (kind, what) in after.items():
             node = end.get(key)
             if kind == "step":
@@ -129,7 +136,13 @@ class Matching(NamedTuple):
             else:
                 expected = what
             if node is None or (node is not expected and not (kind == "value" and same_number(node, expected))):
-                return False
+                if not self._is_unread(key):
+                    return False
+                left.append(key)
+        if left and not _read(steps, after).isdisjoint(left):
+            return False
+        for key in left:
+            del after[key]
         if self.open and (
             b.rest != c.rest or any(c.nodes[key] is not node and key not in after for key, node in before.items())
         ):
@@ -138,6 +151,9 @@ class Matching(NamedTuple):
         return not noisy or self._quiet(
             b, c, {*made, *(before[key] for key in after if key in before), *([b.at] if b.at else ())}
         )
+
+    def _is_unread(self, key: Key) -> bool:
+        return len(key) == 1 and key[0] in self.unread
 
     def _is_step(self, node: Node, step: tuple[Any, ...], made: list[Node], b: Boundary) -> bool:
         """Whether a node is a step of the pattern, of what the iteration from ``b`` on has ``made`` so far."""
@@ -240,6 +256,12 @@ def _needed(nodes: list[Node], users: list[Node]) -> list[Node]:
             wanted.update(node.args)
             found.append(node)
     return found[::-1]
+
+
+def _read(steps: Sequence[Any], after: Mapping[Key, Part]) -> set[Key]:
+    """The locals that an iteration reads as it finds them."""
+    parts = [*[part for step in steps for part in step[3]], *after.values()]
+    return {what for kind, what in parts if kind == "carry"}
 
 
 def _unread(pattern: Pattern) -> set[int]:

@@ -592,7 +592,7 @@ class Roller:
             loop = loop.around
 
     def _matching(self) -> Matching:
-        return Matching(self.trace, self.serial, self.open, self.anew)
+        return Matching(self.trace, self.serial, self.open, self.anew, self.unread if TURNING in self.trace.apart else ())
 
     def _give_up(self) -> None:
         """The stretch ends here."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import math
 import operator
 import sys
@@ -310,7 +311,8 @@ class Trace:
 
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
-        noted = Counter([node for every in self.ways.values() for ways in every for node in ways.held()])  # apart from this run
+        apart = self.ways.values() if TURNING in self.apart else ()  # what runs of loops told stands apart from this one
+        noted = itertools.chain.from_iterable([ways.held() for every in apart for ways in every])
         self.graph.sweep(start, self.values, self.likes, self.mixed, held=noted)
         self.untidy = True
 
@@ -611,7 +613,7 @@ class Trace:
         turns out to be long, ``Otherwise`` ends the run.
         """
         known = TURNING in self.apart
-        if not self.spans or self.lanes or self.exemplary or not (known or len(self.graph.nodes) > LONG):
+        if not self.spans or self.lanes or self.exemplary or not (known or self.graph.next_index > LONG):
             return False
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
