@@ -33,7 +33,7 @@ class Matching(NamedTuple):
         new = self._operations(b, c)
         carried: dict[Node, list[Key]] = {}
         for key, node in a.nodes.items():
-            if key in b.nodes and node is not b.nodes[key]:
+            if key in b.nodes and node is not b.nodes[key] and not self._is_unread(key):
                 carried.setdefault(node, []).append(key)
         moving = set(carried) | ({a.at} if a.at is not None else set()) | self._made_again(a, b, c)
         earlier = self._moved_before(start, a, moving)

@@ -990,7 +990,7 @@ class Roller:
         if not self._alike(self.pattern, bounds[-2], bounds[-1]):
             self.leaps, self.alike = TURNING in self.trace.apart, 0  # those to come may be, where loops in them are longer
             return False
-        if self.alike < (FAR if ahead is None else LEAP):
+        if self.alike < (FAR if ahead is None and self.ends is None else LEAP):
             return False
         self.leaps = False
         held = (self.what is None or self.what.holds()) and self.trace.hooks.tables_hold()

@@ -755,7 +755,8 @@ class _Rewriter(ast.NodeTransformer):
         stores |= around
         target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
         every = self.used[-1].read
-        private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
+        dead = self._dead(node)
+        private = tuple(sorted(name for name in stores | target if every[name] == inside[name] or name in dead))
         counting = _counted([*walk(node)]) | counted
         below = [*_below_ifs(node.body)]
         _mark_toggles(below)
@@ -803,6 +804,13 @@ class _Rewriter(ast.NodeTransformer):
         numbers = [self._if_bound(statement, node) for statement in first]
         return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, leaving is not None
 
+    def _dead(self, loop: ast.For | ast.While) -> set[str]:
+        """The locals that nobody reads when a loop is over, before they are assigned again, as far as that is known."""
+        used = self.used[-1]
+        if not hasattr(loop, "live") or not used.read.keys().isdisjoint(LOCAL_READERS):
+            return set()
+        return self.scopes[-1][0] - loop.live - used.later
+
     def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool]], list[ast.stmt]]:
         """The lists that a loop only appends to, and what follows it: of those to which not all iterations do, the function
         gets what there is."""
@@ -846,8 +854,7 @@ class _Rewriter(ast.NodeTransformer):
             return None
         if self._local("range") or not isinstance(target, ast.Name) or any([isinstance(arg, ast.Starred) for arg in node.args]):
             return None
-        dead = hasattr(loop, "live") and target.id not in loop.live | self.used[-1].later
-        if target.id not in private and not (dead and self.used[-1].read.keys().isdisjoint(LOCAL_READERS)):
+        if target.id not in private:
             return None
         return _hook("span", node, self.visit(node.func), ast.Constant(target.id), *map(self.visit, node.args))
 
