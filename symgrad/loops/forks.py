@@ -46,6 +46,7 @@ from symgrad.loops.patterns import (
     Part,
     Pattern,
     iterations,
+    noted,
     number_name,
     same_number,
 )
@@ -126,12 +127,11 @@ class Ways(NamedTuple):
         """How many ways there are."""
         return len(every_way(self.taken))
 
-    def held(self) -> Iterator[Node]:
-        """The nodes that it holds, each as often as it does."""
-        yield from itertools.chain(self.nodes.values(), self.fixed, self.plain, self.arrays)
+    def held(self, seen: set[int]) -> Iterator[Node]:
+        """The nodes that it holds, each as often as what is not ``seen`` yet (ids), and is then, does."""
         pairs = [pair for parts in parts_of(every_way(self.taken)) for pair in parts.items()]
-        parts = {id(part): part for pair in pairs for part in pair}
-        yield from [part[1] for part in parts.values() if part[0] == "same"]
+        parts = [part for pair in pairs for part in pair if part[0] == "same"]
+        yield from noted(self.nodes, [self.fixed, self.plain, self.arrays], parts, seen)
 
 
 class Fork(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, aval_of
@@ -102,6 +102,20 @@ class Boundary(NamedTuple):
 def iterations(bounds: Sequence[Boundary]) -> list[tuple[Boundary, Boundary]]:
     """The boundaries of each iteration that was traced."""
     return [(b, c) for b, c in itertools.pairwise(bounds) if not c.leapt]
+
+
+def noted(
+    nodes: Mapping[Key, Node], others: Iterable[Collection[Node]], parts: Iterable[Part], seen: set[int]
+) -> Iterator[Node]:
+    """The nodes that these notes hold, each as often as they do, but for notes that were ``seen`` (ids), as all are then."""
+    for note in (nodes, *others):
+        if id(note) not in seen:
+            seen.add(id(note))
+            yield from nodes.values() if note is nodes else note  # type: ignore[misc]
+    for part in parts:
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part[1]
 
 
 class Join(NamedTuple):

@@ -10,14 +10,13 @@ iterations of a loop around that come to the statement are alike, however often 
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Node, ancestors
-from symgrad.loops.patterns import INT, Boundary, Key, Part, Pattern, same_number
+from symgrad.loops.patterns import INT, Boundary, Key, Part, Pattern, noted, same_number
 from symgrad.loops.ways import Unclear, joined_kind
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.tracing.trace import Trace
@@ -148,11 +147,10 @@ class Run(NamedTuple):
     written: list[Key]
     changes: bool
 
-    def held(self) -> Iterator[Node]:
-        """The nodes that it holds, each as often as it does."""
-        yield from itertools.chain(self.nodes.values(), self.arrays)
-        parts = {id(part): part for part in self.pattern.parts()}
-        yield from [part[1] for part in parts.values() if part[0] in ("same", "value")]
+    def held(self, seen: set[int]) -> Iterator[Node]:
+        """The nodes that it holds, each as often as what is not ``seen`` yet (ids), and is then, does."""
+        parts = [part for part in self.pattern.parts() if part[0] in ("same", "value")]
+        yield from noted(self.nodes, [self.arrays], parts, seen)
 
     def here(self, trace: Trace, begin: Boundary) -> Pattern | None:
         """Its pattern, in a run that begins so; None where that is not clear."""

@@ -1044,7 +1044,8 @@ class Roller:
         later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
         uses = Counter([arg for node in later for arg in node.args])
         within = itertools.takewhile(lambda item: item[0][0] > self.serial, reversed(trace.ways.items()))  # loops in this one
-        uses.update([node for _, every in within for ways in every for node in ways.held()])
+        seen = set[int]()
+        uses.update([node for _, every in within for ways in every for node in ways.held(seen)])
         tracers = {id(tracer): tracer for bound in self.boundaries for tracer in bound.holds.values()}
         for tracer in tracers.values():  # written into, and dropped by an iteration
             uses[tracer.node] += is_held_so_often(tracer, self._noted(tracer) + 1, 0)

@@ -337,7 +337,7 @@ class Scalarizer(Simplifier):
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
-        arrays = [(x, arg) for x, arg in zip(body.invariants, steady, strict=True) if isinstance(x.aval, Aval) and x.aval.shape and x not in seen]
+        arrays = [(x, arg) for x, arg in zip(body.invariants, steady, strict=True) if x.aval.shape and x not in seen]
         for i, (item, _) in enumerate(arrays):  # as a whole too: what is not needed is trimmed
             inner.arrays[item] = whole = inner.graph.input(("whole", i), item.aval)
             whole.name = item.name

@@ -312,7 +312,8 @@ class Trace:
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
         apart = self.ways.values() if TURNING in self.apart else ()  # what runs of loops told stands apart from this one
-        noted = itertools.chain.from_iterable([ways.held() for every in apart for ways in every])
+        seen = set[int]()
+        noted = itertools.chain.from_iterable([ways.held(seen) for every in apart for ways in every])
         self.graph.sweep(start, self.values, self.likes, self.mixed, held=noted)
         self.untidy = True
 
