@@ -63,6 +63,7 @@ from symgrad.loops.patterns import (
 from symgrad.loops.recall import Run
 from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
+from symgrad.loops.ways import joined_kind
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed
@@ -1166,7 +1167,9 @@ class Roller:
             begun = {key for key in keys if start.nodes[key].aval.kind == "python" != outline.kind(key).kind}
             self.plain = dict.fromkeys(begun, frozenset())
         op, args = loop_of(body, course), tuple(given)
-        node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))
+        kinds = [(trace.aval(value), outline.kind(key)) for key, value in zip(every, values, strict=True)]
+        # of no iteration, a number is Python's here that others make NumPy's
+        node = trace.add(op, args, (), tuple([joined_kind(*pair) or pair[0] for pair in kinds]))
         (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
             tests = set(self.tests)

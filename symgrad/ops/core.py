@@ -157,6 +157,11 @@ class Op:
         """Of a loop: how bad the partial derivatives of its body get."""
         return 0
 
+    @property
+    def hides(self) -> bool:
+        """Of a loop: whether masks in it may hide infinities of a derivative."""
+        return False
+
     def contents(self) -> str:
         """What runs inside, for people: lines below the node's own."""
         return ""

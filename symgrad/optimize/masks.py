@@ -56,13 +56,13 @@ def _again(program: Program, node: Node, args: tuple[Node, ...]) -> Node:
     return new
 
 
-def _time(nodes: Sequence[Node]) -> int:
-    """About how long operations on arrays take, in calls."""
+def _time(nodes: Sequence[Node], numbers: bool = False) -> int:
+    """About how long operations on arrays take, in calls; in loops, those on ``numbers``, too."""
     total = 0
     for node in nodes:
         if isinstance(node.op, Loop):
-            total += _time(node.op.body.nodes())
-        elif node.args and not node.op.alias and isinstance(node.aval, Aval) and node.aval.shape:
+            total += _time(node.op.body.nodes(), True)
+        elif node.args and not node.op.alias and isinstance(node.aval, Aval) and (numbers or node.aval.shape):
             total += CHOICE if node.op is REGISTRY[np.where] else 1
     return total
 

@@ -56,7 +56,11 @@ def reverse(
     whole = bool(order)  # all that derivatives flow into at all is on the way
     order = order or path([node for node, _ in outputs], wrt)
     if not trace.double_where or (around is None and not matters(order, wrt, floor_of(wrt), lookup)):
-        return _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
+        start = len(trace.graph.nodes)
+        found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
+        if symbolic and trace.lean and around is None and any([node.args and node.op.hides for node in trace.graph.nodes[start:]]):
+            _sweep_without_masks(trace, outputs, wrt, order, found)  # there are some in loops
+        return found
     if not symbolic and around is None:
         with np.errstate(all="ignore"):
             found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
@@ -77,9 +81,12 @@ def _sweep_without_masks(
     trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Node], order: Sequence[Node], found: Sequence[Any]
 ) -> None:
     """Note what the pass gives without masks, which takes less time, and is the same where no infinity is met."""
-    trace.lean = False
-    with np.errstate(all="ignore"):
-        plain = _sweep(trace, outputs, wrt, order, False, True, None, None)
+    trace.lean, double, trace.double_where = False, trace.double_where, False
+    try:
+        with np.errstate(all="ignore"):
+            plain = _sweep(trace, outputs, wrt, order, False, True, None, None)
+    finally:
+        trace.double_where = double
     note_unmasked(trace, found, plain)
 
 
