@@ -125,6 +125,14 @@ def _computed_from(held: Sequence[Node], most: int) -> set[Node]:
     return found
 
 
+def read_there(pattern: Pattern, held: Mapping[Key, Node], put: Collection[Key]) -> list[Node]:
+    """What other runs of a statement may make again of what one of that ``pattern`` met, whose locals ``held`` these nodes."""
+    same = [part[1] for part in pattern.parts() if part[0] == "same"]
+    own = [held[key] for key in put]
+    computed = _computed_from([*held.values()], len(pattern.steps))
+    return ancestors([*same, *own], known={*held.values()} - computed - {*own})
+
+
 class Run(NamedTuple):
     """What a run of an open loop told, whose iterations went no different ways.
 

@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, Aval, Node, ancestors, content_of
+from symgrad.ir import CAPTURED, Aval, Node, content_of
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
@@ -60,7 +60,7 @@ from symgrad.loops.patterns import (
     joined,
     number_of,
 )
-from symgrad.loops.recall import Run
+from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
 from symgrad.loops.ways import joined_kind
@@ -669,8 +669,6 @@ class Roller:
         if self.passed or unseen or any([look.node is not start.nodes[TEST] for look in looks]):
             return
         assert self.pattern is not None
-        met = ancestors([part[1] for part in self.pattern.parts() if part[0] == "same"]) if trace.graph.arrays else ()
-        arrays = {node: trace.graph.arrays[node] for node in met if node.op is CAPTURED}
         outline = self._outline(start, end)
         kinds = {key: outline.kind(key) for key in (*keys, *late)}
         again = frozenset(trace.met[start.met : end.met])
@@ -682,6 +680,10 @@ class Roller:
             for key in put
             if key not in self.pattern.after and (is_read_outside(key, self.private) or key[0] not in self.unread)
         ]
+        arrays = {}
+        if trace.graph.arrays:
+            met = read_there(self.pattern, start.nodes, put)
+            arrays = {node: trace.graph.arrays[node] for node in met if node.op is CAPTURED}
         more = kinds, not looks, arrays, again, put, written, changes
         trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, *more)]
 

@@ -614,7 +614,8 @@ class Trace:
         turns out to be long, ``Otherwise`` ends the run.
         """
         known = TURNING in self.apart
-        if not self.spans or self.lanes or self.exemplary or not (known or self.graph.next_index > LONG):
+        long = known or len(self.graph.nodes) > LONG or self.graph.next_index > 2 * LONG  # as short loops are rolled up
+        if not self.spans or self.lanes or self.exemplary or not long:
             return False
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):

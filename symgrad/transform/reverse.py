@@ -58,8 +58,9 @@ def reverse(
     if not trace.double_where or (around is None and not matters(order, wrt, floor_of(wrt), lookup)):
         start = len(trace.graph.nodes)
         found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
-        if symbolic and trace.lean and around is None and any([node.args and node.op.hides for node in trace.graph.nodes[start:]]):
-            _sweep_without_masks(trace, outputs, wrt, order, found)  # there are some in loops
+        last = symbolic and trace.lean and around is None
+        if last and any([node.args and node.op.hides for node in trace.graph.nodes[start:]]):  # there are masks in loops
+            _sweep_without_masks(trace, outputs, wrt, order, found)
         return found
     if not symbolic and around is None:
         with np.errstate(all="ignore"):
