@@ -344,6 +344,58 @@ def spanned(rng: random.Random) -> Iterator[str]:
     yield "    return s + np.sum(y * z) + np.sum(np.cos(A))"
 
 
+# statements of loops in loops, over {0}, {1} and {2}, and what those run over, whose ends hang on the indices around
+OVER = """range({0}) range({0}+1) range({0},n) range({0}+1,n) range({0}-1,-1,-1) range(n-{0}) range(1,{0}) range({0},0,-1)
+    range({0},min({0}+3,n)) range(2)""".split("\n")
+OF_ONE = [
+    "s = s + .1 * x[{0}] * A[{0}, 0]", "m = np.sin(x[{0}] + s * .1)", "x[{0}] = x[{0}] * .9 + .1 * m", "m = m * .5 + A[{0}, {0}]",
+    "m = 0.0", "d = d * (1 + .01 * A[{0}, {0}] ** 2)", "k = {0}", "s = s + x[k] * .1", "s = s + np.sqrt(A[{0}, {0}] ** 2 + 1)",
+]  # fmt: skip
+OF_TWO = [
+    "m = A[{1}, {0}] / (2.0 + A[{0}, {0}] ** 2)", "x[{1}] -= .1 * m * x[{0}]", "m = m + x[{0}] * x[{1}] * .1",
+    "A[{1}, {0}] = np.tanh(A[{1}, {0}] + m * .1)", "A[{0}, {1}] = A[{0}, {1}] * .9 + .1 * s", "m = .1 * x[{1}]",
+    "if {0} == {1}: A[{0}, {1}] = np.sqrt(1.5 + m ** 2)", "if {1} > {0}: m = m + .1 * x[{1}]", "if x[{1}] > .4: s = s + .2 * x[{0}]",
+    "A[{0}, {1}] = np.sqrt(1.0 + m * m) if {0} == {1} else A[{0}, {1}] / (2.0 + A[{1}, {1}] ** 2)", "k = max({0}, {1})",
+    "x[{0}] = x[{0}] + .1 * A[{0}, {1}]",
+]  # fmt: skip
+OF_THREE = [
+    "A[{1}, {2}] -= .1 * m * A[{0}, {2}]", "A[{1}, {2}] -= .1 * A[{1}, {0}] * A[{0}, {2}]", "m = m + .1 * A[{0}, {2}] * A[{1}, {2}]",
+    "s = s + .01 * x[{0}] * x[{1}] * x[{2}]", "if A[{0}, {2}] > A[{2}, {1}]: m = m + .1 * A[{0}, {2}]", "x[{2}] = x[{2}] + .1 * m",
+    "A[{0}, {1}] = min(A[{0}, {1}], A[{0}, {2}] + A[{2}, {1}])", "m = m * .9", "if {2} == {1}: s = s + m * .1",
+]  # fmt: skip
+
+
+def nested(rng: random.Random) -> Iterator[str]:
+    def some(statements: list[str], *names: str) -> Iterator[str]:
+        for statement in rng.choices(statements, k=rng.choice([0, 1, 1, 2])):
+            yield "    " * (len(names) + 1) + statement.format(*names)
+
+    over = [part for line in OVER for part in line.split()]
+    yield "def program(x, A):"
+    yield "    n, k, s, m, d, x, A = len(x), 0, 0.0, 0.0, 1.0, x.copy(), A.copy()"
+    for _ in range(rng.choice([1, 1, 2])):
+        a, b, c = rng.choice(["ijk", "kij", "ijl", "pqr"])
+        yield f"    for {a} in {rng.choice(['range(n)', 'range(1, n)', 'range(n - 1, -1, -1)', 'range(n - 1)'])}:"
+        yield f"        s = s + .01 * x[{a}]"
+        yield from some(OF_ONE, a)
+        yield f"        for {b} in {rng.choice(over).format(a)}:"
+        yield f"            m = m * .9 + .1 * x[{b}]"
+        yield from some(OF_TWO, a, b)
+        if rng.random() < 0.7:
+            yield f"            for {c} in {rng.choice(over).format(rng.choice([a, b]))}:"
+            yield f"                {rng.choice(OF_THREE).format(a, b, c)}"
+            yield from some(OF_THREE, a, b, c)
+            yield from some(OF_TWO, a, b)
+        yield from some(OF_ONE, a)
+    yield "    return s + m + d + np.sum(x * x) + np.sum(np.cos(A))"
+
+
+@given(st.integers(0, 2**40))
+def test_nests_whose_ends_hang_on_the_loops_around(seed: int) -> None:
+    with patch.object(trace, "LONG", 20):
+        agrees_with_dynamic(program_of(nested(random.Random(seed)), {"x": (9,), "A": (9, 9)}, seed), scaled=True, calls=5)
+
+
 @given(st.integers(0, 2**40))
 def test_slices_and_loops_as_long_as_an_index_says(seed: int) -> None:
     with patch.object(trace, "LONG", 20):

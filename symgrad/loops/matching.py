@@ -120,8 +120,8 @@ class Matching(NamedTuple):
             if place == count:
                 return False
             made.append(node)
-        while alone and len(made) < count and (there := self._found(steps[len(made)], made, b)) is not None:
-            made.append(there)
+        while alone and len(made) < count and (made_before := self._found(steps[len(made)], made, b)) is not None:
+            made.append(made_before)
         if len(made) != count and not _unread(pattern).issuperset(range(len(made), count)):
             return False
         end, left = c.nodes, list[Key]()

@@ -809,7 +809,8 @@ class _Rewriter(ast.NodeTransformer):
         used = self.used[-1]
         if not hasattr(loop, "live") or not used.read.keys().isdisjoint(LOCAL_READERS):
             return set()
-        return self.scopes[-1][0] - loop.live - used.later
+        read: frozenset[str] = loop.live | used.later
+        return self.scopes[-1][0] - read
 
     def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool]], list[ast.stmt]]:
         """The lists that a loop only appends to, and what follows it: of those to which not all iterations do, the function
