@@ -107,7 +107,9 @@ def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Contain
         kind, what = part
         if kind == "step":
             return made[what]
-        return what in plain if kind == "carry" else kind == "index" or what.aval.kind == "python" or what in mixed
+        if kind == "carry":
+            return what in plain
+        return kind == "index" or (isinstance(what.aval, Aval) and what.aval.kind == "python") or what in mixed
 
     for op, _, aval, args in way.steps:
         found = [any(map(is_plain, parts.values())) for parts in args]

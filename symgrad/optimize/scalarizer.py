@@ -337,7 +337,8 @@ class Scalarizer(Simplifier):
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
-        arrays = [(x, arg) for x, arg in zip(body.invariants, steady, strict=True) if x.aval.shape and x not in seen]
+        given = [(x, arg) for x, arg in zip(body.invariants, steady, strict=True) if isinstance(x.aval, Aval)]
+        arrays = [(x, arg) for x, arg in given if x.aval.shape and x not in seen]
         for i, (item, _) in enumerate(arrays):  # as a whole too: what is not needed is trimmed
             inner.arrays[item] = whole = inner.graph.input(("whole", i), item.aval)
             whole.name = item.name
@@ -350,9 +351,9 @@ class Scalarizer(Simplifier):
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited
         self.left = self.left or inner.left
-        given = dict(zip(body.invariants, steady, strict=True))
-        given |= {item: self.program.graph.captured(array) for item, array in body.graph.arrays.items()}
-        read = [(self.list_of(given[item], axes), new) for (item, axes), new in inner.lists.items() if item in given]
+        read_from = dict(zip(body.invariants, steady, strict=True))
+        read_from |= {item: self.program.graph.captured(array) for item, array in body.graph.arrays.items()}
+        read = [(self.list_of(read_from[item], axes), new) for (item, axes), new in inner.lists.items() if item in read_from]
         fixed += [new for _, new in read]
         new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
         test = course.test

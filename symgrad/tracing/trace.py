@@ -982,7 +982,7 @@ class Trace:
         except IndexError:
             if not self.exemplary:
                 raise
-            return _compute_anyway(op, [value * 0 if _is_index(value) else value for value in values], params)
+            return _compute_anyway(op, [_example(value) for value in values], params)
 
     def _like_result(self, op: Op, likes: Sequence[Any], params: dict[str, Any]) -> Any:
         """What is like a result that is to be computed later; None for one that is to be computed now."""
@@ -1317,6 +1317,11 @@ def _filled(op: Op, args: Sequence[Node], params: Any, aval: Any) -> Any:
     first = len(aval) - len(op.saves)
     lists = zip(aval[first:], op.saves, strict=True)
     return (*aval[:first], *[_EMPTY._replace(element=saved) if known == _EMPTY else known for known, saved in lists])
+
+
+def _example(value: Any) -> Any:
+    """Another number, or range, of the kind, that says where there is something."""
+    return value * 0 if _is_index(value) else range(1) if type(value) is range else value
 
 
 def _is_index(value: Any) -> bool:
