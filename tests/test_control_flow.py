@@ -2704,6 +2704,78 @@ def test_loops_around_hidden_state(make):
         assert slope == pytest.approx(value / x, rel=1e-12)
 
 
+def halved(a):
+    for _ in range(1):
+        a[0] *= 0.5
+    return a[0]
+
+
+@shape(V3, V3 + 1, -V3)
+def number_of_its_own_returned(x):
+    s, a = 0.5, np.ones(3)
+
+    def own():
+        "What the function around has, by now."
+        return s
+
+    s += own()
+    other = lambda: a
+    a = a + other()
+    for v in x:
+        s += 0.5 * v
+        s *= own()
+    return s * x[0] + np.sum(a * x)
+
+
+@shape(V3, V3 + 1, -V3)
+def summed_in_loops_with_helpers(x):
+    t = 0.0
+    for k in range(3):
+        for _ in range(k, 3):
+            t = t + sum(map(abs, [1.0]))
+            v = x[0]
+            with suppress(KeyError):
+                v = halved([v])
+            t = t + v
+    return t
+
+
+STEP = 0.25
+
+
+def stepped(t):
+    return 1 if t > 1.0 else 0.5 * STEP
+
+
+@shape(V3, V3 + 0.65, -V3, 1.05 * V3[::-1], 2.1 * V3, V3 + 0.85)
+def raised_at_a_place(x):
+    v = x[-1]
+    for _ in range(int(abs(x[0]) * 5) % 4):
+        v = 0.6 * v + 0.3 * x[0]
+        try:
+            "pqr"[np.argsort(x)[0]]
+            raise KeyError(v < x[2])
+        except KeyError:
+            pass
+        finally:
+            v -= 0.2 * stepped(0.5)
+    return v
+
+
+class Doubtful:
+    def __init__(self, a):
+        self.a = a
+
+    def __bool__(self):
+        return self.a > 0
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_truth_is_pythons(mode):
+    with pytest.raises(TypeError, match="__bool__ should return bool, returned numpy"):
+        grad(lambda x: x[0] if Doubtful(x[1]) else -x[0], mode=mode)(V3 + 2)
+
+
 @pytest.mark.parametrize(("function", "calls"), SHAPES)
 def test_shape(function, calls):
     derivative = value_and_grad(function)

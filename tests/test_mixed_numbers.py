@@ -444,3 +444,50 @@ def test_what_cannot_be_zero_is_no_decision(fun):
         np.testing.assert_allclose(derivative(x)[0], fun(x), rtol=1e-12)
     assert derivative.cache_info().misses == 2
     assert "== 0" not in str(derivative.source(x))
+
+
+def both_of(x):
+    return ((x[0] > 0) + (x[1] > 0)) % 3 * x[0]
+
+
+def both_and_nought(x):
+    return ((x[0] > 0) + (x[1] > 0) + 0) * x[0] + (True + (x[1] > 0)) // 1 * x[1]
+
+
+def both_in_a_loop(x):
+    n = False
+    for v in x:
+        n += v > 0
+    return n % 3 * x[0]
+
+
+def largest_of_truths(x):
+    return np.sum((np.maximum(x > 0, x < 2) + (x < 1)) * x) + np.sum(((x > 0) * np.minimum(x < 2, x > 1) + 0) * x)
+
+
+def chosen_by_truths(x):
+    return np.choose((x[0] > 0) + (x[0] > -1), [x[0], 2 * x[0], 0.5]) + abs((x[0] > 0) + (x[1] > 0)) // 1 * x[1]
+
+
+def squared_truths(x):
+    return np.sum(np.log1p((x > 0) ** 2) * x)
+
+
+without_source = eval("lambda x: np.sum([x[0] > 0, x[1] < 2, x[0] < 1]) * x[0] + np.mean([x[0] > 0, x[1] > 0]) * x[1]")
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        both_of, both_and_nought, both_in_a_loop, largest_of_truths, chosen_by_truths, squared_truths, without_source,
+    ],
+)  # fmt: skip
+def test_sums_of_truths_are_numpys(fun):
+    derivative = value_and_grad(fun)
+    for x in np.array([[2.1, 1.1], [0.5, 1.5], [4.0, 0.4], [0.7, -0.5], [5.0, 0.2]]):
+        found, slopes = derivative(x)
+        step = 1e-6
+        expected = [(fun(x + step * e) - fun(x - step * e)) / (2 * step) for e in np.eye(2)]
+        np.testing.assert_allclose(found, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(slopes, expected, rtol=1e-6, atol=1e-8)
+    assert derivative.cache_info().hits or fun is without_source

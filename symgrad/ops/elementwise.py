@@ -98,6 +98,8 @@ _pow: Any = (lambda x1, x2: np.power(x1, x2) if isinstance(x1, np.ndarray) else 
 
 def operator_power(x: Any, exponent: Any) -> Any:
     """The other ufunc that ``x ** exponent`` is, if any."""
+    if isinstance(x, np.ndarray) and x.dtype == bool and type(exponent) is int and exponent == 2:
+        return np.square  # of small integers, where np.power makes large ones
     if not _APART or not isinstance(x, np.ndarray) or x.dtype.kind not in "fc" or type(exponent) not in (int, float):
         return None
     if exponent == 0.5:

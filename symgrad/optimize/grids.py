@@ -73,6 +73,10 @@ def truth(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) 
     return grids[0].reshape(()) if node.op is engine.BOOL else s.each(lambda *x: s.number(node.op, *x), *grids)
 
 
+#: NumPy's sum, product, and largest and smallest of truth values, which are some again.
+_OF_TRUTHS = {np.add: EITHER, np.maximum: EITHER, np.multiply: engine.AND, np.minimum: engine.AND}
+
+
 def _elementwise(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register what an operation does to each element: ``rule(s, *elements)``, None where only NumPy knows."""
 
@@ -108,10 +112,12 @@ for _key in (
 
 
 def _arithmetic(key: Any) -> None:
-    """Arithmetic, of at least one float: Python's integers and truth values have other sums than NumPy's."""
+    """Arithmetic, of at least one float, for Python's integers have other sums than NumPy's; or of truth values, as NumPy's."""
 
     @_elementwise(key)
     def rule(s: Scalarizer, *elements: Node) -> Node | None:
+        if key in _OF_TRUTHS and all(e.aval.dtype == bool for e in elements):
+            return s.number(_OF_TRUTHS[key], *elements)
         return s.number(key, *elements) if any(e.aval.dtype == float for e in elements) else None
 
 
@@ -166,6 +172,8 @@ def _as_float(s: Scalarizer, x: Node) -> Node:
 
 @_elementwise(np.maximum)
 def maximum(s: Scalarizer, x: Node, y: Node) -> Node:
+    if x.aval.dtype == y.aval.dtype == bool:
+        return s.number(_OF_TRUTHS[np.maximum], x, y)
     if is_op(y, np.greater) and _is_decay(x) and s.phase is not None:
         return s.number(CHOICE, y, 1.0, x)
     return s.number(LARGER, _as_float(s, x), _as_float(s, y))
@@ -178,6 +186,8 @@ def _is_decay(x: Node) -> bool:
 
 @_elementwise(np.minimum)
 def minimum(s: Scalarizer, x: Node, y: Node) -> Node:
+    if x.aval.dtype == y.aval.dtype == bool:
+        return s.number(_OF_TRUTHS[np.minimum], x, y)
     return s.number(SMALLER, _as_float(s, x), _as_float(s, y))
 
 

@@ -264,6 +264,19 @@ def _same_code(a: CodeType, b: CodeType) -> bool:
 # -- rewriting -----------------------------------------------------------------------------------------------------
 
 
+def _own(node: FunctionNode) -> FunctionNode:
+    """A function that the rewritten one makes, which names the hooks at least: so it is known for one."""
+    parts = [node.body] if isinstance(node, ast.Lambda) else node.body
+    if any([isinstance(item, ast.Name) and item.id == HOOKS for part in parts for item in walk(part)]):
+        return node
+    hooks = placed(ast.Name(HOOKS, ast.Load()), node)
+    if isinstance(node, ast.Lambda):
+        node.body = placed(ast.BoolOp(ast.And(), [hooks, node.body]), node)
+    else:
+        node.body.insert(ast.get_docstring(node, clean=False) is not None, placed(ast.Expr(hooks), node))
+    return node
+
+
 def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
     target = placed(ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load()), at)
     target.end_lineno, target.end_col_offset = target.lineno, target.col_offset  # tracebacks look
@@ -408,7 +421,7 @@ class _Rewriter(ast.NodeTransformer):
         self.scopes.pop()
         self.used.pop()
         self.around.pop()
-        return node if self.scopes else located(node)
+        return _own(node) if self.scopes else located(node)
 
     def _body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         result: list[ast.stmt] = []

@@ -45,6 +45,11 @@ def is_internal(filename: str) -> bool:
     return known
 
 
+def is_numpys(filename: str) -> bool:
+    """Whether a file is NumPy's."""
+    return filename.startswith(_NUMPY + os.sep)
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame of the user's code."""
     frame: FrameType | None = sys._getframe(1)

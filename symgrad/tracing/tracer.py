@@ -27,13 +27,14 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op, Traced, literal
 from symgrad.ops.elementwise import operator_power
 from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
-from symgrad.tracing.frames import leaving, unpacked, user_frame, where
+from symgrad.tracing.frames import is_numpys, leaving, unpacked, user_frame, where
 
 __all__ = [
     "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "escaped", "into_plain", "look_at_size", "plain", "split_index", "tracers",
 ]  # fmt: skip
 NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
 EINSUM, _REAL, _IMAG, _TRUNC = (REGISTRY[fun] for fun in (np.einsum, np.real, np.imag, np.trunc))
+_TRUTH = np.dtype(bool)
 _METHODS_OF_NUMPY = os.path.join(os.path.dirname(np.__file__), "_core", "_methods.py")
 ADVICE = (
     "give it a rule with symgrad.primitive or symgrad.custom_vjp, write it with other NumPy functions, "
@@ -1084,6 +1085,18 @@ def _operator(name: str, ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
     return method
 
 
+def _counting(method: Callable[[Tracer, Any], Any]) -> Callable[[Tracer, Any], Any]:
+    """A sum or product, of numbers where NumPy takes one of objects: ``np.sum([x > 0, y > 0])`` counts, ``(x > 0) + (y > 0)``
+    does not."""
+
+    def counting(self: Tracer, other: Any) -> Any:
+        if self.node.aval.dtype is _TRUTH and is_numpys(sys._getframe(1).f_code.co_filename):
+            self = _binary(np.multiply, self, 1)
+        return method(self, other)
+
+    return counting
+
+
 def _inplace(name: str, ufunc: np.ufunc, tracer: Tracer, other: Any) -> Any:
     if not isinstance(tracer.like, np.ndarray):
         return NotImplemented  # numbers are immutable: Python goes on to the plain operator
@@ -1126,7 +1139,8 @@ def _install() -> None:
         "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
     }  # fmt: skip
     for name, ufunc in {**binary, **compare}.items():
-        setattr(Tracer, f"__{name}__", _operator(name, ufunc))
+        made = _operator(name, ufunc)
+        setattr(Tracer, f"__{name}__", _counting(made) if ufunc in (np.add, np.multiply) else made)
     for name, ufunc in binary.items():
         setattr(Tracer, f"__r{name}__", lambda self, other, ufunc=ufunc: _binary(ufunc, other, self))
     for name, ufunc in {**binary, "pow": np.power}.items():

@@ -725,7 +725,11 @@ class Reads:
         path, ways = self.path_of(value), own_ways(kind)
         for name in ("__bool__", "__len__"):
             if name in ways:
-                return self.call(self.special(kind, name), value)
+                found = self.call(self.special(kind, name), value)
+                truth = found.like if type(found) is Tracer else found
+                if name == "__bool__" and type(truth) is not bool:  # as Python
+                    raise TypeError(f"__bool__ should return bool, returned {type(truth).__module__}.{type(truth).__name__}")
+                return found
         if path is not None and not isinstance(value, (type, *FUNCTIONS)):
             self.check(path.then("true", None), "is", bool(value))
         return value

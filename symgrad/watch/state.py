@@ -269,6 +269,8 @@ class State(Calls):
         from here on. They do at these ``places``, some of which are within items; and what they call ``fills`` containers, and
         puts something into these ``attributes``."""
         within = self._places(owner) if type(loop) is Roller else None
+        if within is None:
+            return
         deep = [counts for kind, _, counts in places if kind == "within"]
         if within is owner:
             known = [(key, counts) for kind, key, counts in places if kind == "item"]
@@ -276,9 +278,8 @@ class State(Calls):
         else:
             known = [(key, counts) for kind, key, counts in places if kind == "attr"]
             known += [(key, True) for key in (*attributes, *changing(type(owner)))]
-            known += [(key, any(deep)) for key in within or ()] if deep else []
-        if within is not None:
-            self._numbers_in(loop, name, within, known, 1 if fills or deep else DEEPEST)
+            known += [(key, any(deep)) for key in within] if deep else []
+        self._numbers_in(loop, name, within, known, 1 if fills or deep else DEEPEST)
 
     def lift(self, loop: Roller, name: str, owner: Any, path: Sequence[Any]) -> None:
         """Plain numbers and arrays at a place in ``owner`` are traced from here on; an ellipsis stands for all keys."""
