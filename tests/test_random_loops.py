@@ -345,7 +345,7 @@ def spanned(rng: random.Random) -> Iterator[str]:
 
 
 # statements of loops in loops, over {0}, {1} and {2}, and what those run over, whose ends hang on the indices around
-OVER = """range({0}) range({0}+1) range({0},n) range({0}+1,n) range({0}-1,-1,-1) range(n-{0}) range(1,{0}) range({0},0,-1)
+RANGES = """range({0}) range({0}+1) range({0},n) range({0}+1,n) range({0}-1,-1,-1) range(n-{0}) range(1,{0}) range({0},0,-1)
     range({0},min({0}+3,n)) range(2)""".split("\n")
 OF_ONE = [
     "s = s + .1 * x[{0}] * A[{0}, 0]", "m = np.sin(x[{0}] + s * .1)", "x[{0}] = x[{0}] * .9 + .1 * m", "k = {0}", "m = 0.0",
@@ -372,7 +372,7 @@ def nested(rng: random.Random) -> Iterator[str]:
         for statement in rng.choices(statements, k=rng.choice([0, 1, 1, 2])):
             yield "    " * (len(names) + 1) + statement.format(*names)
 
-    over = [part for line in OVER for part in line.split()]
+    over = [part for line in RANGES for part in line.split()]
     yield "def program(x, A):"
     yield "    n, k, s, m, d, x, A = len(x), 0, 0.0, 0.0, 1.0, x.copy(), A.copy()"
     for _ in range(rng.choice([1, 1, 2])):
