@@ -74,6 +74,7 @@ from symgrad.transform.loop import Course, Loop, loop_of
 SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
+OFTEN = 256  # iterations in all, of loops in one another, from which on a short one is worth a leap
 TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory; or a few, as the last
@@ -130,7 +131,7 @@ class Roller:
         self.kinds: dict[Key, Any] = {}
         self.joins: set[Any] = set()  # the statements that were seen to decide on something
         self.kept = False  # whether iterations stay in memory, rolled up or not
-        self.leaps = trace.leaps and (what is None or tested or what.length >= FAR)
+        self.leaps = trace.leaps and (what is None or tested or what.length >= FAR or self._is_often(what.length))
         self.decides, self.counts = decides, what is not None and not tested  # whether how often it runs is known beforehand
         self.windows = what is not None and self.counts and (decides or what.length >= FAR)  # whether all slices move with it
         self.many = MANY  # items of containers that are looked at between two iterations
@@ -158,6 +159,14 @@ class Roller:
         self.rebound: set[Key] = set()  # the locals that ways, of other calls, too, let be other arrays
         self.replaced: set[Key] = set()  # places of lists, dicts and objects that these let be others
         self.parted: set[frozenset[Key]] = set()  # pairs of locals that were one array at times
+
+    def _is_often(self, length: int) -> bool:
+        """Whether a short loop runs many iterations in all, in those around it."""
+        around, often = self.around, length
+        while around is not None:
+            often *= around.what.length if around.what is not None else 1
+            around = around.around
+        return length >= 2 * LEAP and often >= OFTEN
 
     # ---- values that go round ----
 
