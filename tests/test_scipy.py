@@ -867,6 +867,18 @@ def test_samples(n):
     np.testing.assert_allclose(started, scipy.integrate.cumulative_trapezoid(y, x, initial=0))
     for fun in (integrate.simpson, integrate.cumulative_trapezoid):
         agrees(lambda y, x, fun=fun: fun(y, x=x), y, x)
+        for places, axis in ((np.array([x, x]), 0), (x, 1)):  # of other dimensions, or of another length
+            with pytest.raises(ValueError, match="as long along the axis"):
+                fun(y[0] if axis == 0 else np.zeros((2, n + 1)), x=places)
+
+
+def test_places_in_several_dimensions_are_those_of_the_samples():
+    y, x = rng.normal(size=(2, 3, 4)), np.sort(rng.normal(size=(3, 4)), axis=0)
+    for axis in range(-3, 3):
+        np.testing.assert_allclose(integrate.trapezoid(y, x, axis=axis), scipy.integrate.trapezoid(y, x, axis=axis))
+    agrees(lambda y, x: integrate.trapezoid(y, x, axis=1), y, x)
+    with pytest.raises(ValueError, match="more dimensions"):
+        integrate.trapezoid(y[0, 0], x)
 
 
 def test_least_squares():

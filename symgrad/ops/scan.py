@@ -6,6 +6,7 @@ import operator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from symgrad import runtime
 from symgrad.ops.core import REGISTRY, A, Op, Rule, Sample, composite, linear, op
@@ -246,16 +247,19 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
         Sample(A(5), A(5)),
         Sample(A(3, 4), A(3), axis=0),
         Sample(A(3, 4), A(3, 4), axis=-1),
+        Sample(A(4), A(3, 4)),
+        Sample(A(2, 3, 4), A(3, 4), axis=-2),
+        Sample(A(4), None, A(2, 3)),
     ],
 )
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = array_of(y)
-    axis %= np.ndim(y)
+    own = normalize_axis_index(axis, np.ndim(y))  # of ``y``: ``axis`` is counted anew in ``x`` and in the products
     if x is None:
         width = dx
     elif np.ndim(x) == 1:
-        width = np.reshape(np.diff(x), vector_shape(axis, np.ndim(y)))
+        width = np.reshape(np.diff(x), vector_shape(own, np.ndim(y)))
     else:
         width = np.diff(x, axis=axis)
-    heights = y[along(axis, slice(1, None))] + y[along(axis, slice(None, -1))]
+    heights = y[along(own, slice(1, None))] + y[along(own, slice(None, -1))]
     return np.sum(width * heights / 2.0, axis=axis)

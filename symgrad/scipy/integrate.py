@@ -200,8 +200,9 @@ def fixed_quad(func: Fun, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral of samples by the trapezoidal rule."""
-    return np.trapezoid(array_of(y), x, dx, axis)
+    """The integral of samples by the trapezoidal rule; unlike with NumPy's, ``x`` broadcasts to ``y``."""
+    y = array_of(y)
+    return np.trapezoid(y, np.broadcast_to(x, np.shape(y)) if np.ndim(x) > 1 else x, dx, axis)
 
 
 def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
@@ -248,4 +249,7 @@ def _distances(y: Any, x: Any, dx: Any, axis: int) -> Any:
     if x is None:
         return dx * np.ones(np.shape(y)[-1] - 1, np.finfo(np.result_type(y.dtype, 1.0)).dtype)
     x = array_of(x)
-    return np.diff(x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1), axis=-1)
+    x = x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1)
+    if np.ndim(x) not in (1, np.ndim(y)) or np.shape(x)[-1] != np.shape(y)[-1]:
+        raise ValueError("x is to be one-dimensional, or of as many dimensions as y, and as long along the axis")
+    return np.diff(x, axis=-1)
