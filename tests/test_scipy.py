@@ -533,6 +533,26 @@ def test_banded_systems():
         linalg.solve_banded((1, 1), ab, b)
 
 
+@pytest.mark.parametrize(
+    ("stack", "right"), [((), (2, 5, 1)), ((3,), (5,)), ((3,), (5, 2)), ((3,), (3, 5, 2)), ((2, 1), (3, 5, 1)), ((0,), (5,))]
+)
+def test_stacks_of_banded_systems(stack, right):
+    ab, b = rng.uniform(0.1, 1, (*stack, 3, 5)), rng.normal(size=right)
+    ab[..., 1, :] += 5
+    for name, options, given in (
+        ("solve_banded", {}, ((1, 1), ab)),
+        ("solveh_banded", {}, (ab[..., :2, :],)),
+        ("solveh_banded", {"lower": True}, (ab[..., 1:, :],)),
+    ):
+        *reach, bands = given
+        ours = lambda *x, name=name, reach=reach, options=options: getattr(linalg, name)(*reach, *x, **options)
+        theirs = lambda *x, name=name, reach=reach, options=options: getattr(scipy.linalg, name)(*reach, *x, **options)
+        one_by_one = np.vectorize(theirs, signature="(m,n),(n)->(n)" if b.ndim == 1 else "(m,n),(n,k)->(n,k)")
+        if ab.size:
+            np.testing.assert_allclose(ours(bands, b), one_by_one(bands, b), rtol=1e-9)
+        agrees(ours, bands.copy(), b)
+
+
 def test_singular_covariances():
     mean, root, z = rng.normal(size=4), rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
     ours, theirs = stats.multivariate_normal, scipy.stats.multivariate_normal

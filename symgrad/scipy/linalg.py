@@ -96,7 +96,8 @@ def solve_triangular(
 
 def _turned(ab: Any, lower: int, upper: int) -> Any:
     """The diagonals of the transposed matrix. What is rolled into the corners is outside of the matrix, and not read."""
-    return np.stack([np.roll(ab[row], lower - i) for i, row in enumerate(range(lower + upper, -1, -1))])
+    rows = enumerate(range(lower + upper, -1, -1))
+    return np.stack([np.roll(ab[..., row, :], lower - i, axis=-1) for i, row in rows], axis=-2)
 
 
 def _banded_b(g: Any, y: Any, ab: Any, b: Any, *, lower: int, upper: int) -> Any:
@@ -104,14 +105,19 @@ def _banded_b(g: Any, y: Any, ab: Any, b: Any, *, lower: int, upper: int) -> Any
 
 
 def _banded_ab(g: Any, y: Any, ab: Any, b: Any, *, lower: int, upper: int) -> Any:
-    n = np.shape(ab)[1]
-    g, y = (np.reshape(x, (n, -1)) for x in (_banded_b(g, y, ab, b, lower=lower, upper=upper), y))
-    rows = np.pad(g, ((upper, lower), (0, 0)))
-    return np.stack([-np.sum(rows[i : i + n] * y, axis=1) for i in range(lower + upper + 1)])
+    n = np.shape(ab)[-1]
+    g = _banded_b(g, y, ab, b, lower=lower, upper=upper)
+    g, y = (x[:, None] if np.ndim(x) == 1 else x for x in (g, y))
+    rows = np.pad(g, (*[(0, 0)] * (np.ndim(ab) - 2), (upper, lower), (0, 0)))
+    return np.stack([-np.sum(rows[..., i : i + n, :] * y, axis=-1) for i in range(lower + upper + 1)], axis=-2)
 
 
 def _solve_banded(ab: Any, b: Any, *, lower: int, upper: int) -> Any:
-    return sl.solve_banded((lower, upper), ab, b)
+    if np.ndim(ab) == 2:
+        return sl.solve_banded((lower, upper), ab, b)
+    systems = zip(ab.reshape(-1, *ab.shape[-2:]), b.reshape(-1, *b.shape[-2:]), strict=True)
+    found = [sl.solve_banded((lower, upper), *system) for system in systems]  # SciPy before 1.15 takes but one
+    return np.reshape(np.array(found), np.shape(b))
 
 
 SOLVE_BANDED = Op(
@@ -126,6 +132,7 @@ SOLVE_BANDED = Op(
         Sample(A(3, 5, lo=1.0, hi=2.0), A(5), lower=2, upper=0),
         Sample(A(3, 2, lo=1.0, hi=1.3), A(2, 2), lower=0, upper=2),
         Sample(A(1, 3, lo=1.0, hi=2.0), A(3), lower=0, upper=0),
+        Sample(A(2, 2, 3, lo=1.0, hi=2.0), A(2, 3, 2), lower=1, upper=0),
     ],
 )
 
@@ -133,12 +140,21 @@ SOLVE_BANDED = Op(
 def solve_banded(
     l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """The ``x`` of ``a @ x == b``; ``a`` has ``l`` diagonals below its main one and ``u`` above, the rows of ``ab``."""
+    """The ``x`` of ``a @ x == b``; ``a`` has ``l`` diagonals below its main one and ``u`` above, the rows of ``ab``.
+
+    Stacks of matrices, and of right-hand sides, broadcast.
+    """
     lower, upper = map(int, l_and_u)
-    ab = array_of(ab)
-    if np.shape(ab)[0] != lower + upper + 1:
-        raise ValueError(f"ab has {np.shape(ab)[0]} rows; l + u + 1 = {lower + upper + 1} diagonals are expected")
-    return SOLVE_BANDED(ab, array_of(b), lower=lower, upper=upper)
+    ab, b = array_of(ab), array_of(b)
+    if np.shape(ab)[-2] != lower + upper + 1:
+        raise ValueError(f"ab has {np.shape(ab)[-2]} rows; l + u + 1 = {lower + upper + 1} diagonals are expected")
+    if np.ndim(ab) < 3 and np.ndim(b) < 3:
+        return SOLVE_BANDED(ab, b, lower=lower, upper=upper)
+    columns = b[:, None] if np.ndim(b) == 1 else b
+    stack = np.broadcast_shapes(np.shape(ab)[:-2], np.shape(columns)[:-2])
+    ab, columns = (np.broadcast_to(x, stack + np.shape(x)[-2:]) for x in (ab, columns))
+    found = SOLVE_BANDED(ab, columns, lower=lower, upper=upper)
+    return found[..., 0] if np.ndim(b) == 1 else found
 
 
 def solveh_banded(
@@ -146,10 +162,10 @@ def solveh_banded(
 ) -> Any:
     """The ``x`` of ``a @ x == b``, ``a`` Hermitian: ``ab`` has its main diagonal and those on one side of it as rows."""
     ab = array_of(ab)
-    width = np.shape(ab)[0] - 1
+    width = np.shape(ab)[-2] - 1
     turned = conj(_turned(ab, width, 0) if lower else _turned(ab, 0, width))
-    both = (turned[:-1], ab) if lower else (ab, turned[1:])
-    return solve_banded((width, width), np.concatenate(both), b)
+    both = (turned[..., :-1, :], ab) if lower else (ab, turned[..., 1:, :])
+    return solve_banded((width, width), np.concatenate(both, axis=-2), b)
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
