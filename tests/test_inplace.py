@@ -276,6 +276,18 @@ def test_flat():
     agrees(fun, M)
 
 
+def test_nothing_to_repeat_in_flat():
+    def f(x):
+        z, w = x * x, x * 3.0
+        z.flat, w.flat[:2] = np.zeros(0), x[:0]
+        return z * w
+
+    agrees(f, np.array([1.0, 2.0]))
+    for values in ([], [1.0], [1.0, 2.0]):
+        with pytest.raises(ValueError, match="single item"):
+            grad(lambda x, values=values: (x * 1).flat.__setitem__(0, values))(np.ones(2))
+
+
 def test_copies_are_independent():
     def fun(x):
         z = x * 1.0

@@ -856,6 +856,10 @@ class Flat:
     def __setitem__(self, key: Any, value: Any) -> None:
         shape = self.base.shape
         places = np.arange(self.base.size)[plain(key)]
+        if np.ndim(value) and not np.ndim(places):
+            raise ValueError("Error setting single item of array.")
+        if not np.size(value):  # nothing is written
+            return
         if np.ndim(value) and np.size(value) != places.size:
             value = np.resize(value, places.shape)
         arrays = np.unravel_index(places, shape)
