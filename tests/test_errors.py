@@ -318,6 +318,23 @@ def test_numpy_functions_without_a_rule():
     refuses(lambda x: np.insert(x, 1, x[0]).sum() * 0 + np.array2string(x), NotDifferentiable, "array2string|insert")
 
 
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.insert(x, 9, 1.0),
+        lambda x: np.insert(x, [0, 9], 1.0),
+        lambda x: np.insert(x, 0, 1.0, axis=1),
+        lambda x: np.insert(x, [0, 1], np.ones((2, 1))),
+        lambda x: np.trapezoid(x, axis=1),
+    ],
+)
+def test_what_numpy_refuses(fun):
+    with pytest.raises((ValueError, IndexError)):
+        fun(np.ones(3))
+    with pytest.raises((ValueError, IndexError)):
+        grad(lambda x: np.sum(fun(x)))(np.ones(3))
+
+
 def test_options_without_a_rule_where_no_derivative_flows():
     y = np.array([3.0, 1.0, 2.0, 5.0])
     for fun in (

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from symgrad import runtime
 from symgrad.errors import NotDifferentiable
@@ -457,14 +458,18 @@ def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
         Sample(A(2, 2), [1, 3, 1], A(3)),
         Sample(A(4), slice(1, 3), A()),
         Sample(A(2, 3), 3, 0.5, axis=-1),
+        Sample(A(3), [0, 1], A(1, 2)),
+        Sample(A(2, 3), [1], A(1, 2, 1), axis=1),
     ],
 )
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    arr, axis = (np.ravel(arr), 0) if axis is None else (arr, axis % np.ndim(arr))
+    arr, axis = (np.ravel(arr), 0) if axis is None else (arr, normalize_axis_index(axis, np.ndim(arr)))
     shape = list(np.shape(arr))
     n = shape[axis]
     places = np.arange(n)[obj] if isinstance(obj, slice) else array_of(obj)
     places = np.flatnonzero(places) if places.dtype == bool else places
+    if not isinstance(places, Traced) and np.any((places < -n) | (places > n)):
+        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
     values = array_of(values)
     values = values if values.dtype == arr.dtype else values.astype(arr.dtype)
     if np.size(places) == 1:
@@ -473,6 +478,8 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         shape[axis] = np.shape(values)[axis]
     else:
         shape[axis] = np.size(places)
+    if (more := np.ndim(values) - len(shape)) > 0:  # axes of 1 in front, as where one writes into an array
+        values = np.reshape(values, np.shape(values)[more:])
     both = np.concatenate((arr, np.broadcast_to(values, tuple(shape))), axis)
     before = np.broadcast_to(np.where(places < 0, places + n, places) - 0.5, (shape[axis],))
     return np.take(both, np.argsort(np.concatenate((np.arange(n), before)), kind="stable"), axis)

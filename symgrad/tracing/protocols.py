@@ -441,7 +441,7 @@ class UFuncMethods:
             )
         spec, arrays = split_index(key, x, sized=bool(values) and np.ndim(values[0]) > 0)
         if ufunc in (np.add, np.subtract):
-            value = values[0] if ufunc is np.add else np.negative(values[0])
+            value = values[0] if ufunc is np.add else np.negative(_signed(values[0], x.dtype))
             x.assign(trace.record(index.INDEX_ADD, (x, value, *arrays), {"spec": spec}), f"{_called(ufunc)}.at")
             return
         numbers = np.arange(x.like.size).reshape(x.like.shape)
@@ -468,6 +468,14 @@ class UFuncMethods:
 def _in_array(trace: Run, x: Any) -> Any:
     """A Python number as an array; others as they are."""
     return trace.adopt(x) if type(x.like if type(x) is Tracer else x) in NUMBERS else x
+
+
+def _signed(x: Any, dtype: np.dtype[Any]) -> Any:
+    """What is subtracted from an array of a dtype, as it is then: bools and integers as they are do not have all negatives."""
+    if type(x.like if type(x) is Tracer else x) in (int, float, complex):
+        return x
+    x = index.array_of(x)
+    return x if x.dtype.kind in "fc" else x.astype(np.result_type(dtype, x.dtype))
 
 
 def _along_axes(ufunc: np.ufunc, args: Sequence[Any], axes: Any, **options: Any) -> Any:
