@@ -132,6 +132,23 @@ def test_what_is_written_throughout_is_the_array(place, dtype):
     assert not re.search(r"\] [+*]?= ", re.sub("#.*", "", derivative.source(x)))
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c8"])
+@pytest.mark.parametrize("place", [s[:1, :3:-2], s[:0, ::-2], s[::-1, 0:0], s[:, ::2]])
+def test_what_is_written_into_an_empty_array_has_a_shape_of_its_own(place, dtype):
+    def added(x):
+        y = x * 1
+        np.add.at(y, place, np.sin(x[place]) * 2)
+        return y * x
+
+    for shape in ((0, 3), (0, 0)):
+        x = np.ones(shape, dtype)
+        for fun in (lambda x: np.sin(x[place]) * np.zeros(x[place].shape), added):
+            derivative = value_and_grad(lambda x, fun=fun: np.real(np.sum(fun(x))))
+            for _ in range(3):
+                _, found = derivative(x)
+                assert (found.shape, found.dtype) == (x.shape, x.dtype)
+
+
 def test_parts_are_read_and_written_as_they_were():
     def fun(x):
         y = x.copy()

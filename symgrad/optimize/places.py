@@ -110,8 +110,11 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     turned = any(part.step for part in back)
     if not plain or (turned and not all(type(part) is index.Slice for part in spec)):
         return None
+    if not elements_of(node) and node.op is index.INDEX_ADD:
+        return base[0]
     region = index.region(spec, node.aval.shape)
-    if math.prod(region) == elements_of(node) and node.op is not index.INDEX_ADD and is_number(value, 0.0):
+    all_zeros = math.prod(region) == elements_of(node) and node.op is not index.INDEX_ADD and is_number(value, 0.0)
+    if all_zeros or not elements_of(node):  # of which any part is as good as all
         return s.make(create.ZEROS, (), (("dtype", node.aval.dtype), ("shape", node.aval.shape)), node.aval)
     if math.prod(region) != elements_of(node) or value.aval.dtype != node.aval.dtype or not node.aval.shape:
         return None
