@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from symgrad import elementwise_grad, grad, jacfwd, runtime, value_and_grad, without
+from symgrad import elementwise_grad, grad, jacfwd, jvp, runtime, value_and_grad, without
 from symgrad.ir import Graph, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import places as places_of_arrays
@@ -108,6 +108,29 @@ def test_few_writes_are_looked_at_for_what_is_read(monkeypatch):
         np.testing.assert_allclose(np.tril(derivative(a) + derivative(a).T, -1), np.tril(np.linalg.inv(a), -1), atol=1e-12)
         counts.append(len(looks))
     assert 0 < counts[1] < 6 * counts[0]  # there are four times as many reads
+
+
+FEW, MANY = np.array([True, False, True]), np.isin(np.arange(1600), [1, 7])
+
+
+@pytest.mark.parametrize(
+    ("fun", "x"),
+    [
+        (lambda x: np.exp(x * 3.0)[FEW, [-1, 2]], X[:3]),
+        (lambda x: (np.arange(3)[:, None] * 2.5 * np.ones(3))[FEW, [0, 1]] * x[0, 0], X),
+        (lambda x: (2.0 * np.exp(x))[MANY, [0, 1]], np.tile(X, (400, 100))),
+        (lambda x: (x[0, 0] * np.exp(x))[MANY, [0, 1]], np.tile(X, (400, 100))),
+    ],
+)
+@pytest.mark.usefixtures("sharing")
+def test_factors_move_out_of_what_a_mask_and_places_pick(fun, x):
+    total = lambda x: np.sum(fun(x))
+    expected = grad(total, mode="dynamic")(x)
+    for _ in range(4):
+        np.testing.assert_allclose(jvp(total, (x,), (np.ones_like(x),))[1], np.sum(expected))
+    derivative = grad(total)
+    for _ in range(4):
+        np.testing.assert_allclose(derivative(x), expected)
 
 
 THROUGHOUT = [s[:], s[...], s[:, :], s[..., :], s[0:, :6], s[::-1], s[:, ::-1]]

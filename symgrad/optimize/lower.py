@@ -361,7 +361,7 @@ def part_of_elementwise(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     plain = bool(x.args) and isinstance(x.op.key, np.ufunc) and x.op.family in ("elementwise", "constant") and not x.params
     if not plain or s.used.get(x, 0) > 1 or math.prod(x.aval.shape) < MANY:
         return None
-    few = index.names_elements(spec, len(x.aval.shape))
+    few = index.names_elements(spec, len(x.aval.shape)) and not any([place.aval.dtype == bool for place in places])
     if not _are_slices(spec) and not (few and 4 * math.prod(node.aval.shape) <= math.prod(x.aval.shape)):
         return None
     spec = (*spec, *[index.EVERY] * (len(x.aval.shape) - len(spec)))

@@ -211,7 +211,13 @@ def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     c, x = split(args[0])
     if c == 1.0 or (is_op(node, np.sum) and node.aval.dtype != np.float64) or elements_of(node) > elements_of(x):
         return None
-    return join(s, c, s.make(node.op, (x, *args[1:]), node.params))
+    return join(s, c, _moved(s, node, x))
+
+
+def _moved(s: Simplifier, node: Node, x: Node) -> Node:
+    """The same of another array: its shape is known, where it may hang on what is true in a mask."""
+    aval = None if is_op(node, np.sum) else node.aval._replace(dtype=x.aval.dtype)
+    return s.make(node.op, (x, *node.args[1:]), node.params, aval)
 
 
 @rewrite(np.where, of=SCALING, derived=True)
@@ -327,7 +333,7 @@ def pull_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     part = _scaled(s, args[0])
     if part is None or (is_op(node, np.sum) and node.aval.dtype != np.float64) or elements_of(node) > elements_of(part.x):
         return None
-    return _times(s, s.make(node.op, (part.x, *args[1:]), node.params), part)
+    return _times(s, _moved(s, node, part.x), part)
 
 
 @rewrite(np.matmul, np.outer, np.dot, derived=True)
