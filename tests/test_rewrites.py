@@ -172,6 +172,15 @@ def test_what_is_written_into_an_empty_array_has_a_shape_of_its_own(place, dtype
                 assert (found.shape, found.dtype) == (x.shape, x.dtype)
 
 
+def test_rows_of_empty_arrays_are_taken_apart():
+    scales, none = np.array([[-0.57], [1.45]]), np.zeros((0, 0))
+    derivative = value_and_grad(lambda x: np.vdot(none, np.array([a * b for a, b in zip(x, scales, strict=True)])[3::3, ::-1]))
+    for _ in range(3):
+        value, found = derivative(np.zeros((2, 0)))
+        assert value == 0.0
+        assert found.shape == (2, 0)
+
+
 def test_parts_are_read_and_written_as_they_were():
     def fun(x):
         y = x.copy()
