@@ -1049,6 +1049,35 @@ def test_filters_with_a_state(n):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64, int])
+def test_centers_of_mass(dtype):
+    x, labels = (rng.uniform(1, 2, (3, 4)) * 9).astype(dtype), np.arange(12).reshape(3, 4) % 3
+    several = [] if dtype is np.complex64 else [(labels, [0, 2])]  # of which SciPy drops the imaginary part, or raises
+    for options in ((), (labels,), (labels, 2), (labels[0], 1), *several):
+        ours, theirs = ndimage.center_of_mass(x, *options), scipy.ndimage.center_of_mass(x, *options)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+        assert type(ours) is type(theirs)
+        if options == ():
+            assert type(ours[0]) is type(theirs[0])
+        if dtype is np.float64:
+            agrees(lambda x, options=options: np.array(ndimage.center_of_mass(x, *options)), x)
+    if dtype is not int:
+        value = lambda x: np.real(ndimage.center_of_mass(x)[1])
+        assert value_and_grad(value)(x)[0].dtype == value(x).dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64])
+def test_objects_that_scipy_makes_keep_the_precision(dtype):
+    """The zeros of an array of objects, which SciPy's own code makes for traced numbers, are Python's."""
+    x = np.ones((2, 2), dtype)
+    for fun in (scipy.linalg.block_diag, linalg.block_diag):
+        derivative = value_and_grad(lambda x, fun=fun: np.real(np.sum(fun(x, x) ** 2)))
+        for _ in range(3):
+            value, slopes = derivative(x)
+            assert value.dtype == x.real.dtype
+            np.testing.assert_array_equal(slopes, np.full((2, 2), 4, dtype), strict=True)
+
+
 def test_filters_keep_single_precision():
     x = np.arange(9.0, dtype=np.float32)
     for name in ("ndimage.laplace", "ndimage.sobel", "signal.detrend", "ndimage.uniform_filter"):

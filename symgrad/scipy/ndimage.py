@@ -251,3 +251,18 @@ def _folded(k: Any, n: int, mode: str) -> Any:
         k = k % (2 * n - 2)
         return np.minimum(k, 2 * n - 2 - k)
     return np.clip(k, 0, n - 1)
+
+
+# -- measurements --------------------------------------------------------------------------------------------------
+
+
+def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """The mean of the places, weighted by the numbers there: of all, of those that have a label, or for each of several."""
+    x = array_of(input)
+    if np.ndim(index):
+        return [center_of_mass(x, labels, label) for label in np.ravel(index)]
+    if labels is not None:
+        labels = np.broadcast_to(labels, np.shape(x))
+        x = np.where(labels > 0 if index is None else labels == index, x, np.zeros((), x.dtype))
+    total, places = np.sum(x), np.ogrid[tuple(map(slice, np.shape(x)))]
+    return tuple([np.sum(x * place.astype(float)) / total for place in places])

@@ -28,7 +28,7 @@ from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, Symgrad
 from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of, by_index, content_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
-from symgrad.ops.core import REGISTRY, Op, as_numpy
+from symgrad.ops.core import REGISTRY, Op, as_numpy, dtype_of
 from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
 from symgrad.runtime import add_at
 from symgrad.source.origins import is_users_class
@@ -491,6 +491,9 @@ class Trace:
             )
         if array.ndim == 0:
             return self.record(TO_ARRAY, items, {})  # type: ignore[no-any-return]
+        if any([type(item) is int for item in items]):  # as np.zeros(n, object) has them, and its arithmetic lets them give way
+            dtype = np.result_type(*{dtype_of(plain(item, like=True)) for item in items if type(item) is not int})
+            items = [dtype.type(item) if type(item) is int and dtype.char in "efF" else item for item in items]
         return np.stack(items).reshape(array.shape)  # type: ignore[return-value]
 
     def gather(self, value: Any) -> Tracer:
