@@ -386,6 +386,13 @@ def test_object_arrays_where_they_do_not_work():
         grad(eval("lambda x: np.fft.fft(np.array([x[0], x[1]])).real.sum()"))(np.ones(2))
 
 
+def test_traced_arrays_never_become_objects():
+    """No derivative flows through those."""
+    words = "array of objects", "leave dtype=object out"
+    refuses(lambda x: np.sum(np.multiply(x, x, dtype=object)), NotDifferentiable, *words)
+    refuses(lambda x: np.sum(np.cumsum(x, dtype=object)), NotDifferentiable, *words)
+
+
 # -- arguments and outputs -----------------------------------------------------------------------------------------
 
 

@@ -288,6 +288,27 @@ def test_nothing_to_repeat_in_flat():
             grad(lambda x, values=values: (x * 1).flat.__setitem__(0, values))(np.ones(2))
 
 
+OBJECTS = [
+    lambda x: np.full_like(np.array([x[0], x[1], x[2]], dtype=object), 2.0),
+    lambda x: np.full_like(np.polyder(np.poly1d([*x, 1.0])).coeffs, 2.0),
+    lambda x: np.full_like(x, x[0], dtype=object),
+    lambda x: np.full(3, x[0], object),
+    lambda x: np.full(3, [1.0, x[0], 2.0], object),
+    lambda x: np.zeros_like(x, dtype=object),
+    lambda x: np.ones(3, object, like=x),
+]
+
+
+@pytest.mark.parametrize("make", OBJECTS)
+def test_arrays_of_objects_that_are_made_full(make):
+    def written(x):
+        made = make(x)
+        made[:1] = x[1] * 3.0
+        return np.sum(made**2 * x[0])
+
+    agrees(written, np.array([1.5, 0.7, 0.4]))
+
+
 def test_copies_are_independent():
     def fun(x):
         z = x * 1.0

@@ -28,6 +28,10 @@ DIAGONAL = Op(np.diag, "linear", (lambda g, y, v: np.diagonal(g),), name="np.dia
 def full(like: Any, shape: Any, value: Any, dtype: Any) -> Any:
     """A traced array filled with a plain or traced number."""
     shape = tuple(map(operator.index, shape)) if isinstance(shape, (tuple, list)) else (operator.index(shape),)
+    if np.dtype(dtype) == object:  # a plain array, in which traced numbers are objects as others
+        made = np.empty(shape, object)
+        made[...] = value
+        return made
     if np.ndim(value):
         return np.broadcast_to(like.adopt(value), shape).astype(dtype)
     params = {"shape": shape, "dtype": np.dtype(dtype)}
@@ -134,7 +138,7 @@ def join(like: Any, maker: Any, key: Any) -> Any:
     return np.concatenate([np.reshape(x, (-1, 1)) if x.ndim < 2 else x for x in made], axis=-1)
 
 
-def _like_one(fill: float) -> Callable[..., Any]:
+def _like_one(fill: int) -> Callable[..., Any]:
     def make(like: Any, a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> Any:
         return _like_full(like, a, fill, dtype, order, shape=shape)
 
@@ -145,12 +149,15 @@ def _like_full(
     like: Any, a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
     result = full(like, np.shape(a) if shape is None else shape, fill_value, dtype or _dtype(a))
+    if result.dtype == object:
+        return result
     return result.laid_as(np.empty_like(a.like if isinstance(a, Traced) else a, result.dtype, order, shape=shape))
 
 
 def _full(like: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **rest: Any) -> Any:
     result = full(like, shape, fill_value, dtype or _dtype(fill_value))
-    return result.laid_as(np.empty(result.shape, result.dtype, order)) if order == "F" else result
+    laid = order == "F" and result.dtype != object
+    return result.laid_as(np.empty(result.shape, result.dtype, order)) if laid else result
 
 
 def _dtype(a: Any) -> Any:
@@ -185,13 +192,13 @@ def _require(like: Any, a: Any, dtype: Any = None, requirements: Any = None, **r
 
 
 LIKE: dict[Any, Callable[..., Any]] = {
-    np.zeros_like: _like_one(0.0),
-    np.empty_like: _like_one(0.0),
-    np.ones_like: _like_one(1.0),
+    np.zeros_like: _like_one(0),
+    np.empty_like: _like_one(0),
+    np.ones_like: _like_one(1),
     np.full_like: _like_full,
-    np.zeros: lambda like, shape, dtype=None, order="C", **rest: _full(like, shape, 0.0, dtype, order),
-    np.empty: lambda like, shape, dtype=None, order="C", **rest: _full(like, shape, 0.0, dtype, order),
-    np.ones: lambda like, shape, dtype=None, order="C", **rest: _full(like, shape, 1.0, dtype, order),
+    np.zeros: lambda like, shape, dtype=float, order="C", **rest: _full(like, shape, 0, dtype or float, order),
+    np.empty: lambda like, shape, dtype=float, order="C", **rest: _full(like, shape, 0, dtype or float, order),
+    np.ones: lambda like, shape, dtype=float, order="C", **rest: _full(like, shape, 1, dtype or float, order),
     np.full: _full,
     np.array: array,
     np.asarray: _as,

@@ -1290,7 +1290,10 @@ def _base_number(value: Any) -> Any:
 
 def _compute(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
     try:
-        return op.fun(*values, **params)
+        found = op.fun(*values, **params)
+        if type(found) is np.ndarray and found.dtype.char == "O":  # no derivative would flow through it, in silence
+            raise NotDifferentiable(f"{where()}: {op.name} makes an array of objects of a traced one; leave dtype=object out")
+        return found
     except SymgradError:
         raise
     except TypeError as error:
