@@ -379,6 +379,46 @@ def test_refused_rather_than_otherwise():
     for fun in (linalg.toeplitz, linalg.hankel, linalg.circulant, lambda x: signal.fftconvolve(x, x, axes=0)):
         with pytest.raises(NotDifferentiable, match=r"symgrad\.vmap"):
             grad(lambda x, fun=fun: np.sum(fun(x)))(x)
+    square, one = np.ones((2, 3, 3)), np.eye(3)
+    for fun in (
+        lambda x: linalg.solve_discrete_lyapunov(x, one),
+        lambda x: linalg.solve_discrete_lyapunov(one, x),
+        lambda x: linalg.solve_continuous_are(x, one, one, one),
+        lambda x: linalg.solve_discrete_are(one, one, x, one),
+        lambda x: linalg.eigvalsh_tridiagonal(x[0], x[0, :, 1:]),
+        lambda x: linalg.eigvalsh_tridiagonal(x[0, 0], x[0, :2, 1:]),
+        lambda x: linalg.block_diag(x, one),
+        lambda x: linalg.lstsq(x, one)[0],
+        linalg.lu_factor,
+    ):
+        with pytest.raises(NotDifferentiable, match=r"symgrad\.vmap"):
+            grad(lambda x, fun=fun: np.sum(fun(x)))(square)
+
+
+@pytest.mark.parametrize("right", [(3,), (3, 2), (2, 3, 1), (3, 3, 1)])
+def test_stacks_of_right_hand_sides(right):
+    """Each is solved on its own, also where there are as many as rows."""
+    b, matrices = rng.normal(size=right), rng.normal(size=(right[0], 3, 3)) + 4 * np.eye(3)
+    alone = "(n,n),(n)->(n)" if len(right) == 1 else "(n,n),(n,k)->(n,k)"
+    for trans in (0, 1):
+        ours = lambda a, b, trans=trans: linalg.lu_solve(linalg.lu_factor(a), b, trans)
+        theirs = lambda a, b, trans=trans: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b, trans)
+        np.testing.assert_allclose(ours(matrices[0], b), np.vectorize(theirs, signature=alone)(matrices[0], b))
+        agrees(ours, matrices[0], b)
+    a = matrices @ np.swapaxes(matrices, 1, 2)
+    for lower in (False, True):
+        ours = lambda a, b, lower=lower: linalg.cho_solve(linalg.cho_factor(a, lower), b)
+        theirs = lambda a, b, lower=lower: scipy.linalg.cho_solve(scipy.linalg.cho_factor(a, lower), b)
+        np.testing.assert_allclose(ours(a, b), np.vectorize(theirs, signature=alone)(a, b))
+        agrees(lambda root, b: ours(root @ np.swapaxes(root, 1, 2), b), matrices, b)  # noqa: B023
+
+
+def test_triangles_of_stacks():
+    a = rng.normal(size=(2, 3, 4))
+    for given in (a[0], a):
+        found = linalg.qr(given, mode="r")
+        expected = np.linalg.qr(given, "r") if given is a else scipy.linalg.qr(given, mode="r")[0]
+        np.testing.assert_allclose(found if given is a else found[0], expected)
 
 
 @pytest.mark.parametrize("op", [op for op in UFUNCS if op.key.nin > 1 and op.key.nout == 1 and op.name != "zeta"], ids=name)

@@ -182,6 +182,8 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """The ``x`` of ``a @ x == b``, given the factor of ``a``."""
     c, lower = c_and_lower
+    if np.ndim(c) > 2 and np.ndim(b) == 1:  # for each of the matrices
+        return cho_solve(c_and_lower, array_of(b)[:, None])[..., 0]
     first, second = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
@@ -232,14 +234,23 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     return values if eigvals_only else (values, solve_triangular(factor, vectors, 2, True))
 
 
+def _single(name: str, ndim: int, *arrays: Any) -> list[Any]:
+    """The arrays, if none is a stack of what the function takes."""
+    if any(np.ndim(array) > ndim for array in arrays):
+        what = "vector" if ndim == 1 else "matrix"
+        raise NotDifferentiable(f"scipy.linalg.{name} takes one {what} at a time here; use symgrad.vmap for more")
+    return [array_of(array) for array in arrays]
+
+
 def eigvalsh_tridiagonal(d: Any, e: Any, select: Any = "a", **options: Any) -> Any:
     """The eigenvalues of a symmetric matrix with the diagonal ``d``, and ``e`` on both sides of it."""
     if select not in ("a", 0, "all"):
         raise NotDifferentiable(
             "scipy.linalg.eigvalsh_tridiagonal has no derivative rule for select=; take all, and index them"
         )
-    beside = np.diag(array_of(e), -1)
-    return np.linalg.eigvalsh(np.diag(array_of(d)) + beside + transpose(beside))
+    d, e = _single("eigvalsh_tridiagonal", 1, d, e)
+    beside = np.diag(e, -1)
+    return np.linalg.eigvalsh(np.diag(d) + beside + transpose(beside))
 
 
 def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: Any = "a", **options: Any) -> Any:
@@ -309,7 +320,7 @@ def pinvh(
 
 def lstsq(a: Any, b: Any, cond: Any = None, *args: Any, **options: Any) -> Any:
     """The ``x`` of the smallest ``a @ x - b``, its square (where that is all), the rank and the singular values of ``a``."""
-    a, b = floating(a), floating(b)
+    a, b = map(floating, _single("lstsq", 2, a, b))
     x, rest, rank, s = np.linalg.lstsq(a, b, rcond=np.finfo(np.result_type(a, b)).eps if cond is None else cond)
     return x, rest[0] if np.ndim(b) == 1 and np.size(rest) else rest, rank, s
 
@@ -333,7 +344,9 @@ def qr(
         given = "pivoting=True" if pivoting else "mode='raw'"
         raise NotDifferentiable(f"scipy.linalg.qr has no derivative rule for {given}")
     found = np.linalg.qr(array_of(a), "reduced" if mode == "economic" else "complete")
-    return (found[1],) if mode == "r" else tuple(found)
+    if mode == "r":
+        return (found[1],) if np.ndim(a) == 2 else found[1]  # of stacks, SciPy gives it alone
+    return tuple(found)
 
 
 def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> Any:
@@ -408,8 +421,14 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
     factors, swaps = lu_and_piv
     b, order = array_of(b), ORDER(array_of(swaps))
     if trans == 0:
-        return solve_triangular(factors, solve_triangular(factors, b[order], 0, True, True))
-    return solve_triangular(factors, solve_triangular(factors, b, trans), trans, True, True)[np.argsort(order)]
+        return solve_triangular(factors, solve_triangular(factors, _rows(b, order), 0, True, True))
+    found = solve_triangular(factors, solve_triangular(factors, b, trans), trans, True, True)
+    return _rows(found, np.argsort(order))
+
+
+def _rows(b: Any, order: Any) -> Any:
+    """The rows of one matrix or of each of a stack, or the elements of a vector, in an order."""
+    return b[order] if np.ndim(b) < 3 else b[..., order, :]
 
 
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False) -> Any:
@@ -459,7 +478,7 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
 
 def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
     """The ``x`` of ``a @ x @ a^H - x + q == 0``, as one linear system (SciPy's ``"direct"``)."""
-    a, q = array_of(a), array_of(q)
+    a, q = _single("solve_discrete_lyapunov", 2, a, q)
     n = np.shape(a)[0]
     return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, conj(a)), np.ravel(q)), (n, n))
 
@@ -641,7 +660,7 @@ CONTINUOUS_ARE, DISCRETE_ARE = _riccati(True), _riccati(False)
 
 
 def _are(op: Op, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
-    matrices = [array_of(matrix) for matrix in (a, b, q, r)]
+    matrices = _single(op.name, 2, a, b, q, r)
     if e is not None or s is not None or any(np.iscomplexobj(matrix) for matrix in matrices):
         raise NotDifferentiable(f"{op.name} is here for real matrices, without e and s")
     return op(*matrices)
@@ -662,7 +681,7 @@ def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = N
 
 def block_diag(*arrs: Any) -> Any:
     """The arrays along a diagonal, zeros elsewhere."""
-    blocks = [np.atleast_2d(array_of(a)) for a in arrs]
+    blocks = [np.atleast_2d(a) for a in _single("block_diag", 2, *arrs)]
     width, before, rows = sum(np.shape(a)[-1] for a in blocks), 0, []
     for a in blocks:
         n = np.shape(a)[-1]
