@@ -398,7 +398,7 @@ def test_refused_rather_than_otherwise():
 @pytest.mark.parametrize("right", [(3,), (3, 2), (2, 3, 1), (3, 3, 1)])
 def test_stacks_of_right_hand_sides(right):
     """Each is solved on its own, also where there are as many as rows."""
-    b, matrices = rng.normal(size=right), rng.normal(size=(right[0], 3, 3)) + 4 * np.eye(3)
+    b, matrices = rng.normal(size=right), rng.normal(size=(right[0], 3, 3)) + 4 * np.eye(3)[[1, 2, 0]]
     alone = "(n,n),(n)->(n)" if len(right) == 1 else "(n,n),(n,k)->(n,k)"
     for trans in (0, 1):
         ours = lambda a, b, trans=trans: linalg.lu_solve(linalg.lu_factor(a), b, trans)
@@ -411,6 +411,20 @@ def test_stacks_of_right_hand_sides(right):
         theirs = lambda a, b, lower=lower: scipy.linalg.cho_solve(scipy.linalg.cho_factor(a, lower), b)
         np.testing.assert_allclose(ours(a, b), np.vectorize(theirs, signature=alone)(a, b))
         agrees(lambda root, b: ours(root @ np.swapaxes(root, 1, 2), b), matrices, b)  # noqa: B023
+
+
+@pytest.mark.parametrize(
+    "a", [np.eye(3), 2.0 * np.eye(4)[:, :2], 1j * np.eye(2), np.outer([1.0, 2.0], [2.0, 1.0]), np.zeros((2, 2))]
+)
+def test_polar_decompositions_where_singular_values_repeat_or_vanish(a):
+    """The positive factor is smooth where they repeat, and where they vanish the gradient is the smallest of many."""
+    weights, way = rng.normal(size=(2, *a.shape)) if a.dtype == float else rng.normal(size=(2, *a.shape)) @ [[1, 1j], [1, -1j]]
+    weights = weights[: a.shape[1]]
+    for side, turned in (("right", lambda a: a), ("left", lambda a: np.conj(a.T))):
+        fun = lambda t, side=side, turned=turned: np.sum(np.real(linalg.polar(turned(a + t * way), side)[1] * weights))
+        np.testing.assert_allclose(grad(fun)(0.0), numeric(fun, 0.0), rtol=1e-5, atol=1e-6)
+        if np.linalg.matrix_rank(a) == a.shape[1]:
+            np.testing.assert_allclose(grad(grad(fun))(0.0), numeric(grad(fun), 0.0), rtol=1e-5, atol=1e-6)
 
 
 def test_triangles_of_stacks():

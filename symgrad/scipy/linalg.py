@@ -302,9 +302,46 @@ def polar(a: Any, side: str = "right") -> Any:
         raise ValueError("`side` must be either 'right' or 'left'")
     a = array_of(a)
     w, _, vh = np.linalg.svd(a, full_matrices=False)
-    u = w @ vh
+    u, tall = w @ vh, hermitian(a) if side == "left" else a
+    if np.shape(tall)[-2] >= np.shape(tall)[-1]:
+        return u, POSITIVE(floating(tall))
     p = hermitian(u) @ a if side == "right" else a @ hermitian(u)
     return u, (p + hermitian(p)) / 2
+
+
+def _positive(a: Any) -> Any:
+    _, s, vh = np.linalg.svd(a, full_matrices=False)
+    return hermitian(vh) @ (s[..., None] * vh)
+
+
+def _halves(p: Any, k: Any) -> Any:
+    """The ``x`` of ``p @ x + x @ p == k``, ``p`` Hermitian and positive; where that says nothing of ``x``, it is zero."""
+    w, v = np.linalg.eigh(p)
+    sums = w[..., None] + w[..., None, :]
+    known = sums > 16 * w.shape[-1] * np.finfo(w.dtype).eps * np.max(w, axis=-1, initial=0)[..., None, None]
+    return v @ (hermitian(v) @ k @ v * known / np.where(known, sums, 1)) @ hermitian(v)
+
+
+def _halves_p(g: Any, x: Any, p: Any, k: Any) -> Any:
+    g = HALVES(transpose(p), g)
+    return -(g @ transpose(x) + transpose(x) @ g)
+
+
+def _positive_a(g: Any, y: Any, a: Any) -> Any:
+    """From ``y @ y == a^H @ a``: not by way of singular vectors, which are arbitrary where singular values repeat."""
+    return conj(a) @ HALVES(transpose(y), g + hermitian(g))
+
+
+HALVES: Op = Op(_halves, "op", (_halves_p, lambda g, x, p, k: HALVES(transpose(p), g)), name="halves")
+POSITIVE: Op = Op(
+    _positive,
+    "op",
+    (_positive_a,),
+    name="positive",
+    samples=[Sample(A(3, 3)), Sample(A(4, 2)), Sample(A(2, 3, 3)), Sample(A(1, 1)), Sample(A(3, 0)), Sample(np.eye(3))],
+)
+rule(POSITIVE)(stacks(2))
+rule(HALVES)(stacks(2, 2))
 
 
 def pinvh(
