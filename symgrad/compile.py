@@ -579,14 +579,21 @@ class Variant:
 
     def running(self) -> Code:
         """The code that runs, of all branches traced so far."""
-        code = self.hopeful(self.program)
-        return self.print(improve(self.program, self.family.off)) if code is None else code
+        return self.quickest(self.program)[0]
 
-    def hopeful(self, program: Program) -> Code | None:
-        """The code that runs as long as no masks are missed; None where they are, or cost little."""
-        plain = None if self.masks_matter or "masks" in self.family.off else without_masks(program)
-        code = None if plain is None else self.print(improve(plain, self.family.off))
-        return None if code is None or code.python else code
+    def quickest(self, program: Program, masked: bool = False) -> tuple[Code, Program | None]:
+        """The code that runs, and the improved program that it is of; None for code that runs as long as no masks are missed,
+        which it does not have, unless it is to be ``masked``, they are, or cost little."""
+        off = self.family.off
+        plain = None if masked or self.masks_matter or "masks" in off else without_masks(program)
+        code = None if plain is None else self.print(improve(plain, off))
+        if code is not None and not code.python and not any([node.args and node.op.hides for node in program.nodes()]):
+            return code, None
+        improved = improve(program, off)
+        own = self.print(improved)
+        return (
+            (own, improved) if code is None or code.python or own.python else (code, None)
+        )  # loops of Python's numbers are fast
 
     def print(self, improved: Program) -> Code:
         """The code that runs, of an improved program."""
@@ -831,10 +838,8 @@ class Piece:
         self.asked = variant.asked
         self.captured = list(program.graph.arrays.values())
         with progress.compiling(family.name, len(program.nodes())):
-            hopeful = None if masked else variant.hopeful(program)
-            self.hopes = hopeful is not None
-            self.simplified = program if hopeful else improve(program, family.off)
-            self.code = hopeful or variant.print(self.simplified)
+            self.code, improved = variant.quickest(program, masked)
+            self.hopes, self.simplified = improved is None, improved or program
             progress.at("compile")
             self.function: Any = variant.load(self.code.source, self.code)
         if self.hopes:
