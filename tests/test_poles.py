@@ -4,6 +4,7 @@ The reference is forward mode with a dict of derivatives for each number: what i
 """
 
 import operator
+import warnings
 from functools import reduce
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from symgrad import grad, jacfwd, jacrev, value_and_grad
+from symgrad import grad, hessian, jacfwd, jacrev, value_and_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -245,3 +246,89 @@ def test_division_of_a_numpy_number_by_a_literal_zero():
         value, found = derivative(x)
         assert value == expected
         np.testing.assert_array_equal(found, slope)
+
+
+def element_of_a_table(x):
+    """Of a table that a loop fills to its end, with ``if``s: what nobody reads stays out, poles and all."""
+    v = np.zeros(40)
+    v[0] = 1.0
+    for i in range(1, 40):
+        if x[i] > 0.5:
+            v[i] = v[i - 1] * np.sqrt(x[i])
+        else:
+            v[i] = v[i - 1] * 0.5 * np.sqrt(x[i])
+    return v[3]
+
+
+def roots_under_an_if(x):
+    """With poles where they are chosen, too: an infinite slope, and zero times that."""
+    s = 0.1
+    for i in range(40):
+        s = s + np.sqrt(x[i]) * x[0] if x[i] > 0.6 or i % 7 == 3 else s * 0.9 + 0.0 * np.sqrt(x[39])
+    return s
+
+
+@pytest.mark.parametrize("fun", [element_of_a_table, roots_under_an_if])
+def test_masks_in_loops_at_poles_and_elsewhere(fun):
+    """Loops run without masks until one is missed, then with them; and are right in either case, whatever came before."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for round, poles in enumerate([(), (30, 31), (), (), (31, 39), (31, 39), (10, 17), (10, 17), (), (24,), ()]):
+        x = np.arange(40) / 40 + 0.1 + 0.001 * round
+        x[list(poles)] = 0.0
+        value, slopes = derivative(x)
+        expected, theirs = dynamic(x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slopes, theirs, rtol=1e-10, atol=1e-12)
+    assert derivative.cache_info().hits
+
+
+def hidden_by_a_choice(x):
+    q, v, n = 0.5, 0.5 * x, len(x)
+    for k in range(30):
+        if x[n - 1 - k] > 0.5:
+            v[k] = np.where(q * q > 0.0, np.hypot(q * q, v[k - 1] * v[k]), 0.0)
+        else:
+            s = np.sqrt(max(x[k * 2 % n] - q, 0.0)) if x[k * 2 % n] - q > 0.0 else x[(k + 5) % n]
+            v[0] = v[0] + 0.1 * s
+    return np.sum(v**2)
+
+
+def ended_early(x):
+    s = q = 0.0
+    u, j = np.zeros(20), 0
+    while j < 24:
+        j += 1
+        if x[(3 * j) % 20] > 0.8:
+            break
+        for i, _ in enumerate(x[:6]):
+            s = max(s, np.cos(1.0) + x[19 - i] + x[2])
+        u[(j + 3) % 20] = np.where(q > 0.0, np.hypot(x[j % 20], 1.0), u[j * 2 % 20] + s)
+    for k in range(24):
+        u[(k + 2) % 20] = np.arctan(np.maximum(u[(k + 3) % 20], 0.0) + 0.1 * u[k % 20])
+    return np.sum(u)
+
+
+@pytest.mark.parametrize(("fun", "n"), [(hidden_by_a_choice, 50), (ended_early, 20)])
+def test_second_derivatives_of_loops_that_mix_numbers(fun, n):
+    derivative, dynamic = hessian(fun), hessian(fun, mode="dynamic")
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        x = rng.normal(size=n)
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-8, atol=1e-8)
+
+
+def test_infinite_results_of_loops_are_compared_in_silence():
+    def f(x):
+        t = np.ones((30, 5))
+        least = x[3]
+        for k in range(40):  # noqa: B007
+            for i, v in enumerate(x[:6]):  # noqa: B007
+                t[i, 1] = 1.0 / np.maximum(least, 0.0)
+        return np.sum(t)
+
+    derivative = value_and_grad(f)
+    for k in range(3):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            assert derivative(np.full(40, -1.0 - k))[0] == np.inf
+        assert not [one for one in told if "atol" in str(one.message)]

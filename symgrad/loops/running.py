@@ -154,4 +154,5 @@ def _is_same(a: Any, b: Any) -> bool:
 
 def _is_close(a: Any, b: Any) -> bool:
     """Whether two numbers or arrays differ by rounding."""
-    return np.allclose(a, b, rtol=1e-6, atol=1e-6 * (1.0 + float(np.max(np.abs(b), initial=0.0))), equal_nan=True)
+    largest = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
+    return np.allclose(a, b, rtol=1e-6, atol=1e-6 * (1.0 + largest), equal_nan=True)

@@ -963,7 +963,7 @@ class Trace:
         self.values[node] = value
         if op in WRITES and self.user:
             self._wrote(node)
-        if mixes is not None and aval.kind == "scalar":
+        if mixes is not None and isinstance(aval, Aval) and aval.kind == "scalar":
             self.mixed[node] = mixes
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
@@ -1003,7 +1003,9 @@ class Trace:
         except Otherwise as end:
             raise self.refuse(end) from None
         decides = None if result is None else mixed.bad(op, nodes, self.mixed)
-        if result is None or decides is None or not self._decided(decides[1], args[decides[0]]):
+        if result is None or decides is None or np.ndim(values[decides[0]]):  # beside an array, it is NumPy that computes
+            return result
+        if not self._decided(decides[1], args[decides[0]]):
             return result
         if result.python is None:
             raise self.refuse(Otherwise(result.causes))

@@ -350,7 +350,8 @@ class Masks:
         """The cotangents of the arguments of a loop, with their lanes; of those ``before``, what they are added to, too."""
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
-        least = NEAR if POLES in (node.op.inside, *wanted) else OWN
+        poles = POLES in (node.op.inside, *wanted)
+        least = (0 if node.op.parts else NEAR) if poles else OWN  # masks go round in it, whatever they begin with
         live = [
             mask_of(one, None, aval) if one is not None and one.explicit >= least else None
             for one, aval in zip(found, node.aval, strict=True)
