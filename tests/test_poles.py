@@ -332,3 +332,17 @@ def test_infinite_results_of_loops_are_compared_in_silence():
             warnings.simplefilter("always")
             assert derivative(np.full(40, -1.0 - k))[0] == np.inf
         assert not [one for one in told if "atol" in str(one.message)]
+
+
+@pytest.mark.parametrize("exponent", [1.5, 2.5, 0.5, -0.5, 3])
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_broken_powers_of_negative_numbers_that_nobody_reads(exponent, mode):
+    def f(x):
+        u = np.zeros(4)
+        u[0] = x[1] ** exponent
+        u[0] = x[0]
+        return np.sum(u)
+
+    derivative = value_and_grad(f, mode=mode)
+    for sign in (1.0, -1.0, 1.0, -1.0):
+        np.testing.assert_array_equal(derivative(np.full(3, 0.5 * sign))[1], [1.0, 0.0, 0.0])

@@ -88,7 +88,8 @@ def powers(x1: Any, x2: Any) -> str:
         return "zero"
     if x2 is None or isinstance(x2, complex):
         return "poles"
-    return "finite" if x2 >= 1 else "pole" if x2 >= -2 else "poles"
+    whole = x2 == x2 // 1  # of negative numbers, broken powers are no numbers
+    return "finite" if x2 >= 1 and whole else "pole" if x2 >= -2 else "poles"
 
 
 # NumPy's ``x ** 0.5`` is the square root; before NumPy 2.3, ``np.power(x, 0.5)`` is not
