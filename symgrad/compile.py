@@ -582,8 +582,8 @@ class Variant:
         return self.quickest(self.program)[0]
 
     def quickest(self, program: Program, masked: bool = False) -> tuple[Code, Program | None]:
-        """The code that runs, and the improved program that it is of; None for code that runs as long as no masks are missed,
-        which it does not have, unless it is to be ``masked``, they are, or cost little."""
+        """The code that runs, and the improved program that it is of: None for code without masks, which runs as long as none
+        is missed. There are some where it is to be ``masked``, or they were missed before, or cost little."""
         off = self.family.off
         plain = None if masked or self.masks_matter or "masks" in off else without_masks(program)
         code = None if plain is None else self.print(improve(plain, off))
@@ -591,9 +591,9 @@ class Variant:
             return code, None
         improved = improve(program, off)
         own = self.print(improved)
-        return (
-            (own, improved) if code is None or code.python or own.python else (code, None)
-        )  # loops of Python's numbers are fast
+        if code is None or code.python or own.python:  # loops of Python's numbers are fast, masks or not
+            return own, improved
+        return code, None
 
     def print(self, improved: Program) -> Code:
         """The code that runs, of an improved program."""
