@@ -473,6 +473,10 @@ def squared_truths(x):
     return np.sum(np.log1p((x > 0) ** 2) * x)
 
 
+def chosen_of_two_kinds(x):
+    return -np.where((x > -9).sum(), np.uint8(7), np.int64(3)) * np.sum(x)
+
+
 without_source = eval("lambda x: np.sum([x[0] > 0, x[1] < 2, x[0] < 1]) * x[0] + np.mean([x[0] > 0, x[1] > 0]) * x[1]")
 
 
@@ -480,6 +484,7 @@ without_source = eval("lambda x: np.sum([x[0] > 0, x[1] < 2, x[0] < 1]) * x[0] +
     "fun",
     [
         both_of, both_and_nought, both_in_a_loop, largest_of_truths, chosen_by_truths, squared_truths, without_source,
+        chosen_of_two_kinds,
     ],
 )  # fmt: skip
 def test_sums_of_truths_are_numpys(fun):

@@ -184,7 +184,8 @@ class Simplifier:
 
     def _weaken(self, op: Op, args: tuple[Node, ...]) -> tuple[Node, ...]:
         """NumPy constants as Python numbers, beside a value whose dtype decides anyway."""
-        firm = {arg.aval.dtype for arg in args if arg.op is not CONST and getattr(arg.aval, "kind", "python") != "python"}
+        deciding = args[1:] if op is REGISTRY[np.where] else args  # what chooses has no part in the dtype
+        firm = {arg.aval.dtype for arg in deciding if arg.op is not CONST and getattr(arg.aval, "kind", "python") != "python"}
         numbers = [arg.op is CONST and isinstance(const(arg), np.number) and arg.aval.dtype in firm for arg in args]
         if not any(numbers) or (isinstance(op.key, np.ufunc) and not _weak_alike(op.key, args, numbers)):
             return args
