@@ -393,6 +393,7 @@ def nested(rng: random.Random) -> Iterator[str]:
 
 
 @given(st.integers(0, 2**40))
+@example(44947739)  # a loop that never runs, beyond the end of an array
 def test_nests_whose_ends_hang_on_the_loops_around(seed: int) -> None:
     with patch.object(trace, "LONG", 20):
         agrees_with_dynamic(program_of(nested(random.Random(seed)), {"x": (7,), "A": (7, 7)}, seed), scaled=True, calls=8)

@@ -566,14 +566,20 @@ def others(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any])
 
 
 def _place(s: Scalarizer, node: Node, first: int) -> Any:
-    """A static index; None where it hangs on values."""
+    """A static index; None where it hangs on values, or lies outside: what reads there runs never, or raises NumPy's error."""
     arrays = []
     for arg in node.args[first:]:
         grid = s.grids[arg]
         if any(const(element) is None for element in grid.flat):
             return None
         arrays.append(np.array([const(e) for e in grid.flat], arg.aval.dtype).reshape(grid.shape)[()])
-    return (index.fill(dict(node.params)["spec"], arrays),)
+    place = index.fill(dict(node.params)["spec"], arrays)
+    whole = node.args[0] if node.op is index.GETITEM else node
+    try:
+        np.broadcast_to(0, whole.aval.shape)[place]
+    except IndexError:
+        return None
+    return (place,)
 
 
 @grid_rule(index.GETITEM)

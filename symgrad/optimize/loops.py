@@ -138,7 +138,7 @@ class _Demand:
         number |= bool(_given(body, course, firsts, self.read[loop]))
         number |= len({fixed[i] for i in invariants}) < len(invariants)
         number |= any([_as_taken(loop.op, firsts, fixed[i]) is not fixed[i] for i in invariants])
-        number |= _known_test(loop.op, firsts) is not None
+        number |= _known_test(loop.op, firsts, self.read[loop]) is not None
         spare = len(kept) < len(loop.args) or len(saved) < len(body.saved)
         self.slack = self.slack or spare or number or bool(settled)
         return kept
@@ -190,7 +190,7 @@ class _Trimmer(Simplifier):
         read = {i: i for i in self.demand.read[node]}
         body, course = op.body, op.course
         found: dict[int, Node] = {}
-        if (test := _known_test(op, firsts)) is not None:
+        if (test := _known_test(op, firsts, read)) is not None:
             return self._once(body, [*firsts, *fixed], self.demand.read[node]) if test else dict(enumerate(firsts))
         settled = _settled(body, course, firsts)
         for i, twin in settled.items():
@@ -246,10 +246,13 @@ class _Trimmer(Simplifier):
         return {i: mapping[node] for i, node in results.items()}
 
 
-def _known_test(loop: Loop, firsts: list[Node]) -> Any:
-    """Whether a loop that may run once does, where that is known."""
-    test = loop.course.test if loop.course.once and not loop.body.saved else None
-    return None if test is None else const(firsts[test])
+def _known_test(loop: Loop, firsts: list[Node], read: Iterable[int]) -> Any:
+    """Whether a loop that may run once does, where that is known; False for one that runs not at all. It leaves no lists."""
+    test = loop.course.test
+    if test is None or any([i >= len(firsts) for i in read]):
+        return None
+    known = const(firsts[test])
+    return known if loop.course.once or not known else None
 
 
 def _as_taken(loop: Loop, firsts: list[Node], value: Node) -> Node:

@@ -234,6 +234,8 @@ class Scalarizer(Simplifier):
         if math.prod(whole.aval.shape) > max(LARGEST, 4 * self.turns):
             return None  # it would not be read often enough
         axes = tuple([axis for axis, part in enumerate(spec) if type(part) is index.Hole])
+        if not axes:
+            return None
         if any([array.aval.shape for array in arrays]):
             return self._window_of(node, axes) if is_window(node) and len(axes) == len(spec) else None
         places = [self.grids[array][()] for array in arrays]
