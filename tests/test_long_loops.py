@@ -1,9 +1,12 @@
 """Long loops with ``if``s: the first calls trace some of their iterations, and run the others at once."""
 
+import random
+
 import numpy as np
 import pytest
 
 from symgrad import grad, value_and_grad
+from symgrad.loops import rolling
 from symgrad.loops.rolling import Roller
 
 N = 400
@@ -219,3 +222,53 @@ def test_a_leap_over_items_that_come_to_no_test(monkeypatch):
         np.testing.assert_allclose(value, continues(x), rtol=1e-9)
         np.testing.assert_allclose(gradient, grad(continues, mode="dynamic")(x), rtol=1e-7, atol=1e-9)
     assert any(leaps)
+
+
+def wandering(x, steps):
+    """Values of a list change by what tuples name: hardly two iterations do the same."""
+    state = [x, x * 0.5, x + 0.1, np.sin(x), x * x]
+    for kind, i, j, k in steps:
+        state[k] = np.tanh(state[i] + state[j]) if kind < 3 else np.cos(state[i]) * state[j]
+        if state[k][0] > 0.5:
+            state[k] = state[k] * 0.9
+    return np.sum(sum(state))
+
+
+def test_loops_that_do_ever_new_things_are_given_up(monkeypatch):
+    """... after some iterations: the rest is traced as it comes, by plain numbers; what changes later is seen."""
+    rng = random.Random(1)
+    steps = [(rng.randrange(6), *(rng.randrange(5) for _ in range(3))) for _ in range(700)]
+    recorded, look = [], Roller._always_turns
+    monkeypatch.setattr(Roller, "_always_turns", lambda self: recorded.append(look(self)) or recorded[-1])
+    derivative, x = value_and_grad(wandering), np.linspace(0.1, 0.9, 3)
+    for turn in range(6):
+        if turn == 4:
+            steps[650] = (steps[650][0] ^ 4, *steps[650][1:])
+        args = (x + 0.01 * turn, steps)
+        value, slope = derivative(*args)
+        expected = value_and_grad(wandering, mode="dynamic")(*args)
+        np.testing.assert_allclose(value, wandering(*args), rtol=1e-12)
+        np.testing.assert_allclose(slope, expected[1], rtol=1e-10)
+    assert recorded
+    assert all(recorded)
+
+
+def test_loops_that_decide_on_many_things_are_not_given_up(monkeypatch):
+    """Ways that meet again are few, however many there are in all."""
+
+    def program(x):
+        total = 0.0
+        for value in x:
+            for bound in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
+                if np.sin(value * bound * 99.0) > 0.0:
+                    total = total * 0.99 + value * bound
+        return total
+
+    looked, look = [], Roller._always_turns
+    monkeypatch.setattr(Roller, "_always_turns", lambda self: looked.append(look(self)) or looked[-1])
+    monkeypatch.setattr(rolling, "WAYS", 48)
+    derivative, x = grad(program), np.random.default_rng(0).uniform(0.0, 1.0, 400)
+    for _ in range(4):
+        found = derivative(x)
+    np.testing.assert_allclose(found, grad(program, mode="dynamic")(x), rtol=1e-10)
+    assert not any(looked)

@@ -77,6 +77,8 @@ FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iter
 OFTEN = 256  # iterations in all, of loops in one another, from which on a short one is worth a leap
 TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
+WAYS = 256  # iterations before a loop is given up in which ever more ways are gone
+NEW = 4  # if that is so of one in so many
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory; or a few, as the last
 # ones will not be alike where loops in them are short
 MANY = 512  # and of all containers in containers
@@ -139,6 +141,7 @@ class Roller:
         self.alike = 0  # iterations in a row
         self.wait = 2 * FAR  # iterations before those to come are run as they were
         self.leapt = False  # whether some were
+        self.look = WAYS  # iterations before it is asked whether all go ways of their own
         self.flags: set[Node] = set()  # that tell whether one of these went another way
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
         self.tests: list[Node] = []
@@ -239,10 +242,17 @@ class Roller:
                 place += self.ahead
                 index = self.index(start + step * place)
                 self.boundaries[-1] = self.boundaries[-1]._replace(at=index.node)
+            elif place == self.look and self._always_turns():
+                self.left()
+                break
             yield at(index)
             place += 1
-        self._boundary(frame, None)
-        self._finish()
+        else:
+            self._boundary(frame, None)
+            self._finish()
+        while place < length and self.what.stays():
+            yield at(start + step * place)
+            place += 1
         yield from self.what.left(place)
 
     def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
@@ -955,6 +965,17 @@ class Roller:
         self.boundaries = [*bounds, Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True)]
         self.leapt, self.skipped, self.wait = True, self.skipped + self.ahead - 1, count + 1 + LEAP
         return True
+
+    def _always_turns(self) -> bool:
+        """Whether iterations look at ever new numbers, as indices of lists are: they stay as they are, and none is watched
+        more. (Of truth values there are two; of many, the ways meet.)"""
+        self.look *= 2
+        if not self.forked or self.leapt or self.around is not None or self.grown or self.section:
+            return False
+        trace = self.trace
+        every = [trace.guards[b.guards : c.guards] + trace.peeks[b.peeks : c.peeks] for b, c in iterations(self.boundaries)]
+        ways = {tuple([repr(look.value) for look in looks if type(look.value) is not bool]) for looks in every}
+        return len(ways) * NEW > len(every) > FAR
 
     def _way(self) -> tuple[Any, ...] | None:
         """How this call came to the loop: what it looked at before, and saw; None where that is much."""

@@ -414,7 +414,7 @@ class _Rewriter(ast.NodeTransformer):
                 node.returns = None
         self.scopes.append(bound_in(node))
         self.used.append(_used_in(node))
-        if not isinstance(node, ast.Lambda):
+        if not isinstance(node, ast.Lambda) and self.used[-1] is not _NONE:  # of its loops
             note_live(node)
         self.around.append([])
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)

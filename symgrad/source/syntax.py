@@ -36,15 +36,25 @@ def copied(node: Any) -> Any:
 def parts_of(node: ast.AST) -> list[ast.AST]:
     """The nodes right in a node; not operators, nor whether a name is read or written, which are nodes of their own."""
     found: list[ast.AST] = []
-    if type(node) is ast.Name or type(node) is ast.Constant:  # as nearly half of all are
-        return found
-    for name in node._fields:
+    for name in _FIELDS[type(node)]:
         value = getattr(node, name, None)
         if type(value) is list:
             found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST) and value._fields:
+        elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """Of each kind of node, the fields that other nodes may be in."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        self[kind] = found = () if kind is ast.Constant else tuple([name for name in kind._fields if name not in _NO_NODES])
+        return found
+
+
+_NO_NODES = frozenset(["ctx", "op", "ops", "id", "attr", "arg", "level", "module", "type_comment", "conversion"])
+_FIELDS = _Fields()
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
