@@ -346,3 +346,70 @@ def test_broken_powers_of_negative_numbers_that_nobody_reads(exponent, mode):
     derivative = value_and_grad(f, mode=mode)
     for sign in (1.0, -1.0, 1.0, -1.0):
         np.testing.assert_array_equal(derivative(np.full(3, 0.5 * sign))[1], [1.0, 0.0, 0.0])
+
+
+def read_of_a_table(x):
+    table = np.zeros(len(x))
+    table[0] = 1.0
+    for i in range(1, len(x)):
+        table[i] = table[i - 1] * np.sqrt(x[i])
+    return table[3]
+
+
+def read_of_a_list(x):
+    found = [1.0]
+    for i in range(1, len(x)):
+        found.append(found[-1] * np.sqrt(x[i]))
+    return np.array(found)[3]
+
+
+def read_of_rows(x):
+    rows = np.zeros((len(x), 3))
+    for i in range(1, len(x)):
+        rows[i] = 0.5 * rows[i - 1] + np.sqrt(x[i]) * np.arange(3.0)
+    return np.sum(rows[4])
+
+
+@pytest.mark.parametrize("n", [12, 40, 130])
+@pytest.mark.parametrize("fun", [read_of_a_table, read_of_a_list, read_of_rows])
+def test_what_loops_compute_and_nobody_reads(fun, n):
+    """... takes no part, at poles either: the loop goes on with what is finite."""
+    compiled, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for turn in range(6):
+        x = np.arange(n) / n + 0.1
+        if turn % 2:
+            x[n - 4 : n - 1] = 0.0
+        (value, slope), (want, slopes) = compiled(x), dynamic(x)
+        np.testing.assert_allclose(value, want)
+        np.testing.assert_allclose(slope, slopes, rtol=1e-9, atol=1e-12)
+    assert compiled.cache_info().hits
+
+
+def beside_a_loop(x):
+    t = 1.0
+    for k in range(len(x)):
+        t = np.sqrt(t * x[k])
+    return np.array([x[0] * x[1], t, x[2]])
+
+
+def beside_a_loop_of_rows(x):
+    t = np.ones(2)
+    for k in range(len(x)):
+        t = np.sqrt(t * x[k])
+    return np.concatenate([x[:2] * x[1], t * x[0]])
+
+
+@pytest.mark.parametrize("fun", [beside_a_loop, beside_a_loop_of_rows])
+def test_rows_of_jacobians_that_a_loop_takes_no_part_in(fun):
+    compiled, dynamic = jacrev(fun), jacrev(fun, mode="dynamic")
+    for turn in range(6):
+        x = np.arange(30) / 30 + 0.1
+        if turn % 2:
+            x[5] = 0.0
+        found, want = compiled(x), dynamic(x)
+        for row in (0, 2) if len(found) == 3 else (0, 1):
+            assert np.all(np.isfinite(want[row]))
+            np.testing.assert_allclose(found[row], want[row], rtol=1e-9, atol=1e-12)
+        if turn % 2 == 0:
+            np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12)
+    assert compiled.cache_info().hits

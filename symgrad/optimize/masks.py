@@ -13,15 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from symgrad.ir import Aval, Node
-from symgrad.ops.core import REGISTRY
+from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import REQUIRE_FINITE
-from symgrad.optimize.scalarizer import HOPE, MOST
+from symgrad.optimize.scalarizer import HOPE, MOST, turns_of
 from symgrad.optimize.whole import LARGEST
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
 MORE = 1.5  # times as long, from which on to do without masks pays
 CHOICE = 4  # operations on arrays that take as long as one choice by a mask
+OFTEN = 32  # iterations of numbers whose masks take longer than to ask whether all is finite
 _NOTHING = Aval((), np.dtype(bool), "python")
 
 
@@ -65,6 +66,11 @@ def _time(nodes: Sequence[Node], numbers: bool = False) -> int:
         elif node.args and not node.op.alias and isinstance(node.aval, Aval) and (numbers or node.aval.shape):
             total += CHOICE if node.op is REGISTRY[np.where] else 1
     return total
+
+
+def is_often(op: Op) -> bool:
+    """Whether a loop runs so often that its masks matter, of Python's numbers, too."""
+    return isinstance(op, Loop) and turns_of(op.course) >= OFTEN
 
 
 def _is_small(nodes: list[Node]) -> bool:

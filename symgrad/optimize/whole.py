@@ -26,7 +26,8 @@ LARGEST = 100  # elements of an array that is taken apart
 WINDOW = 16  # numbers that are read or written at once of one that is not
 
 _LEFT = PLAIN | ops_of(
-    *(STACK, INNER, create.ZEROS, np.broadcast_to, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot),
+    *(STACK, INNER, engine.REQUIRE_FINITE, create.ZEROS, np.broadcast_to),
+    *(np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot),
     *(np.concatenate, np.reshape, np.transpose, np.expand_dims, np.max, np.min, np.argmax, np.argmin, np.cumsum),
 )
 

@@ -351,7 +351,7 @@ class Masks:
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
         poles = POLES in (node.op.inside, *wanted)
-        least = (0 if node.op.parts else NEAR) if poles else OWN  # masks go round in it, whatever they begin with
+        least = 0 if poles else OWN  # masks go round in it, whatever they begin with
         live = [
             mask_of(one, None, aval) if one is not None and one.explicit >= least else None
             for one, aval in zip(found, node.aval, strict=True)

@@ -7,6 +7,7 @@ From there on masks say, for each vector, which elements depend on it at all, if
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,8 @@ from symgrad.ops import create
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Alike, Batch, line_up, rule_of
-from symgrad.transform.lanes import as_mask, hot_of, moving
+from symgrad.transform.lanes import POLES, as_mask, hot_of, moving
+from symgrad.transform.loop import Loop
 from symgrad.transform.reverse import note_unmasked, path
 
 
@@ -61,7 +63,8 @@ class Units(Batch):
     """The batch of a linear map at unit vectors.
 
     ``reach`` has masks of where a value may depend on each vector; what is not in it may anywhere. Elsewhere, what is
-    ``unclean`` may be NaN. ``cleaned`` is whether a mask was needed.
+    ``unclean`` may be NaN. ``cleaned`` is whether a mask was needed. Of loops, and lists, ``touched`` has masks of the vectors
+    that any of them depends on at all.
     """
 
     def __init__(self, trace: Trace, size: int, known: dict[Node, Any], hot: set[Node], reach: dict[Node, Any]) -> None:
@@ -70,6 +73,7 @@ class Units(Batch):
         self.reach = reach
         self.unclean: set[Node] = set()
         self.cleaned = False
+        self.touched: dict[Node, Any] = {}
 
     def run(self, order: Sequence[Node]) -> None:
         """Batch the nodes in ``order``; what others need afterwards is clean."""
@@ -85,13 +89,22 @@ class Units(Batch):
             for arg in moving:
                 self.clean(arg)
         result = super().apply(node, flags)
-        if not isinstance(result, Alike) and isinstance(node.aval, Aval):
+        if isinstance(node.op, Loop) or not isinstance(node.aval, Aval):
+            self.touch(node, moving)
+        elif not isinstance(result, Alike):
             mask = self.reached(node, flags)
             if mask is not None and (mask.node.active or not mask.value.all()):
                 self.reach[node] = mask
-                if is_steep(node, moving, self.hot) or moving[0] in self.unclean:
+                if is_steep(node, moving, self.hot) or moving[0] in self.unclean or moving[0] in self.touched:
                     self.unclean.add(node)
         return result
+
+    def touch(self, node: Node, moving: Sequence[Node]) -> None:
+        """Note which vectors a loop, or a list, may depend on, if not on all."""
+        known: list[Any] = [self.touched.get(arg, self.reach.get(arg)) for arg in moving]
+        if moving and not any([mask is None for mask in known]):
+            found = [np.any(mask, axis=tuple(range(1, np.ndim(mask)))) for mask in known]
+            self.touched[node] = functools.reduce(np.logical_or, found)
 
     def clean(self, node: Node) -> None:
         """Make what a vector's zeros have become zero."""
@@ -107,6 +120,9 @@ class Units(Batch):
     def reached(self, node: Node, flags: list[bool]) -> Any:
         """The mask of a node: its rule, run on those of its arguments; None if nothing is known of them."""
         op = node.op
+        if node.args and node.args[0] in self.touched:  # a result of a loop, or a list that is an array again
+            rows = np.reshape(self.touched[node.args[0]], (self.size, *(1 for _ in node.aval.shape)))
+            return np.broadcast_to(rows, (self.size, *node.aval.shape))
         known = op.chooses or any([arg in self.reach for arg in node.args])
         if not known or op.family not in ("elementwise", "linear", "multilinear"):
             return None
@@ -138,6 +154,8 @@ class Units(Batch):
 
 def is_steep(node: Node, moving: Sequence[Node], hot: set[Node]) -> bool:
     """Whether a value that moves is multiplied by what may be infinite."""
+    if isinstance(node.op, Loop):
+        return node.op.inside == POLES
     if node.op.family == "elementwise" and node.op.partial_of(node.args) == "poles":
         return True
     return node.op.family in ("elementwise", "multilinear") and any([arg in hot for arg in node.args if arg not in moving])
