@@ -39,7 +39,7 @@ from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors
-from symgrad.optimize.masks import is_often, without_masks
+from symgrad.optimize.masks import masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
@@ -587,14 +587,10 @@ class Variant:
         off = self.family.off
         plain = None if masked or self.masks_matter or "masks" in off else without_masks(program)
         code = None if plain is None else self.print(improve(plain, off))
-        hiding = [node.op for node in program.nodes() if node.args and node.op.hides]
-        if code is not None and not code.python and not hiding:
+        if code is not None and not (code.python and masks_are_few(program)):
             return code, None
         improved = improve(program, off)
-        own = self.print(improved)
-        if code is None or (own.python and not (code.python and any(map(is_often, hiding)))):
-            return own, improved  # short loops of Python's numbers are fast, masks or not
-        return code, None
+        return self.print(improved), improved
 
     def print(self, improved: Program) -> Code:
         """The code that runs, of an improved program."""

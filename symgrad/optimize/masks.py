@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from symgrad.ir import Aval, Node
-from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import REQUIRE_FINITE
 from symgrad.optimize.scalarizer import HOPE, MOST, turns_of
 from symgrad.optimize.whole import LARGEST
@@ -22,7 +22,7 @@ from symgrad.transform.loop import Loop
 
 MORE = 1.5  # times as long, from which on to do without masks pays
 CHOICE = 4  # operations on arrays that take as long as one choice by a mask
-OFTEN = 32  # iterations of numbers whose masks take longer than to ask whether all is finite
+OFTEN = 32  # iterations
 _NOTHING = Aval((), np.dtype(bool), "python")
 
 
@@ -68,9 +68,9 @@ def _time(nodes: Sequence[Node], numbers: bool = False) -> int:
     return total
 
 
-def is_often(op: Op) -> bool:
-    """Whether a loop runs so often that its masks matter, of Python's numbers, too."""
-    return isinstance(op, Loop) and turns_of(op.course) >= OFTEN
+def masks_are_few(program: Program) -> bool:
+    """Whether the masks of Python's numbers take no longer than to ask whether all is finite: those of loops that run often do."""
+    return sum([turns_of(node.op.course) for node in program.nodes() if isinstance(node.op, Loop) and node.op.hides]) < OFTEN
 
 
 def _is_small(nodes: list[Node]) -> bool:
