@@ -124,7 +124,9 @@ def _overwritten(y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any
     masks = any(dtype_of(array) == bool for array in arrays)
     if masks and len(spec) == 1 and np.ndim(arrays[0]) == np.ndim(base):
         return arrays[0], False, True
-    return SETITEM(np.zeros(np.shape(base), bool), True, *arrays, spec=spec), False, masks
+    traced = [array for array in arrays if isinstance(array, Traced)]  # in a loop, a mask of this trace is another in the next
+    nothing: Any = np.zeros_like(base, bool) if traced and isinstance(base, Traced) else np.zeros(np.shape(base), bool)
+    return SETITEM(nothing, True, *arrays, spec=spec), False, masks
 
 
 GETITEM = Indexing(

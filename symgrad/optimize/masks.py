@@ -22,7 +22,7 @@ from symgrad.transform.loop import Loop
 
 MORE = 1.5  # times as long, from which on to do without masks pays
 CHOICE = 4  # operations on arrays that take as long as one choice by a mask
-OFTEN = 32  # iterations
+OFTEN = 8  # iterations
 _NOTHING = Aval((), np.dtype(bool), "python")
 
 
@@ -70,10 +70,16 @@ def _time(nodes: Sequence[Node], numbers: bool = False) -> int:
 
 def masks_are_few(program: Program) -> bool:
     """Whether the masks of Python's numbers take no longer than to ask whether all is finite: those of loops that run often do."""
-    return sum([turns_of(node.op.course) for node in program.nodes() if isinstance(node.op, Loop) and node.op.hides]) < OFTEN
+    return _turns(program.nodes()) < OFTEN
+
+
+def _turns(nodes: Sequence[Node]) -> int:
+    """About how many iterations run of loops that have masks."""
+    loops = [node.op for node in nodes if isinstance(node.op, Loop) and node.op.hides]
+    return sum([turns_of(op.course) * max(1, _turns(op.body.nodes())) for op in loops])
 
 
 def _is_small(nodes: list[Node]) -> bool:
     """Whether a program may be taken apart into Python's floats."""
     sizes = [math.prod(node.aval.shape) for node in nodes if isinstance(node.aval, Aval)]
-    return max(sizes, default=0) <= LARGEST and sum(sizes) <= HOPE * MOST
+    return max(sizes, default=0) <= LARGEST and sum(sizes) <= HOPE * MOST and _turns(nodes) < OFTEN
