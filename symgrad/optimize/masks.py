@@ -69,7 +69,7 @@ def _time(nodes: Sequence[Node], numbers: bool = False) -> int:
 
 
 def masks_are_few(program: Program) -> bool:
-    """Whether the masks of Python's numbers take no longer than to ask whether all is finite: those of loops that run often do."""
+    """Whether masks of Python's numbers take no longer than to ask whether all is finite: those of loops that run often do."""
     return _turns(program.nodes()) < OFTEN
 
 
