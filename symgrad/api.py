@@ -373,23 +373,33 @@ class GraphView:
 
 
 def settle(outer: int, given: Any, result: Any) -> Any:
-    """The result of a nested derivative: plain where it depends on nothing that the outer trace follows.
+    """What a nested derivative returns: arrays of its own, plain where they depend on nothing that the outer trace follows.
 
     ``outer``: how many nodes the trace had before it.
     """
-    if any(isinstance(leaf, Tracer) for leaf in pytree.flatten(given)[0]):
-        return result
-    leaves, tree = pytree.flatten(result)
-    plain = []
-    for leaf in leaves:
-        if isinstance(leaf, Tracer):
-            own = ancestors([leaf.node], outer)
-            inside = set(own)
-            outside = any(n.op is INPUT for n in own)  # what the function reads from outside is an input, too
-            if not outside and not any(n.active for n in (leaf.node, *(a for n in own for a in n.args)) if n not in inside):
-                leaf = np.array(leaf.value) if isinstance(leaf.value, np.ndarray) else leaf.value
-        plain.append(leaf)
-    return tree.unflatten(plain)
+    follows = any([isinstance(leaf, Tracer) for leaf in pytree.flatten(given)[0]])
+    return pytree.map_tree(lambda leaf: _own(leaf if follows else _settled(outer, leaf)), result)
+
+
+def _settled(outer: int, leaf: Any) -> Any:
+    if not isinstance(leaf, Tracer):
+        return leaf
+    own = ancestors([leaf.node], outer)
+    inside = set(own)
+    outside = any(n.op is INPUT for n in own)  # what the function reads from outside is an input, too
+    active = any(n.active for n in (leaf.node, *(a for n in own for a in n.args)) if n not in inside)
+    return leaf if outside or active else leaf.value
+
+
+def _own(leaf: Any) -> Any:
+    """A result that is no view of another, nor of an argument: as a derivative's are that is called by itself."""
+    if type(leaf) is np.ndarray and leaf.dtype != object:
+        return np.array(leaf, order="C")
+    if type(leaf) is not Tracer or type(leaf.like) is not np.ndarray:
+        return leaf
+    if leaf.base is not None:
+        leaf.refresh()
+    return Tracer(leaf.tape, leaf.node, np.empty_like(leaf.like), later=True) if leaf.later else leaf.copy()
 
 
 # -- what each kind does -------------------------------------------------------------------------------------------
@@ -995,7 +1005,7 @@ def linearize(fun: Fun, *primals: Any) -> Any:
 
         def pushforward(*tangents: Any) -> Any:
             _require_open(trace, run)
-            return calculus.push(trace, run, tangents)
+            return settle(start, (primals, tangents), calculus.push(trace, run, tangents))
 
         return out, pushforward
     out, kept, linear = _make("linearize", fun)(*primals)

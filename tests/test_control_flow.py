@@ -23,7 +23,7 @@ from math import isclose, isinf
 import numpy as np
 import pytest
 
-from symgrad import grad, value_and_grad, vmap
+from symgrad import grad, hessian, jacfwd, jacrev, value_and_grad, vmap
 from symgrad import numpy as snp
 
 SHAPES = []
@@ -3503,3 +3503,24 @@ def test_loops_until_numbers_are_close_are_code():
         assert derivative(a) == pytest.approx(0.5 / math.sqrt(a), rel=1e-12)
     assert derivative.cache_info().misses == 2
     assert "    while " in derivative.source(2.0)
+
+
+def falls(h0):
+    """Sand falls to neighbours, of which there are none beyond the ends."""
+    h = h0.copy()
+    while h.max() > 1.0:
+        i = np.argmax(h)
+        extra = 0.5 * (h[i] - 1.0) + 0.1
+        h[i] -= 2 * extra
+        if i > 0:
+            h[i - 1] += extra
+        if i < len(h) - 1:
+            h[i + 1] += extra
+    return np.sum(h**2)
+
+
+@pytest.mark.parametrize("kind", [jacfwd, hessian, jacrev])
+def test_rows_of_loops_whose_other_sides_read_beyond_an_end(kind):
+    compiled, dynamic, rng = kind(falls), kind(falls, mode="dynamic"), np.random.default_rng(0)
+    for x in [np.array([1.02, 0.43, 0.07, 0.03, 1.3, 1.46]), *rng.uniform(0.0, 1.5, (8, 6))]:
+        np.testing.assert_allclose(compiled(x), dynamic(x), atol=1e-12)

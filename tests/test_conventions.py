@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad.eager as torch
-from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 from symgrad.errors import IntegerArgument
 
 INF, ROWS = np.inf, []
@@ -1041,3 +1041,102 @@ def test_casts_of_numbers_that_choices_make():
     x, y, derivative = np.float32(1.7), np.array(0.168), grad(np.logaddexp, (0, 1))
     for _ in range(3):
         assert [type(slope) for slope in derivative(x, y)] == [np.float32, np.ndarray]
+
+
+def two_gradients(A):
+    a, b = grad(lambda p, q: np.sum(p + q), (0, 1))(A, A)
+    a *= 2
+    return np.sum(a * A) + np.sum(b * A)
+
+
+def a_tree_of_gradients(A):
+    g = grad(lambda p: np.sum((p["a"] + p["b"]) ** 2))({"a": A[0] * 1, "b": A[1] * 1})
+    g["a"] *= 2
+    return np.sum(g["a"]) + np.sum(g["b"] * A[0])
+
+
+def a_cotangent_given(A):
+    B = A * 1.0
+    (v,) = vjp(lambda p: p, A)[1](B)
+    v *= 2
+    return np.sum(v * v) + np.sum(B * B)
+
+
+def an_output_written_to(A):
+    out, pullback = vjp(lambda p: np.exp(p), A)
+    out[0] = 0
+    return np.sum(pullback(A)[0] * A)
+
+
+def jacobians_of_two(A):
+    a, b = jacobian(lambda p, q: p + q, (0, 1))(A[0], A[1])
+    a *= 2
+    return np.sum(a @ A[0]) + np.sum(b @ A[0] ** 2)
+
+
+def products_of_a_tuple(A):
+    r = hvp(lambda p: np.sum((p[0] + p[1]) ** 2))((A, A * 2), (A, A))
+    r[0][...] = 0
+    return np.sum(r[1] * A)
+
+
+def tangents_of_two(A):
+    _, t = jvp(lambda p: (p * 2, p * 2), (A,), (A * 1,))
+    t[0][0] = 0
+    return np.sum(t[1] * A)
+
+
+def pushed_forward(A):
+    _, push = linearize(lambda p: p, A)
+    B = A * 1.0
+    t = push(B)
+    t *= 3
+    return np.sum(t * A) + np.sum(B * B)
+
+
+def elements_themselves(A):
+    B = A * 1.0
+    v = vmap(lambda p: p)(B)
+    v[0] = 5.0
+    return np.sum(v * v) + np.sum(B * B)
+
+
+def elements_of_the_argument(A):
+    v = vmap(lambda p: p[0])(A)
+    v[0] = 5.0
+    return np.sum(v * v) + np.sum(A)
+
+
+def elements_twice(A):
+    a, b = vmap(lambda p: (p * 2, p * 2))(A)
+    a *= 2
+    return np.sum(a * a) + np.sum(b * b)
+
+
+def of_what_hangs_on_nothing(A):
+    v = vmap(grad(lambda p, q=0.5: np.cos(q)))(A)
+    v[0, 0] += 1
+    w = vmap(lambda p: np.ones(2))(A)
+    w[1] *= 3
+    return np.sum(v * A) + np.sum(w * A)
+
+
+WITHIN = [
+    two_gradients, a_tree_of_gradients, a_cotangent_given, an_output_written_to, jacobians_of_two, products_of_a_tuple,
+    tangents_of_two, pushed_forward, elements_themselves, elements_of_the_argument, elements_twice, of_what_hangs_on_nothing,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", WITHIN)
+def test_results_within_a_function_are_its_own(fun, mode):
+    """... as they are outside: what is written into one is in no other, nor in an argument."""
+    A = np.arange(6.0).reshape(3, 2) + 1
+    derivative = value_and_grad(fun, mode=mode)
+    for turn in range(4):
+        x = A + 0.1 * turn
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        steps = [1e-6 * one.reshape(3, 2) for one in np.eye(6)]
+        by_hand = [(fun(x + step) - fun(x - step)) / 2e-6 for step in steps]
+        np.testing.assert_allclose(slope.ravel(), by_hand, rtol=1e-6)

@@ -33,6 +33,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     depends = _dependent(body, course, flags, bool(masks))
     differs = bool(masks) or (course.test is not None and body.carry[course.test] in depends)
     sub = Trace()
+    sub.exemplary = True
     sub.masked = b.trace.masked or op.hides
     inner = Batch(sub, b.size, {})
     inner.one_by_one = b.one_by_one
@@ -137,6 +138,7 @@ def _run(inner: Batch, body: Body) -> None:
 def batch_body(b: Batch, body: Body, args: list[Any], flags: list[bool]) -> tuple[list[Tracer], Batch]:
     """The inputs of a body that runs once, in a trace of its own, and its nodes batched."""
     inner = Batch(Trace(), b.size, {})
+    inner.trace.exemplary = True
     inner.one_by_one = b.one_by_one
     inputs = []
     for i, (item, value, flag) in enumerate(zip(body.invariants, args, flags, strict=True)):

@@ -415,6 +415,7 @@ def write(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
         return np.where(mask, value if node.op is index.SETITEM else base + value, base)
     base, spec, shape = b.full(base, flags[0]), dict(node.params)["spec"], node.args[0].aval.shape
     firsts = [plain(a)[0] if flag else plain(a) for a, flag in zip(arrays, flags[2:], strict=True)]
+    firsts = [a if np.result_type(a) == bool else a * 0 for a in firsts]  # there is something there, as far as its shape goes
     taken = np.shape(np.empty(shape, bool)[index.fill(spec, firsts)])
     if flags[1]:
         value = line_up(value, _ndim(node.args[1]), len(taken))
