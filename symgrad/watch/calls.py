@@ -283,7 +283,8 @@ class Calls(Reads):
         if not kinds and isinstance(result.flat[0], tuple):
             result = tuple(np.frompyfunc(operator.itemgetter(i), 1, 1)(result) for i in range(len(result.flat[0])))
         parts = result if isinstance(result, tuple) else (result,)
-        kinds = kinds or [np.asarray(plain(part.flat[0])).dtype for part in parts]
+        cells = [part.flat[0] for part in parts] if first is None else first if isinstance(first, tuple) else (first,)
+        kinds = kinds or [np.asarray(plain(cell)).dtype for cell in cells]
         parts = tuple(
             (create.array(self.trace, part) if create.is_of_numbers(part) else part).astype(kind)
             for part, kind in zip(parts, kinds, strict=True)
@@ -298,7 +299,7 @@ class Calls(Reads):
                 return value
             if not np.size(value):
                 raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-            return np.ravel(value)[0].item()
+            return np.ravel(value)[0]  # NumPy's, where those of the others are Python's
 
         return element(*itertools.starmap(cell, enumerate(args)), **{name: cell(name, kwargs[name]) for name in kwargs})
 
