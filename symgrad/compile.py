@@ -59,6 +59,8 @@ MAX_SHARED = 64  # compilers that wait for more functions that are alike; the le
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
 AT_ONCE = 8  # ends that are traced and compiled at once; others, when calls in dynamic mode have cost as much
+GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all; those of the FIRST take what they do
+FIRST = 3
 DOUBTS = 3  # errors that code raises, and the function does not, before nobody tries it again
 WORTH = 10  # calls that code may try in vain for one that it answers
 LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find new ends
@@ -125,7 +127,7 @@ class Account:
     """What the calls of one signature cost that no code answered, which is what tracing and compiling may cost.
 
     That is counted in this thread's processor time: what else runs on the machine changes nothing. The first ends of its
-    branch tree are free. After that a function which hardly ever goes a way twice costs little more than in dynamic mode,
+    branch tree are free, unless they take long. After that a function which hardly ever goes a way twice costs little more than in dynamic mode,
     however long that takes.
     """
 
@@ -136,17 +138,21 @@ class Account:
         self.ends = 0  # that code was made for
         self.wanted = 0  # that code waits to be made for
         self.waited = self.looked = self.paid = 0.0  # seconds in dynamic mode, of traces that found new ends, of compiling
+        self.found = self.made = 0.0  # the same, of those that are free, too
         self.last = self.each = 0.0  # seconds of the last trace, and of compiling one end
 
     def allows(self) -> bool:
         """Whether a call is traced for code to be made of it, rather than run in dynamic mode."""
         if self.wanted and not self.affords(self.wanted):
             return False
-        return self.new <= AT_ONCE or self.looked + self.last <= LOOKING * self.waited
+        return self._is_free(self.new, AT_ONCE, self.found) or self.looked + self.last <= LOOKING * self.waited
 
     def affords(self, ends: int) -> bool:
         """Whether code for so many ends is made now."""
-        return self.ends + ends <= self.free or self.paid + self.each * ends <= self.waited
+        return self._is_free(self.ends + ends, self.free, self.made) or self.paid + self.each * ends <= self.waited
+
+    def _is_free(self, ends: int, most: int, seconds: float) -> bool:
+        return ends <= FIRST or (ends <= most and seconds <= GRACE)
 
     def called(self, traced: bool, seconds: float) -> None:
         """A call took so long."""
@@ -159,8 +165,9 @@ class Account:
     def traced(self, new: int, found: bool) -> None:
         """The last call, of which ``found`` says that it went a new way; ``new`` ends were seen once by now."""
         self.new, self.wanted = new, 0
-        if found and new > AT_ONCE:
-            self.looked += self.last
+        if found:
+            self.found += self.last
+            self.looked += 0.0 if self._is_free(new, AT_ONCE, self.found) else self.last
 
     def compiled(self, ends: int, make: Make) -> None:
         """Make code for so many ends."""
@@ -169,8 +176,8 @@ class Account:
         seconds = time.thread_time() - start
         self.ends += ends
         self.each = seconds / max(ends, 1)
-        if self.ends > self.free:
-            self.paid += seconds
+        self.made += seconds
+        self.paid += 0.0 if self._is_free(self.ends, self.free, self.made) else seconds
 
 
 class Family:
@@ -1254,6 +1261,11 @@ class Compiler:
                     return variant
             self.explore(user, family, leaves, at_once=True)
         raise RuntimeError(f"{self.name} is not compiled: {family.dynamic or 'mode=' + repr(self.mode)}")
+
+    def answers(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether there is code for a call, which is run."""
+        templates = [variant.template for variant in self.family(args, kwargs)[0].variants]
+        return any([one is not None and one.probe(user)(*args, **kwargs) is not _MISSED for one in templates])
 
     def info(self) -> CacheInfo:
         """Counts, as ``functools.lru_cache`` gives them."""

@@ -33,6 +33,7 @@ LARGEST = 10_000  # elements that are spelled out all the same where there is no
 WIDTH = 100
 TITLES = {"grad": "gradient", "value_and_grad": "value and gradient", "elementwise_grad": "elementwise gradient",
           "jacrev": "jacobian", "jacfwd": "jacobian", "hvp": "hessian-vector product", "function": "value"}  # fmt: skip
+ROUNDS = 3  # more than there are examples, in which code is to be found that answers all
 PLAIN = (np.ndarray, np.generic, int, float, complex, str, bytes)
 FIXED: dict[str, tuple[Any, str]] = {  # what modules import under these names
     "np": (np, "import numpy as np"),
@@ -114,15 +115,25 @@ class _Module:
         self.constants: dict[Variant, dict[str, Any]] = {}
 
     def gather(self, calls: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> None:
-        """Take example calls in: all anew where one has led to another way of tracing, so that the code for others is gone."""
-        while not self.constants or any(variant not in variant.family.variants for variant in self.constants):
+        """Take example calls in: all anew where one has led to another way of tracing, so that the code for others is gone, or
+        has made another loop of what they did."""
+        for _ in range(ROUNDS + len(calls)):
             self.examples, self.constants = [], {}
             for args, kwargs in calls:
                 self.add(args, kwargs)
+            stay = all([variant in variant.family.variants for variant in self.constants])
+            if stay and all([self.compiler.answers(self.user, *self._normal(args, kwargs)) for args, kwargs in calls]):
+                return
+        raise NotExportable("each of the examples leads to other code than those before: export fewer at a time")
+
+    def _normal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call as the code gets them, which may change its own."""
+        given: tuple[tuple[Any, ...], dict[str, Any]] = map_tree(_copied, self.compiler.form.normal(args, kwargs))
+        return given
 
     def add(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take an example call in."""
-        args, kwargs = map_tree(_copied, self.compiler.form.normal(args, kwargs))
+        args, kwargs = self._normal(args, kwargs)
         try:
             variant = self.compiler.ready(self.user, args, kwargs)
         except RuntimeError as error:

@@ -366,3 +366,21 @@ def test_examples_of_many_ways(tmp_path):
     assert "agree" in run_alone(path)
     for x in np.random.default_rng(4).normal(size=(20, 5)):
         np.testing.assert_allclose(function(load(path))(x), derivative(x), rtol=1e-12)
+
+
+def halved(s):
+    c = 0
+    while abs(s) > 0.05 and c < 7:
+        s = s * 0.7 if s > 0.3 else s * 0.4
+        c += 1
+    return s
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_all_examples_run_where_one_changes_the_loop_of_another(seed):
+    values = np.random.default_rng(seed).normal(size=4) * 2
+    text = export(grad(halved), float(values[0]), also=[(float(value),) for value in values[1:]])
+    module = {"__name__": "exported"}
+    exec(compile(text, "exported.py", "exec"), module)
+    for value in values:
+        assert module["grad_halved"](float(value)) == pytest.approx(grad(halved, mode="dynamic")(float(value)), rel=1e-12)
