@@ -127,8 +127,8 @@ class Account:
     """What the calls of one signature cost that no code answered, which is what tracing and compiling may cost.
 
     That is counted in this thread's processor time: what else runs on the machine changes nothing. The first ends of its
-    branch tree are free, unless they take long. After that a function which hardly ever goes a way twice costs little more than in dynamic mode,
-    however long that takes.
+    branch tree are free, unless they take long. After that a function which hardly ever goes a way twice costs little more
+    than in dynamic mode, however long that takes.
     """
 
     def __init__(self) -> None:

@@ -553,6 +553,23 @@ def test_distributions_compute_in_double_precision(mode):
             np.testing.assert_allclose(found, reference(points), rtol=1e-7)
 
 
+@pytest.mark.parametrize("name", ["cauchy", "halfcauchy"])
+def test_heavy_tails(name):
+    """... are computed as such, not as differences from 1."""
+    mine, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    x = 3.18 * 10.0 ** np.arange(0, 31, 3)
+    x = np.concatenate([-x, x]) if name == "cauchy" else x
+    for function in ("cdf", "sf", "logcdf", "logsf"):
+        value, slope = value_and_grad(lambda x, function=function: np.sum(getattr(mine, function)(x)))(x)
+        np.testing.assert_allclose(getattr(mine, function)(x), getattr(theirs, function)(x), rtol=1e-12)
+        sign = 1.0 if "cdf" in function else -1.0
+        density = theirs.pdf(x) / (getattr(theirs, function.removeprefix("log"))(x) if "log" in function else 1.0)
+        np.testing.assert_allclose(slope, sign * density, rtol=1e-9)
+    q = np.array([1e-30, 1e-9, 0.1, 0.25, 0.45, 0.6, 0.75, 1 - 1e-12])
+    np.testing.assert_allclose(mine.ppf(q), theirs.ppf(q), rtol=1e-9)
+    np.testing.assert_allclose(elementwise_grad(mine.ppf)(q) * theirs.pdf(theirs.ppf(q)), 1.0, rtol=1e-6)
+
+
 def test_multivariate():
     x, mean = rng.normal(size=(4, 3)), rng.normal(size=3)
     root = rng.normal(size=(3, 3)) / 4 + np.eye(3)

@@ -196,6 +196,23 @@ def _laplace_ppf(q: Any) -> Any:
     return np.where(left, np.log(2 * np.where(left, q, 0.5)), -np.log(2 * np.where(left, 0.5, 1 - q)))
 
 
+def _log_of(p: Any, rest: Any) -> Any:
+    """The logarithm of a probability, given that of the rest, which has the digits where ``p`` is nearly 1."""
+    near = p > 0.5
+    return np.where(near, np.log1p(-np.where(near, rest, 0)), np.log(np.where(near, 1, p)))
+
+
+def _cauchy_tail(z: Any) -> Any:
+    return np.arctan2(1, z) / math.pi
+
+
+def _cauchy_ppf(q: Any) -> Any:
+    side = np.minimum(q, 1 - q)
+    tail = side < 0.25
+    far = np.where(q < 0.5, -1.0, 1.0) / np.tan(math.pi * np.where(tail, side, 0.25))
+    return np.where(tail, far, np.tan(math.pi * (np.where(tail, 0.5, q) - 0.5)))
+
+
 # fmt: off
 norm = Continuous("", lambda z: -0.5 * z * z - 0.5 * LOG_2PI, lambda z: sp.ndtr(z), lambda q: sp.ndtri(q),
                   sf=lambda z: sp.ndtr(-z), logcdf=lambda z: sp.log_ndtr(z), logsf=lambda z: sp.log_ndtr(-z))
@@ -206,8 +223,9 @@ laplace = Continuous("", lambda z: -np.abs(z) - math.log(2), _laplace_cdf, sf=la
                      ppf=_laplace_ppf)
 logistic = Continuous("", lambda z: sp.log_expit(z) + sp.log_expit(-z), lambda z: sp.expit(z), lambda q: sp.logit(q),
                       sf=lambda z: sp.expit(-z), logcdf=lambda z: sp.log_expit(z), logsf=lambda z: sp.log_expit(-z))
-cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: 0.5 + np.arctan(z) / math.pi,
-                    lambda q: np.tan(math.pi * (q - 0.5)), sf=lambda z: 0.5 - np.arctan(z) / math.pi)
+cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: _cauchy_tail(-z), _cauchy_ppf,
+                    sf=_cauchy_tail, logcdf=lambda z: _log_of(_cauchy_tail(-z), _cauchy_tail(z)),
+                    logsf=lambda z: _log_of(_cauchy_tail(z), _cauchy_tail(-z)))
 gumbel_r = Continuous("", lambda z: -z - np.exp(-z), lambda z: np.exp(-np.exp(-z)), lambda q: -np.log(-np.log(q)),
                       sf=lambda z: -np.expm1(-np.exp(-z)), logcdf=lambda z: -np.exp(-z))
 halfnorm = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, lambda z: sp.erf(z / ROOT_2),
@@ -215,7 +233,8 @@ halfnorm = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, l
 gumbel_l = Continuous("", lambda z: z - np.exp(z), lambda z: -np.expm1(-np.exp(z)), lambda q: np.log(-np.log1p(-q)),
                       sf=lambda z: np.exp(-np.exp(z)), logsf=lambda z: -np.exp(z))
 halfcauchy = Continuous("", lambda z: math.log(2 / math.pi) - np.log1p(z * z), lambda z: 2 / math.pi * np.arctan(z),
-                        lambda q: np.tan(math.pi / 2 * q), sf=lambda z: 1 - 2 / math.pi * np.arctan(z), support=(0.0, INF),
+                        lambda q: np.tan(math.pi / 2 * q), sf=lambda z: 2 * _cauchy_tail(z),
+                        logcdf=lambda z: _log_of(2 / math.pi * np.arctan(z), 2 * _cauchy_tail(z)), support=(0.0, INF),
                         inner=1.0)
 maxwell = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) + 2 * np.log(z) - 0.5 * z * z,
                      lambda z: sp.gammainc(1.5, 0.5 * z * z), lambda q: np.sqrt(2 * sp.gammaincinv(1.5, q)),
