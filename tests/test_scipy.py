@@ -560,7 +560,7 @@ def test_heavy_tails(name):
     x = 3.18 * 10.0 ** np.arange(0, 31, 3)
     x = np.concatenate([-x, x]) if name == "cauchy" else x
     for function in ("cdf", "sf", "logcdf", "logsf"):
-        value, slope = value_and_grad(lambda x, function=function: np.sum(getattr(mine, function)(x)))(x)
+        slope = grad(lambda x, function=function: np.sum(getattr(mine, function)(x)))(x)
         np.testing.assert_allclose(getattr(mine, function)(x), getattr(theirs, function)(x), rtol=1e-12)
         sign = 1.0 if "cdf" in function else -1.0
         density = theirs.pdf(x) / (getattr(theirs, function.removeprefix("log"))(x) if "log" in function else 1.0)
