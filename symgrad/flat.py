@@ -26,7 +26,7 @@ class Unflatten:
         self.size = sum(math.prod(leaf.shape) for leaf, kept in zip(self.leaves, self.kept, strict=True) if not kept)
 
     def __call__(self, vector: Any) -> Any:
-        """The structure with the numbers of ``vector``.
+        """The structure with the numbers of ``vector``, in arrays of its own.
 
         Raises ``ValueError`` for a vector of another length.
         """
@@ -38,7 +38,7 @@ class Unflatten:
                 leaves.append(leaf)
                 continue
             end = start + math.prod(leaf.shape)
-            part = vector[start:end].reshape(leaf.shape) if leaf.kind == "array" else vector[start]
+            part = vector[start:end].reshape(leaf.shape).copy() if leaf.kind == "array" else vector[start]
             start = end
             if leaf.dtype.kind == "f":
                 part = np.real(part)  # of a vector that is complex for another leaf's sake

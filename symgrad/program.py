@@ -239,6 +239,9 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf, left: tuple[int, Any] | 
     while True:
         a = above[key]
         if a is not b and (isinstance(a, Leaf) or isinstance(b, Leaf) or a.node is not b.node):
+            if isinstance(b, Branch) and b.loop and b.yields and all([one.seen < 2 for one in leaves_of(a)]):
+                above[key] = b  # the same loop with more ways, as it is from now on
+                return leaf
             if isinstance(b, Branch) and b.loop:
                 place, left = _place(above[key], b, left), None
                 if place is None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from symgrad import check_grads, flatten, grad, jacobian, pytree
+from symgrad import check_grads, flatten, grad, jacobian, pytree, value_and_grad
 
 
 class Line(NamedTuple):
@@ -84,3 +84,24 @@ def test_other_lengths_are_refused():
     _, unflatten = flatten([1.0, np.ones(3)])
     with pytest.raises(ValueError, match=r"a vector of 4 numbers, not of shape \(5,\)"):
         unflatten(np.ones(5))
+
+
+def test_what_is_put_back_is_no_view_of_the_vector():
+    vector, unflatten = flatten({"w": np.ones((2, 2)), "b": np.arange(3.0)})
+
+    def fun(vector):
+        first, second = unflatten(vector), unflatten(vector)
+        first["w"] *= 2.0
+        first["b"][0] = 5.0
+        return np.sum(first["w"] * second["w"]) + np.sum(first["b"] * second["b"]) + np.sum(vector**2)
+
+    x = vector + 0.5
+    assert fun(x) == fun(x.copy())
+    np.testing.assert_array_equal(x, vector + 0.5)
+    for mode in ("auto", "dynamic"):
+        derivative = value_and_grad(fun, mode=mode)
+        for _ in range(3):
+            value, slope = derivative(x)
+            assert value == fun(x)
+            steps = np.eye(7) * 1e-6
+            np.testing.assert_allclose(slope, [(fun(x + step) - fun(x - step)) / 2e-6 for step in steps], rtol=1e-7)
