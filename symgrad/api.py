@@ -848,8 +848,8 @@ def vmap(fun: Fun | None = None, in_axes: Axes = 0, out_axes: Axes = 0, *, mode:
 def stop_gradient(x: X) -> X:
     """``x``, taken as a constant by every derivative. Trees are taken leaf by leaf.
 
-    In dynamic mode, which functions run in that keep something outside, it is a plain number or array: a running mean may be
-    kept in an attribute.
+    In dynamic mode, which functions run in that keep something outside, it is a plain number or read-only array: a running
+    mean may be kept in an attribute.
 
     Raises:
         TypeError: ``x``, or a leaf of it, is an object that holds what can be differentiated.
@@ -863,7 +863,11 @@ def stop_gradient(x: X) -> X:
 
 def _stopped(leaf: Any) -> Any:
     if isinstance(leaf, Tracer) and not leaf.tape.symbolic and not leaf.tape.lanes:  # each call computes it anew
-        return leaf.copy().value
+        value = leaf.value
+        if isinstance(value, np.ndarray):  # another array than ``x``: a write to it would be in one alone
+            value = np.array(value)
+            value.flags.writeable = False
+        return value
     if isinstance(leaf, Traced):
         return STOP(leaf)
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:

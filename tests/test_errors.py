@@ -545,6 +545,31 @@ def test_escaped_tracers():
         grad(again)(V)
 
 
+def test_what_is_stopped_may_be_kept():
+    """A running mean in an attribute, and a log of losses: plain numbers in every call."""
+
+    class Normalised:
+        def __init__(self):
+            self.mean, self.log = np.zeros(3), []
+
+        def __call__(self, x):
+            mean = x.mean(axis=0)
+            self.mean = 0.9 * self.mean + 0.1 * stop_gradient(mean)
+            loss = np.sum((x - mean) ** 2)
+            self.log.append(stop_gradient(loss))
+            return loss
+
+    layer, mean = Normalised(), np.zeros(3)
+    derivative = grad(lambda x: layer(x))
+    for turn in range(6):
+        x = np.arange(12.0).reshape(4, 3) * turn
+        np.testing.assert_allclose(derivative(x), 2 * (x - x.mean(axis=0)))
+        mean = 0.9 * mean + 0.1 * x.mean(axis=0)
+        assert type(layer.mean) is np.ndarray
+        np.testing.assert_allclose(layer.mean, mean)
+    assert {type(loss) for loss in layer.log} == {np.float64}
+
+
 def test_escape_through_a_global():
     cache = {}
 

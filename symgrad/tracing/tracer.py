@@ -52,7 +52,7 @@ def escaped(tracer: Tracer) -> EscapedTracer:
         )
     return EscapedTracer(
         f"{where()}: a traced value{born} is used after the call that made it has ended; return it from the function "
-        "(has_aux=True returns more than the output) instead of keeping it"
+        "(has_aux=True returns more than the output), or keep symgrad.stop_gradient(x), instead of keeping it"
     )
 
 
