@@ -377,9 +377,10 @@ class _Used(NamedTuple):
     later: frozenset[str]
     assigned: frozenset[str]
     counted: frozenset[str]
+    made_of: dict[str, set[str]]  # the names that each is assigned something of
 
 
-_NONE = _Used(Counter(), frozenset(), frozenset(), frozenset())
+_NONE = _Used(Counter(), frozenset(), frozenset(), frozenset(), {})
 
 
 def _used_in(function: FunctionNode) -> _Used:
@@ -389,7 +390,54 @@ def _used_in(function: FunctionNode) -> _Used:
     inner = [part for part in every if isinstance(part, ast.FunctionDef) and part is not function and declared(part)]
     counted = _counted([part for item in inner for part in walk(item)])
     names = frozenset().union(*map(declared, inner))
-    return _Used(names_read_in(function), read_later(function), names, frozenset(counted))
+    made_of: dict[str, set[str]] = {}
+    for part in every:
+        for target, value in _given_by(part):
+            found = {item.id for item in walk(value) if isinstance(item, ast.Name)}
+            for name in names_stored(target):
+                made_of.setdefault(name, set()).update(found)
+    return _Used(names_read_in(function), read_later(function), names, frozenset(counted), made_of)
+
+
+def _given_by(part: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
+    """What gets what in a part of a tree: targets and values."""
+    if isinstance(part, ast.Assign):
+        return [(target, part.value) for target in part.targets]
+    if isinstance(part, (ast.For, ast.comprehension)):
+        return [(part.target, part.iter)]
+    if isinstance(part, (ast.AnnAssign, ast.NamedExpr)) and part.value is not None:
+        return [(part.target, part.value)]
+    return []
+
+
+def _changed_by(part: ast.AST) -> set[str]:
+    """The names of what a statement, or a call, may change in place: a call all that it is given, but for NumPy's."""
+    if isinstance(part, (ast.Subscript, ast.Attribute)) and not isinstance(part.ctx, ast.Load):
+        owner = part.value
+        while isinstance(owner, (ast.Subscript, ast.Attribute)):
+            owner = owner.value
+        return {item.id for item in walk(owner) if isinstance(item, ast.Name)}
+    if isinstance(part, ast.AugAssign):
+        return {part.target.id} if isinstance(part.target, ast.Name) else set()
+    if not isinstance(part, ast.Call):
+        return set()
+    fun: Any = part.func
+    plain = isinstance(fun, ast.Attribute) and isinstance(fun.value, ast.Name) and fun.value.id in MODULES
+    plain |= isinstance(fun, ast.Name) and fun.id in _LOOKING
+    if plain and getattr(fun, "attr", "") not in _CHANGING and all([word.arg != "out" for word in part.keywords]):
+        return set()
+    return {item.id for item in walk(part) if isinstance(item, ast.Name)}
+
+
+_CHANGING = frozenset(["fill_diagonal", "put", "put_along_axis", "place", "putmask", "copyto"])
+_LOOKING = frozenset(["abs", "bool", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "round", "sum", "zip"])
+
+
+def _own_names(at: ast.AST, private: tuple[str, ...] | None, doubtful: tuple[str, ...]) -> ast.expr:
+    """The names that a loop has for itself: some are known when it begins."""
+    if private is None or not doubtful:
+        return _constant(private)
+    return _hook("private", at, _constant(private), _constant(doubtful))
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -657,7 +705,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""
-        loop, private, stored, numbers, tested = self._loop(node)
+        loop, private, doubtful, stored, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         used = used_between(node, tested)
@@ -666,15 +714,16 @@ class _Rewriter(ast.NodeTransformer):
         known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
-        facts = [*map(_constant, (private, stored)), *known]
+        names = [_own_names(node, private, doubtful), _constant(stored)]
         if hasattr(node, "section"):
-            made = _hook("section", node, *map(_constant, (private, stored, anew)))
+            made = _hook("section", node, *names, _constant(anew))
         elif hasattr(node, "room"):
             site = _constant((node.lineno, node.col_offset))
-            made = _hook("room", node, site, *map(_constant, (private, stored, anew)), ast.Constant(decides), known[-1])
+            made = _hook("room", node, site, *names, _constant(anew), ast.Constant(decides), known[-1])
         else:
-            found = self._span(node, private or ()) or self._over(node.iter, node.target, decides)
-            made = _hook("loop", node.iter, found, *facts)
+            own = () if private is None else (*private, *doubtful)
+            found = self._span(node, own) or self._over(node.iter, node.target, decides)
+            made = _hook("loop", node.iter, found, *names, *known)
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         before, self.places = self.places, [*self.places, *_places(node)]
@@ -687,10 +736,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
-        loop, private, stored, numbers, tested = self._loop(node)
+        loop, private, doubtful, stored, numbers, tested = self._loop(node)
         used = used_between(node, tested)
         anew = () if tested else tuple(sorted({*stored} - used[0] - self.used[-1].later))
-        made = _hook("start", node, *map(_constant, (private, stored, anew)))
+        made = _hook("start", node, _own_names(node, private, doubtful), *map(_constant, (stored, anew)))
         start = assigned(loop, made, node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
@@ -747,9 +796,12 @@ class _Rewriter(ast.NodeTransformer):
             node.value = _hook("left", value, value, *[ast.Name(loop, ast.Load()) for loop in reversed(self.around[-1])])
         return node
 
-    def _loop(self, node: ast.For | ast.While) -> tuple[str, tuple[str, ...] | None, tuple[str, ...], list[ast.stmt], bool]:
+    def _loop(
+        self, node: ast.For | ast.While
+    ) -> tuple[str, tuple[str, ...] | None, tuple[str, ...], tuple[str, ...], list[ast.stmt], bool]:
         """A name for a loop; the names that it assigns and nothing else reads, None where others run between its iterations;
-        all that it assigns; statements that trace its numbers; whether it ends by an ``if``, which is marked with that name."""
+        those of which that is so unless they stand for arrays, which may have other names; all that it assigns; statements that
+        trace its numbers; whether it ends by an ``if``, which is marked with that name."""
         self._loops += 1
         loop = f"{HOOKS[:-2]}_loop_{self._loops}__"  # no name that a class makes its own
         self.scopes[-1][0].add(loop)
@@ -769,7 +821,9 @@ class _Rewriter(ast.NodeTransformer):
         target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
         every = self.used[-1].read
         dead = self._dead(node)
-        private = tuple(sorted(name for name in stores | target if every[name] == inside[name] or name in dead))
+        changed = dead and self._changed(node)
+        private = tuple(sorted(name for name in stores | target if every[name] == inside[name] or name in dead - changed))
+        doubtful = tuple(sorted(dead.intersection(stores | target) - {*private}))
         counting = _counted([*walk(node)]) | counted
         below = [*_below_ifs(node.body)]
         _mark_toggles(below)
@@ -815,7 +869,7 @@ class _Rewriter(ast.NodeTransformer):
                 read = self.visit(placed(ast.Name(name, ast.Load()), node))
                 first.append(ast.Expr(_hook("looked_up", node, ast.Name(loop, ast.Load()), read, ast.Constant(decides))))
         numbers = [self._if_bound(statement, node) for statement in first]
-        return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, leaving is not None
+        return loop, None if _pauses(node) else private, doubtful, tuple(sorted(stores)), numbers, leaving is not None
 
     def _dead(self, loop: ast.For | ast.While) -> set[str]:
         """The locals that nobody reads when a loop is over, before they are assigned again, as far as that is known."""
@@ -824,6 +878,16 @@ class _Rewriter(ast.NodeTransformer):
             return set()
         read: frozenset[str] = loop.live | used.later
         return self.scopes[-1][0] - read
+
+    def _changed(self, loop: ast.For | ast.While) -> set[str]:
+        """The locals whose arrays a loop may change in place, by their names or by others, as far as its text tells."""
+        changed = {name for part in walk(loop) for name in _changed_by(part)}
+        more = set(changed)
+        while more:
+            new = {other for name in more for other in self.used[-1].made_of.get(name, ())} - changed
+            changed |= new
+            more = new
+        return changed
 
     def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool]], list[ast.stmt]]:
         """The lists that a loop only appends to, and what follows it: of those to which not all iterations do, the function

@@ -205,6 +205,11 @@ class State(Calls):
         items = array[taken]
         return self._len(items) if fun == "test" else items
 
+    def private(self, names: tuple[str, ...], doubtful: tuple[str, ...]) -> tuple[str, ...]:
+        """The ``names`` that a loop has for itself, and those of the ``doubtful`` ones that stand for no array now."""
+        now = sys._getframe(1).f_locals
+        return (*names, *[name for name in doubtful if name not in now or _is_number(now[name])])
+
     def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Roller | None:
         """A ``while`` statement begins."""
         if private is None or not self.trace.symbolic:
@@ -528,9 +533,18 @@ class Finished(State):
         """Nothing is rolled up any more."""
         return None
 
+    def private(self, names: tuple[str, ...], doubtful: tuple[str, ...]) -> tuple[str, ...]:
+        """None is asked for."""
+        return names
+
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call."""
         return fun(*args, **kwargs)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number, traced or not, which nothing changes in place."""
+    return not isinstance(value.like if type(value) is Tracer else value, np.ndarray) and isinstance(value, (Tracer, *_NUMBERS))
 
 
 def _truth(value: Any) -> Any:
