@@ -171,3 +171,14 @@ def test_the_logistic_function_neither_overflows_nor_warns(dtype):
     np.testing.assert_allclose(result, expected, rtol=1e-5 if dtype == "f4" else 1e-14, atol=np.finfo(dtype).tiny)
     np.testing.assert_array_equal(odd, np.array([0.5, 0.5, 1.0, 0.0, np.nan], dtype))
     assert "logistic" in derivative.source(z[:-5], z[:-5], fast=True)
+
+
+@pytest.mark.parametrize("fun", [lambda x: np.mean(np.maximum(x, 0.0)), lambda x: np.sum(np.minimum(x, 0.0).mean(axis=0) ** 2)])
+def test_steps_of_many_numbers_are_by_signs(fun):
+    """... whatever they are multiplied by: NumPy's ``heaviside`` branches at each number."""
+    x = np.random.default_rng(0).normal(size=(40, 50))
+    x[3, :4] = 0.0, -0.0, 1e-300, -1e-300
+    derivative = grad(fun)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-12)
+    assert "heaviside" not in derivative.source(x, fast=True)

@@ -96,18 +96,13 @@ def _scaled(s: Contractor, x: Node, v: Node) -> Node | None:
     return node
 
 
-@rewrite(np.multiply, of=(np.heaviside,), rules=CONTRACT)
+@rewrite(np.heaviside, rules=CONTRACT)
 def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``g * heaviside(x, 0.5)`` of many numbers by their signs: NumPy's step branches at each number, its sign does not.
-
-    And the half meets other factors.
-    """
-    for g, step in (args, args[::-1]):
-        if is_op(step, np.heaviside) and const(step.args[1]) == 0.5 and math.prod(step.aval.shape) >= MANY:
-            x = step.args[0]
-            if x.aval.dtype == step.aval.dtype and g.aval.shape:
-                return join(s, 0.5, s.call(np.multiply, g, s.call(np.add, s.call(np.sign, x), 1.0)))
-    return None
+    """``heaviside(x, 0.5)`` of many numbers by their signs: NumPy's step branches at each number, its sign does not."""
+    x, half = args
+    if const(half) != 0.5 or math.prod(node.aval.shape) < MANY or x.aval.dtype != node.aval.dtype:
+        return None
+    return join(s, 0.5, s.call(np.add, s.call(np.sign, x), 1.0))
 
 
 @rewrite(np.einsum, np.matmul, np.tensordot, rules=CONTRACT)
