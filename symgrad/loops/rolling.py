@@ -165,11 +165,15 @@ class Roller:
 
     def _is_often(self, length: int) -> bool:
         """Whether a short loop runs many iterations in all, in those around it."""
-        around, often = self.around, length
+        return length >= 2 * LEAP and length * self._around() >= OFTEN
+
+    def _around(self) -> int:
+        """How many iterations of the loops around it there are, as far as that is known beforehand."""
+        around, often = self.around, 1
         while around is not None:
             often *= around.what.length if around.what is not None else 1
             around = around.around
-        return length >= 2 * LEAP and often >= OFTEN
+        return often
 
     # ---- values that go round ----
 
@@ -1185,7 +1189,7 @@ class Roller:
             made: dict[Key, Tracer] | None = inlined(trace, body, given, every)
         else:
             alone = ahead or self.open
-            made = None if alone else at_once(trace, body, course, given, every, None if later else values)
+            made = None if alone else at_once(trace, body, course, given, every, None if later else values, self._around())
         if made is not None:
             for key, result in made.items():
                 if key not in aliases:

@@ -122,11 +122,13 @@ def at_once(
     given: Sequence[Any],
     every: list[Key],
     values: Sequence[Any] | None,
+    around: int,
 ) -> dict[Key, Tracer] | None:
-    """The results of a loop of which all iterations are done at once; None where it has to run, or has given others."""
+    """The results of a loop of which all iterations are done at once; None where it has to run, or has given others. Loops
+    ``around`` it run that so often, in all."""
     if trace.lanes or not trace.vectorizes:
         return None
-    found = vectorized(trace, body, course, [trace.lookup(node) for node in given])
+    found = vectorized(trace, body, course, [trace.lookup(node) for node in given], around)
     if found is None or any([x.node.aval != item.aval for x, item in zip(found, body.carry, strict=True)]):
         return None
     if values is not None and not all([_is_close(x.value, value) for x, value in zip(found, values, strict=True)]):

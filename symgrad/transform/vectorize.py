@@ -30,6 +30,7 @@ from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basi
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
+MANY, HOPE = 8, 2  # iterations of loops around, and how much less it is then
 CALL = 13  # elements that take as long as calling NumPy for an array
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
 ALL = 67_108_864  # bytes of all values in all iterations, which are in memory at the same time
@@ -44,11 +45,12 @@ _LOGIC = {
 }
 
 
-def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) -> list[Tracer] | None:
-    """What a loop carries in the end, computed for all iterations at once; None where it has to run."""
+def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any], around: int) -> list[Tracer] | None:
+    """What a loop carries in the end, computed for all iterations at once; None where it has to run. Loops ``around`` it run
+    that so often, in all."""
     if course.count is None or course.test is not None or body.saved or body.elements:
         return None
-    found = _at_once(trace, body, course, args, {})
+    found = _at_once(trace, body, course, args, {}, around)
     if found is not None:
         return found
     try:
@@ -59,7 +61,7 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) ->
             rows = with_rows(body, {item: found.axes for item, found in own.items()})
     except Exception:  # what the user is to see, the loop raises, too
         return None
-    return _at_once(trace, rows, course, args, {body.carry.index(item): found for item, found in own.items()})
+    return _at_once(trace, rows, course, args, {body.carry.index(item): found for item, found in own.items()}, around)
 
 
 def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Own]:
@@ -83,9 +85,11 @@ def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Own
     return own
 
 
-def _at_once(trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Own]) -> list[Tracer] | None:
+def _at_once(
+    trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Own], around: int
+) -> list[Tracer] | None:
     """The same of a body which has, in the place of some of the carried arrays, an iteration's ``own`` rows of them."""
-    if course.count is None or not _pays(body, course.count):
+    if course.count is None or not _pays(body, course.count, around):
         return None
     guards, remarks, line = len(trace.guards), dict(trace.remarks), trace.line
     trace.line = line or user_line()  # and no name: that of the loop's index is none for what is made of all iterations
@@ -105,8 +109,9 @@ def _at_once(trace: Trace, body: Body, course: Course, args: Sequence[Any], own:
     return found
 
 
-def _pays(body: Body, count: int) -> bool:
-    """Whether calls for all iterations cost less than numbers one by one, and what they give is not too much to keep.
+def _pays(body: Body, count: int, around: int) -> bool:
+    """Whether calls for all iterations cost less than numbers one by one, and what they give is not too much to keep. Where it
+    hardly does, it may in the loops ``around``, of which all iterations may be done at once then.
 
     Iterations that run loops as often as they themselves decide are left alone.
     """
@@ -123,6 +128,7 @@ def _pays(body: Body, count: int) -> bool:
         sizes += sum([CALL for node in nodes if type(node.aval) is Aval and _is_call(node)])
     written = [node.aval.nbytes for node in nodes if node.op in (index.SETITEM, index.INDEX_ADD)]  # once, for all iterations
     size = sum([aval.nbytes for aval in avals]) - sum(written)
+    worth = worth // HOPE if around >= MANY else worth
     return bool(count * sizes >= worth * len(avals) and size <= ROW * len(avals) and count * size <= ALL)
 
 
