@@ -41,7 +41,7 @@ def without_masks(program: Program) -> Program | None:
         other, args = plain.get(node), tuple([mapping[arg] for arg in node.args])
         mapping[node] = other or (node if args == node.args else _again(program, node, args))
     result = program.map(graph, mapping)
-    if MORE * _time(graph.needed(result.roots())) > _time(nodes):
+    if _turns(nodes) < OFTEN and MORE * _time(graph.needed(result.roots())) > _time(nodes):
         return None
     result.strict = True
     for leaf, before in zip(result.leaves(), program.leaves(), strict=True):
