@@ -497,6 +497,17 @@ def ranks(permutation: Array, axis: int = -1) -> Array:
     return result
 
 
+def back_in_place(values: Array, permutation: Array, axis: int = -1) -> Array:
+    """What ``np.take_along_axis`` with ``permutation`` has taken, where it was.
+
+    >>> back_in_place(np.array([5.0, 7.0, 9.0]), np.array([2, 0, 1]))
+    array([7., 9., 5.])
+    """
+    result = np.empty_like(values)
+    np.put_along_axis(result, permutation, values, axis)
+    return result
+
+
 def repeats(index: Any) -> bool:
     """Whether an index can name an element twice: it holds an integer array or list."""
     for part in index if isinstance(index, tuple) else (index,):

@@ -36,6 +36,7 @@ INTERPOLATE = Op(runtime.interpolate, "constant", (), name="runtime.interpolate"
 SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
 DETERMINANTS = Op(runtime.determinants, "constant", (), name="runtime.determinants")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
+BACK = Op(runtime.back_in_place, "constant", (), name="runtime.back_in_place")
 CLIP = Op(np.ndarray.clip, "constant", (), name="np.ndarray.clip")
 PRODUCTS = Op(runtime.product_of_others, "constant", (), name="runtime.product_of_others")
 OVER = Op(runtime.over, "constant", (), name="runtime.over")
@@ -58,19 +59,25 @@ def lower(program: Program) -> Program:
 
 
 class Lowerer(Simplifier):
-    """Rebuilds a program, and knows what it searches for where."""
+    """Rebuilds a program, and knows what it searches for where, and whose order it asks for."""
 
     def __init__(self, program: Program, rules: dict[Any, list[Rewrite]]) -> None:
         super().__init__(program, rules)
         right = [node for node in program.nodes() if is_op(node, np.searchsorted) and node.params == (("side", "right"),)]
         self.searches = sorted([node.args for node in right], key=lambda args: -max(arg.index for arg in args))
         self.searched: set[tuple[Node, ...]] = set()  # what such searches are of, as far as that is rebuilt
+        stable = [node for node in program.nodes() if is_op(node, np.argsort) and dict(node.params).get("kind") == "stable"]
+        self.orders = [(node.args[0], dict(node.params).get("axis", -1) % len(node.aval.shape)) for node in stable]
 
     def searches_for(self, *args: Node) -> bool:
         """Whether the program has such a search, earlier or later."""
         while self.searches and all([arg in self.mapping for arg in self.searches[-1]]):
             self.searched.add(tuple([self.mapping[arg] for arg in self.searches.pop()]))
         return args in self.searched
+
+    def orders_by(self, x: Node, axis: int) -> bool:
+        """Whether the program asks for the order of the elements of ``x``, earlier or later."""
+        return any([self.mapping.get(arg) is x and along == axis for arg, along in self.orders])
 
 
 rewrite(np.add, np.subtract, of=(np.multiply,), rules=LOWER, derived=True)(common_number)
@@ -548,6 +555,30 @@ def order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     if x.op is ORDER and x.params == along and set(params) <= {"kind", "stable"}:
         return s.graph.add(RANKS, (x,), along, node.aval)
     return s.graph.add(ORDER, (x,), along, node.aval) if params == {"kind": "stable"} and x.aval.dtype.char in "fd" else None
+
+
+@rewrite(np.sort, rules=LOWER, exact=True)
+def sorted_by_order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Sorting of what its derivative puts in order anyway."""
+    (x,), params = args, dict(node.params)
+    ndim = len(node.aval.shape)
+    axis = params.pop("axis", -1)
+    if params or math.prod(node.aval.shape) < MANY or type(axis) is not int or x.aval.dtype.char not in "fd":
+        return None
+    if x.aval.kind != "array" or not isinstance(s, Lowerer) or not s.orders_by(x, axis % ndim):
+        return None
+    along: dict[str, Any] = {} if axis % ndim == ndim - 1 else {"axis": axis}
+    return s.call(np.take_along_axis, x, s.call(np.argsort, x, kind="stable", **along), axis=axis)
+
+
+@rewrite(np.take_along_axis, of=(RANKS,), rules=LOWER, exact=True)
+def back_in_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What was sorted is put back by the order, which need not be inverted."""
+    g, ranks = args
+    axes = {dict(one.params).get("axis", -1) % len(node.aval.shape) for one in (node, ranks)}
+    if ranks.op is not RANKS or g.aval != node.aval or len(axes) > 1:
+        return None
+    return s.graph.add(BACK, (g, ranks.args[0]), node.params, node.aval)
 
 
 @rewrite(INTERP, rules=LOWER, exact=True)
