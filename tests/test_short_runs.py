@@ -216,6 +216,28 @@ def two_names_of_an_array(x):
     return total
 
 
+def two_names_by_slices(x):
+    total = 0.0
+    for i in range(5):
+        z = x[:3] * x[i]
+        y = z if i % 2 else z * 1.0
+        while z @ z > 1.0:
+            z[:] = z * 0.5
+        total = total + np.sum(y)
+    return total
+
+
+def two_names_by_out(x):
+    total = 0.0
+    for i in range(5):
+        z = x[:3] * x[i]
+        y = z if i % 2 else z * 1.0
+        while z @ z > 1.0:
+            np.multiply(z, 0.5, out=z)
+        total = total + np.sum(y)
+    return total
+
+
 def two_names_of_a_dict(x):
     total = 0.0
     for i in range(5):
@@ -240,7 +262,7 @@ def left_behind(x):
 
 CODE = [line_search, line_search_until, shrunk, shrunk_by_size, halved_until, rows_shrunk, rows_shrunk_in_place, written_into]
 CODE += [one_in_another, counted, with_another_name, with_a_step, in_a_dict, in_an_object, one_after_the_other, left_behind]
-OTHERS = [seen_by_a_view, two_names_of_an_array, two_names_of_a_dict]
+OTHERS = [seen_by_a_view, two_names_of_an_array, two_names_by_slices, two_names_by_out, two_names_of_a_dict]
 
 
 @pytest.mark.parametrize("fun", [*CODE, *OTHERS])
