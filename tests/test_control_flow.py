@@ -23,7 +23,7 @@ from math import isclose, isinf
 import numpy as np
 import pytest
 
-from symgrad import grad, hessian, jacfwd, jacrev, value_and_grad, vmap
+from symgrad import grad, hessian, jacfwd, jacrev, value_and_grad, vmap, without
 from symgrad import numpy as snp
 
 SHAPES = []
@@ -3299,8 +3299,9 @@ def softly_warped(x, y):
 
 
 def test_masks_that_go_round_with_tables_are_written_into():
-    """By the number, as the tables are."""
-    derivative = grad(softly_warped, (0, 1))
+    """By the number, as the tables are; where there are masks: the pass that does without them is switched off."""
+    with without("masks"):
+        derivative = grad(softly_warped, (0, 1))
     for turn in range(4):
         args = np.sin(np.arange(12.0) * (turn + 1)), np.cos(np.arange(15.0) - turn)
         for mine, theirs in zip(derivative(*args), grad(softly_warped, (0, 1), mode="dynamic")(*args), strict=True):
