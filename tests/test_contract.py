@@ -431,3 +431,17 @@ def test_new_axes_of_what_has_none():
     product = hvp(lambda x: np.sum(np.sin(np.tanh(x)[None])))
     for _ in range(3):
         np.testing.assert_allclose(product(x, v), hvp(lambda x: np.sin(np.tanh(x)))(x, v))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_derivatives_of_products_of_many_arrays(mode):
+    """... have an order of their own, however the function multiplies them."""
+    rng = np.random.default_rng(0)
+    a, b, c, x = rng.normal(size=(12, 9)), rng.normal(size=(9, 9)), rng.normal(size=(9, 12)), rng.normal(size=(40, 12))
+    derivative = grad(
+        lambda a, b, c, x: np.sum(np.tanh(np.einsum("ij,jk,kl,nl->ni", a, b, c, x)) ** 2), (0, 1, 2, 3), mode=mode
+    )
+    by_hand = grad(lambda a, b, c, x: np.sum(np.tanh(x @ (a @ b @ c).T) ** 2), (0, 1, 2, 3), mode="dynamic")(a, b, c, x)
+    for _ in range(3):
+        for found, expected in zip(derivative(a, b, c, x), by_hand, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

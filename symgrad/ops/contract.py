@@ -6,6 +6,7 @@ A cotangent is spelled as by hand: ``g @ b.T``, ``a.T @ g``, ``np.outer``, and o
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import string
 from collections.abc import Sequence
@@ -462,6 +463,8 @@ def einsum_vjp(position: int, g: Any, y: Any, *arrays: Any, subscripts: str, opt
         g = operands[0]
     if others != [kept]:
         path: dict[str, Any] = {} if optimize is False else {"optimize": optimize if isinstance(optimize, str) else True}
+        if len(operands) > 2 and _steps(others, operands) > LONG:
+            path = path or {"optimize": True}
         g = np.einsum(f"{','.join(others)}->{kept}", *operands, **path)
     g = g if scale is None else scale * g
     if not all(first):
@@ -472,6 +475,17 @@ def einsum_vjp(position: int, g: Any, y: Any, *arrays: Any, subscripts: str, opt
             shape = [size if axis in (start, k) else 1 for axis in range(len(term))]
             g = np.where(np.reshape(np.eye(size, dtype=bool), shape), g, 0)
     return g
+
+
+LONG = 30_000  # products, from which on NumPy is to find an order for three arrays and more; that takes it some 50 us
+
+
+def _steps(words: Sequence[str], arrays: Sequence[Any]) -> int:
+    """How many products there are to be added up where all arrays are multiplied together."""
+    sizes: dict[str, int] = {}
+    for word, x in zip(words, arrays, strict=True):
+        sizes.update(zip(word, np.shape(x), strict=True))
+    return math.prod(sizes.values())
 
 
 multilinear(
