@@ -106,12 +106,15 @@ class Around:
 
 
 class Masks:
-    """The lanes of all cotangents of one pass, and what is to be done where they meet an operation."""
+    """The lanes of all cotangents of one pass, and what is to be done where they meet an operation.
+
+    ``last``: no pass follows; there is code without masks, then, too.
+    """
 
     def __init__(
-        self, nodes: Sequence[Node], order: Sequence[Node], ends: dict[Node, int], lookup: Callable[[Node], Any]
+        self, nodes: Sequence[Node], order: Sequence[Node], ends: dict[Node, int], lookup: Callable[[Node], Any], last: bool
     ) -> None:
-        self.lookup = lookup
+        self.lookup, self.last = lookup, last
         self.hot = hot_of(nodes, lookup)
         self.flows, self.ends = set(order), ends
         self.levels: dict[Node, int] = {}
@@ -351,7 +354,7 @@ class Masks:
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
         poles = POLES in (node.op.inside, *wanted)
-        least = 0 if poles else OWN  # masks go round in it, whatever they begin with
+        least = (0 if node.op.parts or self.last else NEAR) if poles else OWN  # masks go round in it, whatever they begin with
         live = [
             mask_of(one, None, aval) if one is not None and one.explicit >= least else None
             for one, aval in zip(found, node.aval, strict=True)
