@@ -395,11 +395,7 @@ def _own(leaf: Any) -> Any:
     """A result that is no view of another, nor of an argument: as a derivative's are that is called by itself."""
     if type(leaf) is np.ndarray and leaf.dtype != object:
         return np.array(leaf, order="C")
-    if type(leaf) is not Tracer or type(leaf.like) is not np.ndarray:
-        return leaf
-    if leaf.base is not None:
-        leaf.refresh()
-    return Tracer(leaf.tape, leaf.node, np.empty_like(leaf.like), later=True) if leaf.later else leaf.copy()
+    return leaf.copy() if type(leaf) is Tracer and type(leaf.like) is np.ndarray else leaf
 
 
 # -- what each kind does -------------------------------------------------------------------------------------------

@@ -167,7 +167,8 @@ class Account:
         self.new, self.wanted = new, 0
         if found:
             self.found += self.last
-            self.looked += 0.0 if self._is_free(new, AT_ONCE, self.found) else self.last
+            if not self._is_free(new, AT_ONCE, self.found):
+                self.looked += self.last
 
     def compiled(self, ends: int, make: Make) -> None:
         """Make code for so many ends."""
@@ -177,7 +178,8 @@ class Account:
         self.ends += ends
         self.each = seconds / max(ends, 1)
         self.made += seconds
-        self.paid += 0.0 if self._is_free(self.ends, self.free, self.made) else seconds
+        if not self._is_free(self.ends, self.free, self.made):
+            self.paid += seconds
 
 
 class Family:

@@ -44,9 +44,8 @@ class Over(NamedTuple):
     holds: Callable[[], bool] = lambda: True
     section: bool = False
 
-    def items(self) -> Iterator[Any]:
-        """The items, as Python has them."""
-        place = 0
+    def items(self, place: int = 0) -> Iterator[Any]:
+        """The items from ``place`` on, as Python has them."""
         while place < self.length and self.stays():
             yield self.at(self.start + self.step * place)
             place += 1

@@ -254,10 +254,7 @@ class Roller:
         else:
             self._boundary(frame, None)
             self._finish()
-        while place < length and self.what.stays():
-            yield at(start + step * place)
-            place += 1
-        yield from self.what.left(place)
+        yield from self.what.items(place)
 
     def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
         """A part of the test. Those that follow are computed where it ends the loop, too, if their names stand for numbers."""

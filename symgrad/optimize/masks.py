@@ -33,7 +33,8 @@ def without_masks(program: Program) -> Program | None:
     """
     nodes = program.nodes()
     plain = {node: program.unmasked[node] for node in nodes if node in program.unmasked}
-    if not plain or None in plain.values() or _is_small(nodes):
+    few = masks_are_few(program)
+    if not plain or None in plain.values() or (few and _is_small(nodes)):
         return None
     graph = program.graph
     mapping: dict[Node, Node] = {}
@@ -41,7 +42,7 @@ def without_masks(program: Program) -> Program | None:
         other, args = plain.get(node), tuple([mapping[arg] for arg in node.args])
         mapping[node] = other or (node if args == node.args else _again(program, node, args))
     result = program.map(graph, mapping)
-    if _turns(nodes) < OFTEN and MORE * _time(graph.needed(result.roots())) > _time(nodes):
+    if few and MORE * _time(graph.needed(result.roots())) > _time(nodes):
         return None
     result.strict = True
     for leaf, before in zip(result.leaves(), program.leaves(), strict=True):
@@ -82,4 +83,4 @@ def _turns(nodes: Sequence[Node]) -> int:
 def _is_small(nodes: list[Node]) -> bool:
     """Whether a program may be taken apart into Python's floats."""
     sizes = [math.prod(node.aval.shape) for node in nodes if isinstance(node.aval, Aval)]
-    return max(sizes, default=0) <= LARGEST and sum(sizes) <= HOPE * MOST and _turns(nodes) < OFTEN
+    return max(sizes, default=0) <= LARGEST and sum(sizes) <= HOPE * MOST

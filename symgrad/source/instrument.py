@@ -45,6 +45,7 @@ from symgrad.source.syntax import (
     names_read,
     names_read_in,
     names_stored,
+    owner_of,
     paired,
     parts_of,
     placed,
@@ -413,10 +414,7 @@ def _given_by(part: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
 def _changed_by(part: ast.AST) -> set[str]:
     """The names of what a statement, or a call, may change in place: a call all that it is given, but for NumPy's."""
     if isinstance(part, (ast.Subscript, ast.Attribute)) and not isinstance(part.ctx, ast.Load):
-        owner = part.value
-        while isinstance(owner, (ast.Subscript, ast.Attribute)):
-            owner = owner.value
-        return {item.id for item in walk(owner) if isinstance(item, ast.Name)}
+        return {item.id for item in walk(owner_of(part)) if isinstance(item, ast.Name)}
     if isinstance(part, ast.AugAssign):
         return {part.target.id} if isinstance(part.target, ast.Name) else set()
     if not isinstance(part, ast.Call):
@@ -616,9 +614,8 @@ class _Rewriter(ast.NodeTransformer):
         """Whether an expression is a chain of attributes and items of something outside."""
         if not _is_plain_chain(node):
             return False
-        while isinstance(node, (ast.Attribute, ast.Subscript)):
-            node = node.value
-        return isinstance(node, ast.Name) and not self._local(node.id)
+        owner = owner_of(node)
+        return isinstance(owner, ast.Name) and not self._local(owner.id)
 
     # ---- operators: what is combined, compared or shown is read as a whole ----
 
@@ -1393,9 +1390,8 @@ def _root(target: ast.AST) -> str | None:
     """The name of what has that in it into which something is put: ``state["pair"][0]``, ``state.pair[0]``."""
     if not isinstance(target, (ast.Subscript, ast.Attribute)) or isinstance(target.value, ast.Name):
         return None
-    while isinstance(target, (ast.Subscript, ast.Attribute)):
-        target = target.value
-    return target.id if isinstance(target, ast.Name) else None
+    owner = owner_of(target)
+    return owner.id if isinstance(owner, ast.Name) else None
 
 
 def _put_into(statements: list[Any]) -> dict[str, dict[tuple[str, Any], bool]]:

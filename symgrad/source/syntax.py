@@ -141,6 +141,13 @@ _NAMED: dict[type, tuple[str, ...]] = {
 }
 
 
+def owner_of(node: ast.AST) -> ast.AST:
+    """What ``a.b[0].c`` is of in the end: ``a``."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node
+
+
 def names_read(node: ast.AST) -> Counter[str]:
     """How often each name is read in a part of a tree; the variables of functions and comprehensions in it are none of its
     names."""

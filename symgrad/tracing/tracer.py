@@ -739,6 +739,8 @@ class Tracer(Traced):
         if self.base is not None:
             self.refresh()
         layout: Any = order if order in ("C", "F", "A", "K") else "C"  # whether a later reshape is a view hangs on it
+        if self.later and isinstance(self.like, np.ndarray):
+            return Tracer(self.tape, self.node, np.empty_like(self.like, order=layout), later=True)
         value = np.array(self.value, order=layout) if isinstance(self.value, np.ndarray) else self.value
         return Tracer(self.tape, self.node, value)
 
