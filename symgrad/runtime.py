@@ -593,43 +593,68 @@ def running(ufunc: np.ufunc, x: Array, axis: int, out: Array | None = None) -> A
     return out
 
 
-def recurrence(x: Array, ratio: Array, *, axis: int) -> Array:
-    """``s`` with ``s[-1] = x[-1]`` and ``s[i] = x[i] + ratio[i] * s[i + 1]`` along an axis, which counts from the end.
+def recurrence(x: Array, ratio: Array, *, axis: int, back: bool) -> Array:
+    """``s`` with ``s[0] = x[0]`` and ``s[i + 1] = x[i + 1] + ratio[i] * s[i]`` along an axis, which counts from the end; if it
+    goes ``back``, with ``s[-1] = x[-1]`` and ``s[i] = x[i] + ratio[i] * s[i + 1]``.
 
     No element is divided by that might be zero.
 
-    >>> recurrence(np.array([1.0, 1.0, 1.0]), np.array([0.5, 2.0]), axis=-1)
+    >>> recurrence(np.array([1.0, 1.0, 1.0]), np.array([0.5, 2.0]), axis=-1, back=True)
     array([2.5, 3. , 1. ])
     """
     kind = np.result_type(x, ratio)
-    s, ratio = np.array(x.swapaxes(0, axis), kind, order="C"), np.asarray(ratio.swapaxes(0, axis), kind, order="C")
-    _recur(*(part.reshape(len(part), s.size // len(s)) for part in (s, ratio)))
-    return s.swapaxes(0, axis)
+    order = slice(None, None, -1 if back else 1)
+    s, slopes = (np.array(part.swapaxes(0, axis)[order], kind, order="C") for part in (x, ratio))
+    _recur(*(part.reshape(len(part), s.size // len(s)) for part in (s, slopes)))
+    return np.ascontiguousarray(s[order]).swapaxes(0, axis)
 
 
-def _recur(s: Array, ratio: Array) -> None:
+def _recur(s: Array, slopes: Array) -> None:
     """The recurrence along the first axis, in place. Many short rows are taken in parts, all parts at once as if nothing came
-    after them; then what does is added, of which their beginnings tell by a recurrence of their own."""
+    before them; then what does is added, of which their ends tell by a recurrence of their own."""
     n, width = s.shape
-    if width >= _SHORT or n < _SHORT:
-        part = np.empty_like(s[0])
-        for own, after, slope in zip(s[-2::-1], s[:0:-1], ratio[::-1], strict=True):
-            np.add(own, np.multiply(slope, after, part), own)
+    if width == 1 and n < _FEW:
+        s[:, 0] = _recurred(s[:, 0].tolist(), slopes[:, 0].tolist())
         return
     parts = -(-n // _PART)
-    whole, slopes = np.zeros((2, parts * _PART, width), s.dtype)
-    whole[-n:], slopes[-n:-1] = s, ratio
-    whole, slopes = (x.reshape(parts, _PART, width).swapaxes(0, 1).reshape(_PART, -1) for x in (whole, slopes))
-    for i in range(_PART - 2, -1, -1):
-        whole[i] += slopes[i] * whole[i + 1]
-        slopes[i] *= slopes[i + 1]  # by how much the end of a part counts
-    starts, after = whole[0].reshape(parts, width).copy(), np.zeros((parts, width), s.dtype)
-    _recur(starts, slopes[0].reshape(parts, width)[:-1])
-    after[:-1] = starts[1:]
-    whole += np.multiply(slopes, after.reshape(-1), slopes)
-    s[...] = whole.reshape(_PART, parts, width).swapaxes(0, 1).reshape(-1, width)[-n:]
+    found = None if width >= _SHORT or n < _SHORT else _in_parts(s, slopes, parts)
+    if found is None:
+        part = np.empty_like(s[0])
+        for before, own, slope in zip(s[:-1], s[1:], slopes, strict=True):
+            np.add(own, np.multiply(slope, before, part), own)
+        return
+    whole, ratios = found
+    ends, before = whole[-1].reshape(parts, width).copy(), np.zeros((parts, width), s.dtype)
+    _recur(ends, ratios[-1].reshape(parts, width)[1:])
+    before[1:] = ends[:-1]
+    whole += np.multiply(ratios, before.reshape(-1), ratios)
+    s[...] = whole.reshape(_PART, parts, width).swapaxes(0, 1).reshape(-1, width)[:n]
 
 
+def _in_parts(s: Array, slopes: Array, parts: int) -> tuple[Array, Array] | None:
+    """What the parts give if nothing comes before them, and by how much that counts; None where something overflows."""
+    n, width = s.shape
+    both = np.zeros((2, parts * _PART, width), s.dtype)
+    both[0, :n], both[1, 1:n] = s, slopes
+    whole, ratios = (x.reshape(parts, _PART, width).swapaxes(0, 1).reshape(_PART, -1) for x in both)
+    part = np.empty_like(whole[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i in range(1, _PART):
+            np.add(whole[i], np.multiply(ratios[i], whole[i - 1], part), whole[i])
+            np.multiply(ratios[i], ratios[i - 1], ratios[i])
+    return (whole, ratios) if np.isfinite(ratios[-1]).all() and np.isfinite(whole[-1]).all() else None
+
+
+def _recurred(s: list[Any], slopes: list[Any]) -> list[Any]:
+    """The same of Python's numbers, in a new list."""
+    found, value = s[:1], s[0]
+    for own, slope in zip(s[1:], slopes, strict=True):
+        value = own + slope * value
+        found.append(value)
+    return found
+
+
+_FEW = 256  # numbers, up to which they are taken one after the other
 _SHORT = 32  # numbers in a row, and rows, up to which calls take most of the time
 _PART = 8  # rows that are taken one after the other, of all parts at once
 

@@ -139,18 +139,29 @@ def test_all_others_of_many_numbers(shape):
             np.testing.assert_allclose(runtime.product_of_others(x, np.empty_like(x), axis=axis), want, rtol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(8193,), (31,), (32,), (33,), (500, 3), (64, 2, 2), (9, 40)])
+@pytest.mark.parametrize("shape", [(8193,), (31,), (32,), (255,), (256,), (257,), (500, 3), (64, 2, 2), (9, 40)])
 @pytest.mark.parametrize("dtype", [float, np.float32, complex])
 def test_recurrences_in_parts(shape, dtype):
     rng = np.random.default_rng(0)
     x, ratio = rng.standard_normal(shape).astype(dtype), rng.uniform(-1, 1, (shape[0] - 1, *shape[1:])).astype(dtype)
     ratio[3] = 0
     want = x.copy()
-    for i in range(len(x) - 2, -1, -1):
-        want[i] += ratio[i] * want[i + 1]
-    got = runtime.recurrence(x, ratio, axis=-len(shape))
-    assert got.dtype == dtype
-    np.testing.assert_allclose(got, want, rtol=0, atol=(1e-5 if dtype is np.float32 else 1e-14) * np.abs(want).max())
+    for i in range(1, len(x)):
+        want[i] += ratio[i - 1] * want[i - 1]
+    for order in (1, -1):
+        got = runtime.recurrence(x[::order], ratio[::order], axis=-len(shape), back=order < 0)
+        assert got.dtype == dtype
+        tolerance = (1e-5 if dtype is np.float32 else 1e-14) * np.abs(want).max()
+        np.testing.assert_allclose(got[::order], want, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_recurrences_whose_slopes_overflow_together(width):
+    x, ratio = np.zeros((400, width)), np.full((399, width), 1e200)
+    x[-1] = 1.0
+    want = np.zeros((400, width))
+    want[-1] = 1.0
+    np.testing.assert_array_equal(runtime.recurrence(x, ratio, axis=-2, back=False), want)
 
 
 def test_long_running_products():

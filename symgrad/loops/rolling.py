@@ -61,7 +61,7 @@ from symgrad.loops.patterns import (
     number_of,
 )
 from symgrad.loops.recall import Run, read_there
-from symgrad.loops.running import at_once, inlined, is_steady, may_raise, reproduced, run_on, run_out
+from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
 from symgrad.loops.ways import joined_kind
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
@@ -1185,8 +1185,14 @@ class Roller:
         if self.section:
             made: dict[Key, Tracer] | None = inlined(trace, body, given, every)
         else:
-            alone = ahead or self.open
-            made = None if alone else at_once(trace, body, course, given, every, None if later else values, self._around())
+            made = None
+            if not (ahead or self.open):
+                known = None if later else values
+                made = at_once(trace, body, course, given, every, known, self._around())
+                longer = lagged(trace, body, course, given) if made is None else None
+                if longer is not None:
+                    body, given = longer
+                    made = at_once(trace, body, course, given, every, known, self._around())
         if made is not None:
             for key, result in made.items():
                 if key not in aliases:
@@ -1201,8 +1207,9 @@ class Roller:
             self.plain = dict.fromkeys(begun, frozenset())
         op, args = loop_of(body, course), tuple(given)
         kinds = [(trace.aval(value), outline.kind(key)) for key, value in zip(every, values, strict=True)]
+        more = [end.aval for end in body.after[len(every) :]]
         # of no iteration, a number is Python's here that others make NumPy's
-        node = trace.add(op, args, (), tuple([joined_kind(*pair) or pair[0] for pair in kinds]))
+        node = trace.add(op, args, (), (*[joined_kind(*pair) or pair[0] for pair in kinds], *more))
         (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
             tests = set(self.tests)

@@ -22,7 +22,7 @@ from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.loop import Body, Course, Loop
-from symgrad.transform.vectorize import vectorized
+from symgrad.transform.vectorize import going_on, vectorized
 
 
 def may_raise(node: Node) -> bool:
@@ -131,9 +131,16 @@ def at_once(
     found = vectorized(trace, body, course, [trace.lookup(node) for node in given], around)
     if found is None or any([x.node.aval != item.aval for x, item in zip(found, body.carry, strict=True)]):
         return None
+    found = found[: len(every)]  # of what goes round, more may do so in the place of rows
     if values is not None and not all([_is_close(x.value, value) for x, value in zip(found, values, strict=True)]):
         return None
     return dict(zip(every, found, strict=True))
+
+
+def lagged(trace: Trace, body: Body, course: Course, given: Sequence[Any]) -> tuple[Body, list[Node]] | None:
+    """The loop that does not read what it has written to arrays, and what it is given, if there is one."""
+    found = going_on(body, course, [trace.lookup(node) for node in given])
+    return None if found is None else (found[0], [x.node for x in found[1]])
 
 
 def _run(trace: Trace, loop: Loop, given: list[Any], every: Sequence[Key] = ()) -> tuple[tuple[Any, ...], int] | None:

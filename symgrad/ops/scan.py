@@ -58,7 +58,7 @@ def _scanned_back(g: Any, ratio: Any, own: Any, axis: int) -> Any:
     division: what ``y[i+1] = f(y[i], a[i+1])`` with slopes ``ratio`` and ``own`` says of all ``a``."""
     n = np.shape(g)[axis]
     apart = n >= LONG or np.size(g) >= WIDE * n
-    s = RECURRENCE(g, ratio, axis=axis - np.ndim(g)) if apart else _doubled(g, ratio, axis)
+    s = RECURRENCE(g, ratio, axis=axis - np.ndim(g), back=True) if apart else _doubled(g, ratio, axis)
     return np.concatenate((s[along(axis, slice(0, 1))], own * s[along(axis, slice(1, None))]), axis)
 
 
@@ -72,14 +72,15 @@ def _doubled(s: Any, ratio: Any, axis: int) -> Any:
         step, ratio = 2 * step, ratio[early] * ratio[late]
 
 
-def _recurrence(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1) -> Any:
+def _recurrence(c: Any, y: Any, x: Any, ratio: Any, axis: int, back: bool) -> Any:
     """It goes the other way."""
-    return np.flip(RECURRENCE(np.flip(c, axis), np.flip(ratio, axis), axis=axis), axis)
+    return RECURRENCE(c, ratio, axis=axis, back=not back)
 
 
-def _by_ratio(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1) -> Any:
+def _by_ratio(c: Any, y: Any, x: Any, ratio: Any, axis: int, back: bool) -> Any:
     early, late = along(axis + np.ndim(y), slice(None, -1)), along(axis + np.ndim(y), slice(1, None))
-    return _recurrence(c, y, x, ratio, axis=axis)[early] * y[late]
+    own = _recurrence(c, y, x, ratio, axis, back)
+    return own[early] * y[late] if back else own[late] * y[early]
 
 
 op(
@@ -89,11 +90,11 @@ op(
     name="runtime.recurrence",
     lanes="mixed",
     samples=[
-        Sample(A(5), A(4), axis=-1),
-        Sample(A(3, 4), A(3, 3), axis=-1),
-        Sample(A(3, 4), A(2, 4), axis=-2),
-        Sample(A(1), A(0), axis=-1),
-        Sample(A(2, 0), A(1, 0), axis=-2),
+        Sample(A(5), A(4), axis=-1, back=True),
+        Sample(A(3, 4), A(3, 3), axis=-1, back=False),
+        Sample(A(3, 4), A(2, 4), axis=-2, back=True),
+        Sample(A(1), A(0), axis=-1, back=False),
+        Sample(A(2, 0), A(1, 0), axis=-2, back=True),
     ],
 )
 RECURRENCE: Any = REGISTRY[runtime.recurrence]

@@ -19,15 +19,15 @@ from symgrad.ops.core import REGISTRY
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import BITS, INNER, SELECT
 from symgrad.optimize.rewriting import ops_of
-from symgrad.optimize.scalars import NUMBERS, PLAIN
+from symgrad.optimize.scalars import NUMBERS
 from symgrad.transform.loop import Body, Loop
 
 LARGEST = 100  # elements of an array that is taken apart
 WINDOW = 16  # numbers that are read or written at once of one that is not
 
-_LEFT = PLAIN | ops_of(
+_LEFT = ops_of(
     *(STACK, INNER, engine.REQUIRE_FINITE, create.ZEROS, np.broadcast_to),
-    *(np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot),
+    *(np.sum, np.mean, np.dot, np.vdot, np.vecdot),
     *(np.concatenate, np.reshape, np.transpose, np.expand_dims, np.max, np.min, np.argmax, np.argmin, np.cumsum),
 )
 
@@ -168,7 +168,7 @@ def _is_element(node: Node) -> bool:
 
 
 def is_left(node: Node) -> bool:
-    """Whether it is of long arrays, and left to NumPy: arithmetic, sums, and what is written at known places."""
+    """Whether it is of long arrays, and left to NumPy: arithmetic, functions, sums, and what is written at known places."""
     if isinstance(node.op, Leaf) or not any(map(is_long, (node, *node.args))):
         return False
     if is_cell(node):
@@ -187,7 +187,8 @@ def is_left(node: Node) -> bool:
     write = node.op in writes and not places
     write |= node.op is index.SCATTER and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
     inner = node.op is REGISTRY[np.matmul] and not node.aval.shape
-    return write or inner or node.op in _LEFT
+    function = node.op.family == "elementwise" and isinstance(node.op.key, np.ufunc)
+    return write or inner or function or node.op in _LEFT
 
 
 def _is_of_numbers(aval: Aval) -> bool:

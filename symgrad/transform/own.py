@@ -21,7 +21,7 @@ from symgrad.ops.engine import ASTYPE, ITEM, TO_NUMPY
 from symgrad.transform.loop import Body, Loop, copied, loop_of
 from symgrad.transform.terms import ADD, is_basic, row_of
 
-_ACCESS = (index.GETITEM, index.SETITEM, index.INDEX_ADD)
+ACCESS = (index.GETITEM, index.SETITEM, index.INDEX_ADD)
 Place = tuple[int, Node]  # along an axis
 
 
@@ -56,7 +56,7 @@ class _Uses:
             elif isinstance(node.op, Loop) and given:
                 if not self._go_through(node, given, own, outer):
                     return False
-            elif node.op in _ACCESS and given == [0]:
+            elif node.op in ACCESS and given == [0]:
                 places = node.args[len(node.op.rules) :]
                 spec = dict(node.params)["spec"]
                 if not is_basic(spec, places):
@@ -111,7 +111,7 @@ class _Rows:
         body, new = self.body, self.new
         for node in body.nodes():
             args = [new[arg] for arg in node.args]
-            if node.op in _ACCESS and node.args[0] in self.axes:
+            if node.op in ACCESS and node.args[0] in self.axes:
                 new[node] = self._access(node, args, self.axes[node.args[0]])
             elif isinstance(node.op, Loop):
                 new[node] = self._loop(node, args)
@@ -166,23 +166,24 @@ class _Rows:
             return self.graph.add(node.op, (row, *values, *[places[i] for i in kept]), (("spec", rest),), aval)
         if node.op is index.GETITEM:
             return row
-        value = self._as(values[0], row.aval)
+        value = as_written(self.graph, values[0], row.aval)
         return value if node.op is index.SETITEM else self.graph.add(ADD, (row, value), (), row.aval)
 
-    def _as(self, value: Node, aval: Aval) -> Node:
-        """A value as an array has it that it is written into."""
-        if value.aval == aval:
-            return value
-        graph, dtype = self.graph, aval.dtype
-        if aval.kind == "scalar":
-            if value.aval.shape:
-                value = graph.add(REGISTRY[np.reshape], (value,), (("shape", ()),), value.aval._replace(shape=()))
-            value = graph.add(TO_NUMPY, (value,), (), value.aval._replace(kind="scalar"))
-        if value.aval.dtype != dtype:
-            value = graph.add(ASTYPE, (value,), (("dtype", dtype),), value.aval._replace(dtype=dtype))
-        if value.aval.shape == aval.shape:
-            return value
-        return graph.add(REGISTRY[np.broadcast_to], (value,), (("shape", aval.shape),), aval)
+
+def as_written(graph: Graph, value: Node, aval: Aval) -> Node:
+    """A value as an array has it that it is written into."""
+    if value.aval == aval:
+        return value
+    dtype = aval.dtype
+    if aval.kind == "scalar":
+        if value.aval.shape:
+            value = graph.add(REGISTRY[np.reshape], (value,), (("shape", ()),), value.aval._replace(shape=()))
+        value = graph.add(TO_NUMPY, (value,), (), value.aval._replace(kind="scalar"))
+    if value.aval.dtype != dtype:
+        value = graph.add(ASTYPE, (value,), (("dtype", dtype),), value.aval._replace(dtype=dtype))
+    if value.aval.shape == aval.shape:
+        return value
+    return graph.add(REGISTRY[np.broadcast_to], (value,), (("shape", aval.shape),), aval)
 
 
 def _row(aval: Aval, axes: Collection[int]) -> Aval:

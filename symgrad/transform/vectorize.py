@@ -18,19 +18,23 @@ from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, BOOL, ITEM, NOT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.scan import RECURRENCE
 from symgrad.tracing.frames import user_line
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
+from symgrad.transform.affine import affine, is_number
 from symgrad.transform.batch import Batch, CannotBatch, line_up
+from symgrad.transform.lags import with_lags
 from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
-from symgrad.transform.own import own_places, with_rows
+from symgrad.transform.own import ACCESS, own_places, with_rows
 from symgrad.transform.sides import is_if, is_steady, taken_out
 from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basic, row_of
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
 MANY, HOPE = 8, 2  # iterations of loops around, and how much less it is then
+LONG = 100  # elements of a recurrence from which on it takes less time than the iterations
 CALL = 13  # elements that take as long as calling NumPy for an array
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
 ALL = 67_108_864  # bytes of all values in all iterations, which are in memory at the same time
@@ -64,6 +68,26 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any], ar
     return _at_once(trace, rows, course, args, {body.carry.index(item): found for item, found in own.items()}, around)
 
 
+def going_on(body: Body, course: Course, args: Sequence[Any]) -> tuple[Body, list[Any]] | None:
+    """The loop with the rows of arrays that it reads some iterations after it has written them going round, and what it is
+    given then; None where there are none."""
+    if course.count is None or body.saved or body.elements:
+        return None
+    longer, lags = with_lags(body, _counted(body, course, _fixed(body, args)))
+    if not lags:
+        return None
+    n = len(body.carry)
+    known = dict(zip(body.invariants, args[n:], strict=True))
+    starts = [index.GETITEM(args[lag.array], *[known.get(place, place) for place in lag.places], spec=lag.spec) for lag in lags]  # type: ignore[arg-type]
+    return longer, [*args[:n], *starts, *args[n:]]
+
+
+def _fixed(body: Body, args: Sequence[Any]) -> dict[Node, Any]:
+    """The numbers that are there in the code, of what is the same in each iteration."""
+    given = zip(body.invariants, args[len(body.carry) :], strict=True)
+    return {item: arg.value for item, arg in given if arg.node.op is CONST}
+
+
 def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Own]:
     """The rows of what goes round that an iteration has to itself."""
     written = [item for item, end in zip(body.carry, body.after, strict=True) if end is not item and item.aval.kind == "array"]
@@ -71,7 +95,7 @@ def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Own
     if not places:
         return {}
     fixed = dict(zip(body.invariants, args[len(body.carry) :], strict=True))
-    numbers = _counted(body, course, {item: arg.value for item, arg in fixed.items() if arg.node.op is CONST})
+    numbers = _counted(body, course, _fixed(body, args))
     own: dict[Node, Own] = {}
     for item, named in places.items():
         for axis, place in named:
@@ -97,7 +121,7 @@ def _at_once(
         with np.errstate(all="ignore"):  # the iterations have told, or will not
             fixed = zip(body.invariants, args[len(body.carry) :], strict=True)
             settled = [item for item, arg in fixed if arg.node.op in (CONST, CAPTURED)]
-            found = _Together(trace, taken_out(body, settled), course, args, own).results()
+            found = _Together(trace, taken_out(body, settled), course, args, own, around).results()
     except Exception:  # what the user is to see, the loop raises, too
         found = None
     finally:
@@ -170,7 +194,7 @@ class _Together(Batch):
 
     one_by_one = False  # which is what the loop does
 
-    def __init__(self, trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Own]) -> None:
+    def __init__(self, trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Own], around: int) -> None:
         assert course.count is not None
         super().__init__(trace, course.count, {})
         self.body, self.course, self.nodes = body, course, body.nodes()
@@ -182,6 +206,8 @@ class _Together(Batch):
         self.own = {body.carry[i]: found for i, found in own.items()}
         self.steady = {item for item, end in self.ends.items() if end is item and item not in self.own}
         self.alike.update({item: self.starts[item] for item in self.steady})
+        self.long = LONG // HOPE if around >= MANY else LONG
+        self.goes_on = set[Node]()  # what an iteration goes on from: a multiple of that, and something added, is what it leaves
         self.numbers = self._numbers()
 
     def results(self) -> list[Tracer]:
@@ -203,6 +229,9 @@ class _Together(Batch):
                 if term.reads is not None:
                     self.known[term.reads] = self._values(before.node, row_of(term.steps[-1].aval, term.spec, term.places))
         for item in order:
+            if item in self.goes_on:
+                self._go_on(item)
+                continue
             values = self._values(self.ends[item], item.aval)
             first = np.reshape(self.starts[item], (1, *item.aval.shape))
             self.known[item] = np.concatenate([first, values[:-1]]) if self.size > 1 else first
@@ -221,12 +250,41 @@ class _Together(Batch):
         """The carried values that an iteration leaves for the next one, those first that others are made of."""
         waiting, order = [item for item in items if item in self.reading.readers or item in self.body.after], list[Node]()
         while waiting:
-            ready = [item for item in waiting if set(waiting).isdisjoint(ancestors([self.ends[item]]))]
+            needs = {item: set(waiting).intersection(ancestors([self.ends[item]])) for item in waiting}
+            ready = [item for item in waiting if not needs[item]]
             if not ready:
-                raise CannotBatch("each iteration goes on from what the one before has made")
+                ready = [item for item in waiting if needs[item] == {item}][:1]
+                self.goes_on.update(ready)
+            if not ready:
+                raise CannotBatch("each iteration goes on from what others before have made")
             order += ready
             waiting = [item for item in waiting if item not in ready]
         return order
+
+    def _go_on(self, item: Node) -> None:
+        """What each iteration begins with, and leaves, of a value of which it leaves a multiple, and something added."""
+        end, aval, n = self.ends[item], item.aval, self.size
+        long = n * math.prod(aval.shape) >= self.long
+        found = affine(item, end, lambda node: self._lined(node, len(aval.shape))) if long else None
+        if found is None:
+            raise CannotBatch("each iteration goes on from what the one before has made")
+        slope, rest = [np.broadcast_to(part, (n, *aval.shape)) for part in found]
+        first = np.reshape(self.starts[item], (1, *aval.shape))
+        if is_number(found.slope, 1):
+            every = np.cumsum(np.concatenate([first, rest]), axis=0)
+        elif is_number(found.rest, 0):
+            every = np.cumprod(np.concatenate([first, slope]), axis=0)
+        else:
+            every = RECURRENCE(np.concatenate([first, rest]), slope, axis=-1 - len(aval.shape), back=False)
+        if every.dtype != aval.dtype:
+            every = every.astype(aval.dtype)
+        self.known[item], self.known[end] = every[:-1], every[1:]
+
+    def _lined(self, node: Node, ndim: int) -> Any:
+        """A value in all iterations, to be broadcast to elements of so many axes."""
+        self._get([node])
+        value = self.value(node)
+        return line_up(value, len(node.aval.shape), ndim) if node in self.known else value
 
     # ---- what goes round ----
 
@@ -370,10 +428,20 @@ class _Together(Batch):
         sums = {term.steps[-1] for item, end in ends for term in self.reading.terms(item, end)}
         fixed = {item: x.value for item, x in self.alike.items() if x.node.op in (CONST, CAPTURED)}
         numbers = _counted(self.body, self.course, fixed)
+        same = set(self.alike)
         for node in self.nodes:
-            if node.args and node not in numbers and node not in sums and not _is_harmless(node, numbers):
+            if not node.args or all([arg in same for arg in node.args]):  # which stay what they are
+                same.add(node)
+            elif not (node in numbers or node in sums or _is_harmless(node, numbers) or self._is_place(node)):
                 raise CannotBatch("Python's numbers raise where NumPy's do not, or know no bounds")
         return numbers
+
+    def _is_place(self, node: Node) -> bool:
+        """Whether it is an index, and no more: what is far out of bounds raises as an index of NumPy's, too."""
+        if node.op not in (ADD, SUBTRACT) or node in self.reading.ends:
+            return False
+        readers = self.reading.readers[node]
+        return all([reader.op in ACCESS and node not in reader.args[: len(reader.op.rules)] for reader in readers])
 
     def _rows(self) -> None:
         """Rows of arrays that all iterations together read one after the other."""
