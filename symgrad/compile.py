@@ -39,7 +39,7 @@ from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors
-from symgrad.optimize.masks import masks_are_few, without_masks
+from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
@@ -596,7 +596,7 @@ class Variant:
         off = self.family.off
         plain = None if masked or self.masks_matter or "masks" in off else without_masks(program)
         code = None if plain is None else self.print(improve(plain, off))
-        if code is not None and not (code.python and masks_are_few(program)):
+        if code is not None and not (code.python and masks_are_few(program) and not long_masks(program)):
             return code, None
         improved = improve(program, off)
         return self.print(improved), improved

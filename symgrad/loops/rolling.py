@@ -1189,9 +1189,9 @@ class Roller:
             if not (ahead or self.open):
                 known = None if later else values
                 made = at_once(trace, body, course, given, every, known, self._around())
-                longer = lagged(trace, body, course, given) if made is None else None
+                longer = lagged(trace, body, course, given, values) if made is None else None
                 if longer is not None:
-                    body, given = longer
+                    body, given, values = longer
                     made = at_once(trace, body, course, given, every, known, self._around())
         if made is not None:
             for key, result in made.items():
@@ -1206,7 +1206,7 @@ class Roller:
             begun = {key for key in keys if start.nodes[key].aval.kind == "python" != outline.kind(key).kind}
             self.plain = dict.fromkeys(begun, frozenset())
         op, args = loop_of(body, course), tuple(given)
-        kinds = [(trace.aval(value), outline.kind(key)) for key, value in zip(every, values, strict=True)]
+        kinds = [(trace.aval(value), outline.kind(key)) for key, value in zip(every, values, strict=False)]
         more = [end.aval for end in body.after[len(every) :]]
         # of no iteration, a number is Python's here that others make NumPy's
         node = trace.add(op, args, (), (*[joined_kind(*pair) or pair[0] for pair in kinds], *more))

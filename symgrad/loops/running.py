@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -137,10 +137,28 @@ def at_once(
     return dict(zip(every, found, strict=True))
 
 
-def lagged(trace: Trace, body: Body, course: Course, given: Sequence[Any]) -> tuple[Body, list[Node]] | None:
-    """The loop that does not read what it has written to arrays, and what it is given, if there is one."""
-    found = going_on(body, course, [trace.lookup(node) for node in given])
-    return None if found is None else (found[0], [x.node for x in found[1]])
+class Lagged(NamedTuple):
+    """A loop that does not read what it has written to arrays: what it is given, and what its carried values are in the end."""
+
+    body: Body
+    given: list[Node]
+    values: tuple[Any, ...]
+
+
+def lagged(trace: Trace, body: Body, course: Course, given: Sequence[Any], values: tuple[Any, ...]) -> Lagged | None:
+    """The same loop in this way; None where it is so already, or cannot be."""
+    args = [trace.lookup(node) for node in given]
+    longer, lags = going_on(body, course, args)
+    if not lags:
+        return None
+    n = len(body.carry)
+    known = dict[Any, Any](zip(body.invariants, args[n:], strict=True))
+    starts, ends = list[Any](), list[Any]()
+    for lag in lags:
+        starts.append(GETITEM(args[lag.array], *[known.get(place, place) for place in lag.first], spec=lag.spec))
+        places = [known[place].value if place in known else place for place in lag.last]
+        ends.append(GETITEM.fun(values[lag.array], *places, spec=lag.spec).copy())
+    return Lagged(longer, [*given[:n], *[x.node for x in starts], *given[n:]], (*values, *ends))
 
 
 def _run(trace: Trace, loop: Loop, given: list[Any], every: Sequence[Key] = ()) -> tuple[tuple[Any, ...], int] | None:

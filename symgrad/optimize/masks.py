@@ -16,7 +16,7 @@ from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import REQUIRE_FINITE
 from symgrad.optimize.scalarizer import HOPE, MOST, turns_of
-from symgrad.optimize.whole import LARGEST
+from symgrad.optimize.whole import LARGEST, is_long
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
@@ -72,6 +72,11 @@ def _time(nodes: Sequence[Node], numbers: bool = False) -> int:
 def masks_are_few(program: Program) -> bool:
     """Whether masks of Python's numbers take no longer than to ask whether all is finite: those of loops that run often do."""
     return _turns(program.nodes()) < OFTEN
+
+
+def long_masks(program: Program) -> bool:
+    """Whether there are masks of long arrays."""
+    return any([is_long(node) for node in program.nodes() if node in program.unmasked])
 
 
 def _turns(nodes: Sequence[Node]) -> int:

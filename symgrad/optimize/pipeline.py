@@ -16,7 +16,7 @@ from symgrad.optimize.loops import expand, has_slack, inside, trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.products import products
 from symgrad.optimize.scalarize import cost, scalarize
-from symgrad.optimize.share import share
+from symgrad.optimize.share import merged, share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.structure import structure
 from symgrad.optimize.taps import taps
@@ -24,8 +24,14 @@ from symgrad.optimize.windows import windows
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
+
+def _loops(program: Program) -> Program:
+    """Loops that others cover go first: what is not read of those will not be there any more."""
+    return trim_loops(merged(program))
+
+
 #: What makes code better for readers too, and what only the code that runs goes through.
-SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share": share, "simplify": simplify}
+SHARED: dict[str, Callable[[Program], Program]] = {"loops": _loops, "share": share, "simplify": simplify}
 FAST: dict[str, Callable[[Program], Program]] = {
     "structure": structure,
     "chains": chains,

@@ -63,17 +63,17 @@ def share(program: Program) -> Program:
 
 
 def _shared(program: Program) -> Program:
-    program = _merged(program)
+    program = merged(program)
     parter = _Parter(program)
     program = parter.run() if parter.bodies else program
     planter = _Planter(program)
     if planter.planted:
-        program = inside(planter.run(), _merged)
+        program = inside(planter.run(), merged)
     sharer = _Sharer(program)
     return trim_loops(sharer.run()) if sharer.wanted or sharer.ended or planter.planted else program
 
 
-def _merged(program: Program) -> Program:
+def merged(program: Program) -> Program:
     """The same program without the loops that others cover."""
     while (pair := _covered(program)) is not None:
         program = _Merger(program, *pair).run()

@@ -18,12 +18,16 @@ from symgrad.transform.terms import is_basic
 Numbers = Mapping[Node, Sequence[Any]]  # what there is in each iteration
 
 
+Places = tuple[int | Node, ...]  # numbers, or invariants of which it is
+
+
 class Lag(NamedTuple):
-    """Where, in an array that goes round, a new carried value begins: at places which are numbers, or invariants' numbers."""
+    """Where, in an array that goes round, a new carried value begins and ends."""
 
     array: int
     spec: index.Spec
-    places: tuple[int | Node, ...]
+    first: Places
+    last: Places
 
 
 class _Written(NamedTuple):
@@ -38,9 +42,12 @@ class _Written(NamedTuple):
     readers: dict[Node, int]
 
     def lag(self, array: int, ago: int) -> Lag:
-        places = list[Any](self.writer.args[2:])
-        places[self.moving] = self.rows[0] - ago * (self.rows[1] - self.rows[0])
-        return Lag(array, dict(self.writer.params)["spec"], tuple(places))
+        step = self.rows[1] - self.rows[0]
+        first, last = self._places(self.rows[0] - ago * step), self._places(self.rows[-1] - (ago - 1) * step)
+        return Lag(array, dict(self.writer.params)["spec"], first, last)
+
+    def _places(self, row: int) -> Places:
+        return tuple([row if i == self.moving else place for i, place in enumerate(self.writer.args[2:])])
 
 
 def with_lags(body: Body, numbers: Numbers) -> tuple[Body, list[Lag]]:

@@ -24,7 +24,7 @@ from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.affine import affine, is_number
 from symgrad.transform.batch import Batch, CannotBatch, line_up
-from symgrad.transform.lags import with_lags
+from symgrad.transform.lags import Lag, with_lags
 from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
 from symgrad.transform.own import ACCESS, own_places, with_rows
@@ -68,18 +68,11 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any], ar
     return _at_once(trace, rows, course, args, {body.carry.index(item): found for item, found in own.items()}, around)
 
 
-def going_on(body: Body, course: Course, args: Sequence[Any]) -> tuple[Body, list[Any]] | None:
-    """The loop with the rows of arrays that it reads some iterations after it has written them going round, and what it is
-    given then; None where there are none."""
+def going_on(body: Body, course: Course, args: Sequence[Any]) -> tuple[Body, list[Lag]]:
+    """The loop with the rows of arrays that it reads some iterations after it has written them going round, if any."""
     if course.count is None or body.saved or body.elements:
-        return None
-    longer, lags = with_lags(body, _counted(body, course, _fixed(body, args)))
-    if not lags:
-        return None
-    n = len(body.carry)
-    known = dict(zip(body.invariants, args[n:], strict=True))
-    starts = [index.GETITEM(args[lag.array], *[known.get(place, place) for place in lag.places], spec=lag.spec) for lag in lags]  # type: ignore[arg-type]
-    return longer, [*args[:n], *starts, *args[n:]]
+        return body, []
+    return with_lags(body, _counted(body, course, _fixed(body, args)))
 
 
 def _fixed(body: Body, args: Sequence[Any]) -> dict[Node, Any]:
