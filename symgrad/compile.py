@@ -231,7 +231,7 @@ class Family:
             trace.spans = "spans" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
-        watch(trace, fun, state, leaves)
+        watch(trace, state)
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if state is None and type(leaf) is int:  # nobody reads its graph again, and code in C may take no other number

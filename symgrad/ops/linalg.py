@@ -207,6 +207,38 @@ def slogdet(g: Any, y: Any, a: Any) -> Any:
 # -- Cholesky, eigenvalues, singular values, QR --------------------------------------------------------------------
 
 
+def of_triangle(g: Any, a: Any, *, lower: bool) -> Any:
+    """The cotangent of a matrix ``a`` of which LAPACK reads a triangle, from the Hermitian one ``g`` of a Hermitian matrix.
+
+    It is the same where ``a`` is Hermitian, up to rounding; else that of the triangle, whose elements count for two.
+    """
+    turned = np.conj(np.swapaxes(a, -1, -2))
+    if (a == turned).all():
+        return g
+    gap = np.abs(a - turned)
+    most = np.max(np.abs(a), axis=(-2, -1), initial=0)
+    whole = np.max(gap, axis=(-2, -1), initial=0) <= 64 * a.shape[-1] * np.finfo(a.dtype).eps * most
+    if np.all(whole):
+        return g
+    ones = np.ones(a.shape[-2:], g.real.dtype)
+    read = ones + (np.tril(ones, -1) - np.triu(ones, 1) if lower else np.triu(ones, 1) - np.tril(ones, -1))
+    return np.where(np.asarray(whole)[..., None, None], g, g * read)
+
+
+OF_TRIANGLE: Op = _own(
+    of_triangle,
+    lambda c, y, g, a, lower: OF_TRIANGLE(c, a, lower=lower),
+    None,
+    lanes="stack",
+    samples=[
+        Sample(A(3, 3), A(3, 3), lower=True),
+        Sample(A(3, 3), A(3, 3), lower=False),
+        Sample(A(3, 3), A(3, 3, kind="spd"), lower=True),
+        Sample(A(2, 3, 3), A(2, 3, 3), lower=True),
+    ],
+)
+
+
 @op(
     np.linalg.cholesky,
     lanes="stack",
@@ -229,7 +261,7 @@ def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
     if np.iscomplexobj(y):
         inner = 0.5 * (inner + hermitian(inner))
     y = np.linalg.inv(y)
-    return transpose(y) @ inner @ conj(y)
+    return OF_TRIANGLE(transpose(y) @ inner @ conj(y), a, lower=not upper)
 
 
 def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
@@ -354,13 +386,14 @@ SYMMETRIC = [
 
 def eigh_a(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     (g_w, g_v), (w, v) = g, y
+    lower = UPLO in "Ll"
     if g_v is None:
-        return (conj(v) * g_w[..., None, :]) @ transpose(v)
+        return OF_TRIANGLE((conj(v) * g_w[..., None, :]) @ transpose(v), a, lower=lower)
     inner, unsettled = transpose(v) @ g_v, None
     if np.iscomplexobj(v) and np.size(v):
         turn, unsettled = _turn(inner, _pivots(v, UPLO))
         inner = inner - turn
-    result = conj(v) @ _spectral(inner, g_w, w, skew=True) @ transpose(v)
+    result = OF_TRIANGLE(conj(v) @ _spectral(inner, g_w, w, skew=True) @ transpose(v), a, lower=lower)
     return result if unsettled is None else SETTLED(result, unsettled, _size(g_v))
 
 
@@ -371,7 +404,7 @@ def _pivots(v: Any, UPLO: str) -> Any:
 
 def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     w, v = y
-    inner = hermitian(v) @ ts[0] @ v
+    inner = hermitian(v) @ OF_TRIANGLE(ts[0], a, lower=UPLO in "Ll") @ v
     inner = 0.5 * (inner + hermitian(inner))
 
     def t_v() -> Any:
@@ -672,7 +705,10 @@ def mirrored(a: Any) -> Any:
 
 
 MIRRORED: Op = _own(
-    mirrored, lambda g, y, a: 0.5 * (g + hermitian(g)), lanes="stack", samples=[x for x in SYMMETRIC if not x.kwargs]
+    mirrored,
+    lambda g, y, a: OF_TRIANGLE(0.5 * (g + hermitian(g)), a, lower=True),
+    lanes="stack",
+    samples=[x for x in SYMMETRIC if not x.kwargs],
 )
 
 

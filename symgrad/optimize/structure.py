@@ -15,6 +15,7 @@ from symgrad.ir import CAPTURED, Aval, Graph, Node
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_op, rewrite
+from symgrad.optimize.symmetry import is_symmetric
 from symgrad.program import Program
 
 STRUCTURE: dict[Any, list[Rewrite]] = {}
@@ -202,12 +203,17 @@ def _scaled_diagonal(s: Simplifier, factor: Node, v: Node) -> Node:
 
 @rewrite(np.linalg.solve, rules=STRUCTURE)
 def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``solve(L.T, solve(L, b))`` is ``inv(L @ L.T) @ b``: one system in place of two."""
+    """``solve(L.T, solve(L, b))`` is ``inv(L @ L.T) @ b``: the factor is there, and one system takes the place of two.
+
+    Small systems, for which no factor is used, are left, unless the matrix is symmetric: a triangle alone has been decomposed.
+    """
     turned, inner = args
     if not is_op(inner, np.linalg.solve) or node.aval.dtype.kind != "f" or not _is_turned(turned, inner.args[0]):
         return None
     matrix = _factored(inner.args[0])
-    return None if matrix is None else s.graph.add(node.op, (matrix, inner.args[1]), (), node.aval)
+    if matrix is None or (_is_small(matrix) and not is_symmetric(s.graph, matrix)):
+        return None
+    return s.graph.add(node.op, (matrix, inner.args[1]), (), node.aval)
 
 
 class _Solver(Simplifier):

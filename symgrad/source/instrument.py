@@ -65,7 +65,7 @@ _trees: dict[str, tuple[int, list[ast.stmt], list[FunctionNode]]] = {}  # of a f
 def instrumented(fun: FunctionType, hooks: Any, calls_only: bool = False, sections: bool = False) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
-    ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, and ``np.r_[...]`` and ``np.c_[...]``;
+    ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]`` and ``np.c_[...]``;
     ``sections``: see ``symgrad.source.sections``.
     """
     code, kind = fun.__code__, _Calls if calls_only else _InSections if sections else _Rewriter
@@ -293,7 +293,7 @@ _LISTING = ("locals", "vars", "dir")  # without arguments, what there is in a fr
 
 
 class _Calls(ast.NodeTransformer):
-    """Puts the hooks for calls in, and those for ``@``, ``np.r_`` and ``np.c_``.
+    """Puts the hooks for calls in, and those for ``@``, ``is``, ``np.r_`` and ``np.c_``.
 
     ``free``: the function's closure variables; ``owner``: the class whose body it stands in.
     """
@@ -335,10 +335,25 @@ class _Calls(ast.NodeTransformer):
         self.generic_visit(node)
         return _product(node) if isinstance(node.op, ast.MatMult) else node
 
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        return _identity(node, node.left, node.comparators[0]) if _compares_objects(node) else node
+
     def visit_match_case(self, node: ast.match_case) -> Any:
         """What a pattern names is no expression."""
         node.guard, node.body = node.guard and self.visit(node.guard), [*map(self.visit, node.body)]
         return node
+
+
+def _compares_objects(node: ast.Compare) -> bool:
+    """Whether it is ``a is b`` or ``a is not b`` of what is no constant."""
+    constant = any([isinstance(side, ast.Constant) for side in (node.left, *node.comparators)])
+    return len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) and not constant
+
+
+def _identity(node: ast.Compare, left: ast.expr, right: ast.expr) -> Any:
+    found = _hook("is_one", node, left, right)
+    return found if isinstance(node.ops[0], ast.Is) else placed(ast.UnaryOp(ast.Not(), found), node)
 
 
 def _reading(target: ast.Name) -> ast.expr:
@@ -644,6 +659,8 @@ class _Rewriter(ast.NodeTransformer):
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             found = _hook("within", node, self.visit(node.left), self.visit(node.comparators[0]))
             return placed(found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found), node)
+        if _compares_objects(node):
+            return _identity(node, self.visit(node.left), self.visit(node.comparators[0]))
         sides = [node.left, *node.comparators]
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             single = any(isinstance(side, ast.Constant) for side in sides)

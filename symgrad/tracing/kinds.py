@@ -1,4 +1,4 @@
-"""What functions do that a traced value must be hidden from: ask for ``type(x)``, hand NumPy lists of numbers."""
+"""What functions do that are not followed, and what they may change: of a traced value, some of it goes wrong unseen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dis
 import functools
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from itertools import pairwise
 from opcode import _nb_ops, opname  # type: ignore[attr-defined]
 from types import (
@@ -35,13 +35,23 @@ CACHED = type(functools.lru_cache(maxsize=1)(abs))
 UNBOUND = (MethodDescriptorType, WrapperDescriptorType)  # methods written in C, without their object
 
 
-def refuse_type(fun: FunctionType) -> None:
-    """Raise where a function whose source is not at hand asks for ``type(x)``."""
-    if Within(fun).ask_for_type():
-        raise LeavesNumPy(
-            f"{where()}: {fun.__qualname__} asks for type(...), which of a traced value is not the value's, and the source of "
-            "it is not at hand to put that right; write isinstance(x, float), x.__class__, or keep the function in a file"
-        )
+def refuse_unfollowed(fun: FunctionType) -> None:
+    """Raise where a function whose source is not at hand asks for what of a traced value is not the value's."""
+    for one in Within(fun).functions:
+        asked = "type(...)" if _mentions_type(one) else ".dtype of an array that it makes" if _asks_for_dtype(one) else None
+        if asked is not None:
+            by = fun.__qualname__ if one is fun else f"{one.__qualname__}, which {fun.__qualname__} gets at,"
+            raise LeavesNumPy(
+                f"{where()}: {by} asks for {asked}, which of a traced value is not the value's, and the source of "
+                f"{fun.__qualname__} is not at hand to put that right; keep it in a file, or write isinstance(x, float), "
+                "x.__class__"
+            )
+
+
+def _asks_for_dtype(fun: FunctionType) -> bool:
+    """Whether it looks at dtypes, and makes arrays, which are of objects where traced numbers are in them."""
+    code = fun.__code__
+    return not _DTYPES.isdisjoint(code.co_names) and not needs_drafts(code) and _makes_list(code)
 
 
 def _mentions_type(fun: FunctionType) -> bool:
@@ -56,7 +66,6 @@ def _steps(code: CodeType) -> Iterator[tuple[str, int]]:
 
 
 _IN_PLACE = {number for number, (_, sign) in enumerate(_nb_ops) if sign.endswith("=")}
-_PRODUCTS = {number for number, (_, sign) in enumerate(_nb_ops) if sign.startswith("@")}
 
 
 @functools.lru_cache(CODES)
@@ -73,24 +82,9 @@ def _makes_list(code: CodeType) -> bool:
             return True
         if name == "BUILD_TUPLE" and then not in ("BINARY_SUBSCR", "STORE_SUBSCR", "RETURN_VALUE"):
             return True
-    if not _MAKERS.isdisjoint(code.co_names) or _takes_methods(code):
+    if not _MAKERS.isdisjoint(code.co_names):
         return True
     return any(_makes_list(item) for item in code.co_consts if isinstance(item, CodeType))
-
-
-def _takes_methods(code: CodeType) -> bool:
-    """Whether code takes methods of the classes of numbers and arrays, as in ``np.ndarray.sum(x)``."""
-    if _CLASSES.isdisjoint(code.co_names):
-        return False
-    steps = pairwise(dis.get_instructions(code))
-    return any(step.argval in _CLASSES and then.opname in ("LOAD_ATTR", "LOAD_METHOD") for step, then in steps)
-
-
-def _writes(code: CodeType, scope: dict[str, Any]) -> bool:
-    """Whether code writes into what may be an array."""
-    if _stores(code) or any(count > _place(names, scope) for names, count in _called(code)):  # the last of them as ``out``
-        return True
-    return any(_writes(item, scope) for item in code.co_consts if isinstance(item, CodeType))
 
 
 @functools.lru_cache(CODES)
@@ -124,33 +118,6 @@ def _puts(code: CodeType) -> bool:
     return _stores(code) or deletes or not MUTATORS.isdisjoint(code.co_names) or any(map(_puts, inner))
 
 
-@functools.lru_cache(CODES)
-def _called(code: CodeType) -> list[tuple[tuple[Any, ...], int]]:
-    """The calls in code without keywords: the names that their expressions have loaded until then, and how many arguments."""
-    found = []
-    names: dict[Any, list[Any]] = {}  # by where an expression starts
-    for before, step in pairwise([step for step in dis.get_instructions(code) if step.opname != "PRECALL"]):
-        loaded = names.setdefault(step.positions and step.positions[::2], [])
-        if step.opname.startswith("LOAD_"):
-            loaded.append(None if step.opname == "LOAD_CONST" else step.argval)
-        elif step.opname == "CALL" and before.opname != "KW_NAMES" and loaded:
-            found.append((tuple(loaded), step.argval))
-    return found
-
-
-def _place(names: Sequence[Any], scope: dict[str, Any]) -> int:
-    """Where ``np.sum`` or, without its array, ``x.sum`` takes ``out``."""
-    if None in names:
-        return sys.maxsize
-    found: Any = scope.get(names[0])
-    if isinstance(found, (ModuleType, np.ufunc, type(np.sum))):
-        for name in names[1:]:
-            found = getattr(found, name, None)
-        return place_of_out(found)
-    method = str(names[-1])
-    return place_of_out(getattr(np, method, None)) - 1 if hasattr(np.ndarray, method) else sys.maxsize
-
-
 @functools.cache
 def place_of_out(fun: Any) -> int:
     """At which position a function of NumPy's takes ``out``; beyond all arguments where it does not."""
@@ -168,14 +135,7 @@ def place_of_out(fun: Any) -> int:
 _OUT_OF_METHODS = {"reduce": 3, "accumulate": 3, "reduceat": 4}
 
 
-@functools.lru_cache(CODES)
-def _has_products(code: CodeType) -> bool:
-    """Whether code has ``a @ b`` or ``a.dot(b)`` in it."""
-    if "dot" in code.co_names or any(name == "BINARY_OP" and arg in _PRODUCTS for name, arg in _steps(code)):
-        return True
-    return any(_has_products(item) for item in code.co_consts if isinstance(item, CodeType))
-
-
+_DTYPES = frozenset({"dtype", "issubdtype"})
 _SETTERS = frozenset("setattr delattr globals vars exec eval".split())  # they change what no name tells
 _WRITERS = frozenset("at copyto fill fill_diagonal place put put_along_axis putmask setitem real imag flat".split())
 _MAKERS = frozenset(
@@ -185,7 +145,6 @@ _MAKERS = frozenset(
 )
 
 
-_CLASSES = frozenset({"ndarray", "generic", "float", "complex"})
 _LEAVES = frozenset({np.ndarray, np.ufunc, type(np.sum), BuiltinFunctionType, ModuleType, float, int, bool, str, NoneType})
 _names = functools.lru_cache(CODES)(names_in)
 
@@ -234,17 +193,12 @@ class Within:
         self.fun = fun
         self.functions: list[FunctionType] = []  # of the user's
         self.arrays: list[np.ndarray[Any, Any]] = []
-        self.vectorizes = self.caches = False  # whether ``np.vectorize`` puts results in an array; something keeps results
-        self.handed = (
-            False  # whether what takes no Tracers (np.asarray, np.float64, np.ndarray.sum) is there under another name
-        )
         self.seen = seen = set[int]()
         stack = [fun]
         while stack:
             one = stack.pop()
             kind: Any = type(one)
             if kind in _LEAVES or id(one) in seen or len(seen) > 10_000:
-                self.handed |= kind is BuiltinFunctionType and one.__name__ in _MAKERS
                 self.arrays += [one] if kind is np.ndarray else []
                 continue
             seen.add(id(one))
@@ -264,10 +218,7 @@ class Within:
                         stack.append(cell.cell_contents)
             elif kind is MethodType:
                 stack += [one.__func__, one.__self__]
-            elif kind in UNBOUND:
-                self.handed = True
             elif issubclass(kind, type):
-                self.handed |= issubclass(one, np.inexact)
                 for base in one.__mro__:
                     stack += vars(base).values() if is_users_class(base) else ()
             elif isinstance(one, (staticmethod, classmethod)):
@@ -280,33 +231,13 @@ class Within:
                 stack += list(one.values())[:100]
             elif isinstance(one, functools.partial):
                 stack += [one.func, *one.args]
-            elif isinstance(one, np.vectorize):  # whose results NumPy puts in an array
-                self.vectorizes = True
+            elif isinstance(one, np.vectorize):
                 stack.append(one.pyfunc)
-            elif isinstance(one, CACHED):  # it keeps what it is handed
-                self.caches = True
-                stack.append(one.__wrapped__)
-            elif "__wrapped__" in (held := _attributes(one)) or _wraps(kind):  # a derivative, a cache
+            elif isinstance(one, CACHED) or "__wrapped__" in (held := _attributes(one)) or _wraps(kind):
                 stack.append(one.__wrapped__)
             elif _is_record(kind):
                 stack.append(kind)
                 stack += list(held.values())[:100]
-
-    def ask_for_type(self) -> bool:
-        """Whether one of them calls ``type``."""
-        return any(map(_mentions_type, self.functions))
-
-    def make_lists(self) -> bool:
-        """Whether one of them hands NumPy lists, or numbers for its own, or has a cache."""
-        return self.vectorizes or self.caches or self.handed or any([_makes_list(fun.__code__) for fun in self.functions])
-
-    def fill(self) -> bool:
-        """Whether one of them writes into what may be an array."""
-        return any([_writes(fun.__code__, fun.__globals__) for fun in self.functions])
-
-    def multiply(self) -> bool:
-        """Whether one of them multiplies matrices."""
-        return any([_has_products(fun.__code__) for fun in self.functions])
 
     def change(self, names: Set[Any], containers: Iterable[Any], arrays: Iterable[Any]) -> bool:
         """Whether one of them may change a variable or an attribute of these names, or one of these containers or arrays."""

@@ -327,6 +327,8 @@ class Tracer(Traced):
         if self.tape.draft and self.tape.draft.put(self, index.fill(spec, arrays), new):
             return
         if not self.like.shape and (not arrays or len(spec) == 1 == len(arrays)):  # of a 0-d array, all of it or nothing
+            if not np.size(new.like if type(new) is Tracer else new):
+                return
             whole = np.reshape(self.tape.gather(new), ())
             self.assign(self.tape.gather(np.where(arrays[0], whole, self) if arrays else whole), verb, "unsafe")
             return

@@ -663,7 +663,7 @@ CORES: dict[Any, tuple[int, ...]] = {
     np.linalg.inv: (2,), np.linalg.det: (2,), np.linalg.slogdet: (2,), np.linalg.cholesky: (2,), np.linalg.eigh: (2,),
     np.linalg.svd: (2,), np.linalg.qr: (2,), np.linalg.pinv: (2,), np.linalg.matrix_rank: (2,), np.matrix_transpose: (2,),
     linalg.cofactor: (2,), linalg.cofactor_vjp: (2, 2), linalg.over_gaps: (2, 2), linalg.settled: (2, 2, 0),
-    linalg.pivots: (2,), linalg.regular: (2, 2), linalg.EIG: (2,), linalg.mirrored: (2,),
+    linalg.pivots: (2,), linalg.regular: (2, 2), linalg.EIG: (2,), linalg.mirrored: (2,), linalg.of_triangle: (2, 2),
 }  # fmt: skip
 if hasattr(np, "matvec"):
     CORES |= {np.matvec: (2, 1), np.vecmat: (1, 2)}

@@ -64,7 +64,7 @@ from symgrad.source.origins import (
     setters,
     variables_in,
 )
-from symgrad.tracing.kinds import CACHED, UNBOUND, place_of_out, refuse_type
+from symgrad.tracing.kinds import CACHED, UNBOUND, place_of_out, refuse_unfollowed
 from symgrad.tracing.protocols import is_of_objects
 from symgrad.tracing.tracer import Tracer, plain
 from symgrad.watch import standard
@@ -236,7 +236,7 @@ class Calls(Reads):
 
     def own(self, fun: Any, made: Any, args: Sequence[Any]) -> Any:
         """What a function in C or of NumPy's has made; an array of NumPy's as a draft, where the user's function fills such."""
-        if type(fun) is FunctionType and home_of(fun).startswith("numpy"):
+        if type(fun) is FunctionType:
             made = self._joined(made)
         if type(made) is Tracer or self.trace.drafts is None:
             return made
@@ -249,7 +249,7 @@ class Calls(Reads):
         return self.trace.drafts.own(made, (owner, *args))
 
     def _joined(self, made: Any) -> Any:
-        """What NumPy's own code in Python has put into arrays of objects (as np.polynomial does), as traced arrays."""
+        """What code in Python that is not followed has put into arrays of objects (as np.polynomial does), as traced arrays."""
         if type(made) is tuple:
             return tuple(map(self._joined, made))
         objects = type(made) is np.ndarray and made.dtype == object and create.is_of_numbers(made)
@@ -422,9 +422,9 @@ class Calls(Reads):
         if inside is None:
             if not self.harmless(fun):
                 self.stop(f"the source of {fun.__qualname__} is not at hand, so what it reads is not known")
-            refuse_type(fun)
+            refuse_unfollowed(fun)
             self._handed(fun, (*args, *kwargs.values()))
-            return fun(*self._seen(args), **self._seen(kwargs))
+            return self._joined(fun(*self._seen(args), **self._seen(kwargs)))
         return inside(*args, **kwargs)
 
     def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -495,8 +495,9 @@ class Calls(Reads):
                     found[name] = self.read(path.then("default", (i, name)), value)
                 elif place == len(given):
                     given.append(self.read(path.then("default", (i, name)), value))
+        only = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
         for name, value in (fun.__kwdefaults__ or {}).items():
-            if name not in kwargs:
+            if name in only and name not in kwargs:
                 found[name] = self.read(self.home(fun).then("attr", "__kwdefaults__").then("item", name), value)
         return tuple(given), {**found, **kwargs}
 
@@ -881,8 +882,9 @@ class Calls(Reads):
             self.stop(f"{module}.{name}() is called, which may change or depend on anything")
             return self._hand(fun, args, kwargs)
         if fun in COMPARING:
-            same = fun in COMPARING[:2]
-            return fun(*[self.identity(arg, single=False) if same else self.compared(arg) for arg in args], **kwargs)
+            if fun in COMPARING[:2] and len(args) == 2:
+                return self.is_one(*args) is (fun is operator.is_)
+            return fun(*map(self.compared, args), **kwargs)
         if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
@@ -1000,7 +1002,7 @@ class Calls(Reads):
         if is_users(own):
             exact = fun is isinstance and type(value) is kinds
             return exact or bool(self.test(self.call(own, kinds, value)))
-        found: bool = fun(value, kinds)
+        found: bool = fun(value.like if type(value) is Tracer and fun is isinstance else value, kinds)
         if fun is isinstance:
             self.asks_kind(value, lambda kind: issubclass(kind, kinds))
         if isinstance(kinds, abc.ABCMeta) and is_users_class(kinds):  # others may be registered

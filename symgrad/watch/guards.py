@@ -48,7 +48,8 @@ class Path:
 
     Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("default", (place, name))``, ``("call", args)``,
     ``("name", name)`` (what a name stands for in a module of these globals, also one of Python's own); and the questions
-    ``("has", name)`` (an attribute), ``("in", key)`` and ``("true", None)``, which find a bool.
+    ``("has", name)`` (an attribute), ``("in", key)``, ``("one", path)`` (the object at another path) and ``("true", None)``,
+    which find a bool.
     """
 
     __slots__ = ("_hash", "root", "steps")
@@ -91,6 +92,8 @@ class Path:
                 value = named(value, key)
             elif kind == "has":
                 value = hasattr(value, key)
+            elif kind == "one":
+                value = value is key.find(leaves)
             else:
                 value = bool(value) if kind == "true" else key in value
         return value
@@ -122,6 +125,8 @@ class Path:
         kind, key = self.steps[-1]
         if kind == "cell" and (variable := self.variable()) is not None:
             return bind(variable)
+        if kind == "one":
+            return f"({shown(self.upto(-1))} is {shown(key)})"
         name = repr(key) if type(key) in (int, str) else bind(key)
         if kind == "attr" and len(self.steps) == 1 and type(self.root) is ModuleType and key in vars(self.root):
             return f"{bind(vars(self.root))}[{name}]"  # in half the time: NumPy's module has a ``__getattr__``
@@ -169,6 +174,8 @@ class Path:
                 shown = key
             elif kind == "has":
                 shown = f"hasattr({shown}, {key!r})"
+            elif kind == "one":
+                shown = f"({shown} is {key!r})"
             else:
                 shown = f"bool({shown})" if kind == "true" else f"{key!r} in {shown}"
         return shown.lstrip(".") or "self"
@@ -245,7 +252,7 @@ def describe(path: Path, check: Check) -> str | None:
         return None
     if step[0] == "in" and (step[1] == "__dict__" or path.steps[-2:-1] == (("attr", "__dict__"),) or len(path.steps) == 1):
         return None  # no name in a module or an object hides what is read
-    if step[0] in ("in", "has", "true"):
+    if step[0] in ("in", "has", "one", "true"):
         text = f"{path!r} is {expected}"
     elif kind == "same":
         text = f"{path!r} is {expected!r}"

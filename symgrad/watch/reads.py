@@ -55,7 +55,7 @@ from symgrad.tracing.kinds import Within
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer, tracers
 from symgrad.watch import standard
-from symgrad.watch.guards import CLOSURE, Check, Path, same_value
+from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
 
 TABLED = (list, tuple, np.ndarray)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
@@ -499,7 +499,10 @@ class Reads:
     def _super(self, owner: Any, name: str) -> Any:
         """``super().name``: found in a class further up."""
         kind = owner.__self_class__
+        self.check(Path(kind, (("attr", "__mro__"),)), "is", kind.__mro__)
         for base in kind.__mro__[kind.__mro__.index(owner.__thisclass__) + 1 :]:
+            if is_users_class(base) and name not in base.__dict__:
+                self.check(Path(base, (("attr", "__dict__"), ("in", name))), "is", False)
             if name in base.__dict__:
                 found, value = base.__dict__[name], getattr(owner, name)
                 if not is_users_class(base):
@@ -836,6 +839,24 @@ class Reads:
             return np.bool_(bool(value))
         return value
 
+    def is_one(self, a: Any, b: Any) -> bool:
+        """``a is b``. Arguments may be one object, or one from outside."""
+        ends = [self._place(x) for x in (a, b)]
+        if a is b or None in ends or not any([type(end.root) is Argument and not end.steps for end in ends if end]):
+            return self.identity(a, single=False) is self.identity(b, single=False)
+        one, other = [end for end in ends if end]
+        found = one.find(self.leaves) is other.find(self.leaves)
+        self.check(one.then("one", other), "is", found)
+        return found
+
+    def _place(self, x: Any) -> Path | None:
+        """Where an object is at a later call."""
+        node = source(x)
+        if node is None:
+            return self.path_of(x)
+        position = dict(node.params)["position"]
+        return position if isinstance(position, Path) else Path(Argument(position, node.name or ""), ())
+
     def within(self, item: Any, owner: Any) -> Any:
         """``item in owner``."""
         kind, path = type(owner), self.path_of(owner)
@@ -1028,6 +1049,14 @@ def _holds_numpys(value: Any, depth: int = 0) -> bool:
     if isinstance(value, CONTAINERS) and depth < 20:
         return any([_holds_numpys(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)])
     return isinstance(value, (np.ndarray, np.generic))
+
+
+def source(x: Any) -> Node | None:
+    """The input that a traced value is; behind an identity it is the same value."""
+    node = x.node if type(x) is Tracer else None
+    while node is not None and node.op is IDENTITY:
+        node = node.args[0]
+    return node if node is not None and node.op is INPUT else None
 
 
 def _name(node: Node, name: str) -> None:

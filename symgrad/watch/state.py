@@ -31,7 +31,7 @@ from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import CONTAINERS, is_users, is_users_class, needs_drafts, of_class
 from symgrad.tracing.drafts import Drafts
-from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_type
+from symgrad.tracing.kinds import CACHED, UNBOUND, refuse_unfollowed
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import NUMBERS, Tracer
 from symgrad.watch import standard
@@ -48,7 +48,7 @@ from symgrad.watch.calls import (
     sparse_product,
 )
 from symgrad.watch.guards import Path
-from symgrad.watch.reads import MAX_ITEMS, TABLED, rebuilt
+from symgrad.watch.reads import MAX_ITEMS, TABLED, rebuilt, source
 
 # what they give was settled when they were made
 _SNAPSHOTS = (itertools.combinations, itertools.permutations, itertools.product, itertools.combinations_with_replacement)
@@ -522,6 +522,10 @@ class Finished(State):
         """What it is given."""
         return value
 
+    def is_one(self, a: Any, b: Any) -> bool:
+        """``a is b``."""
+        return a is b
+
     def class_made(self, kind: Any, *decorator: Any) -> Any:
         """A class statement, like any."""
         return decorator[0](kind) if decorator else kind
@@ -568,6 +572,8 @@ class Plain(Finished):
             return fun(*args, **kwargs)  # as nearly always
         if fun is type and len(args) == 1 and not kwargs:
             return type(args[0].value if type(args[0]) is Tracer else args[0])
+        if fun is isinstance and len(args) == 2 and type(args[0]) is Tracer:
+            return isinstance(args[0].value, args[1])
         if type(fun) is MethodType:
             if is_product(fun, args):
                 return self.matmul(fun.__self__, *args)
@@ -608,8 +614,14 @@ class Plain(Finished):
             return self.own(fun, fun(*given, **{name: self._back(v) for name, v in kwargs.items()}), args)
         inside = instrumented(fun, self, calls_only=True)
         if inside is None:
-            refuse_type(fun)
-        return fun(*args, **kwargs) if inside is None else inside(*args, **kwargs)
+            refuse_unfollowed(fun)
+            return self._joined(fun(*args, **kwargs))
+        return inside(*args, **kwargs)
+
+    def is_one(self, a: Any, b: Any) -> bool:
+        """``a is b``, of arguments that may be one object."""
+        a, b = [x if source(x) is None else x.value for x in (a, b)]
+        return a is b
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``, of which properties of the user's are followed."""
@@ -635,18 +647,10 @@ class Plain(Finished):
         return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
 
 
-def watch(trace: Trace, fun: Any, state: State | None = None, given: Sequence[Any] = ()) -> None:
-    """Give a run of ``fun`` its hooks: a ``State``, or where it is not compiled what it needs of them.
-
-    ``given``: its arguments, functions among which may need some, too.
-    """
-    functions = [value for value in given if isinstance(value, (FunctionType, MethodType, functools.partial))]
-    fun = (fun, *functions) if functions else fun
-    within = Within(fun)
-    filling = within.fill()
-    trace.drafts = Drafts(trace) if filling else None
-    plain = filling or within.ask_for_type() or within.make_lists() or ("scipy.sparse" in sys.modules and within.multiply())
-    trace.hooks = Plain(trace, set(), True) if state is None and plain else state
+def watch(trace: Trace, state: State | None = None) -> None:
+    """Give a run its hooks: a ``State``, or where it is not compiled what it needs of them."""
+    trace.drafts = Drafts(trace)
+    trace.hooks = Plain(trace, set(), True) if state is None else state
 
 
 DEEPEST = 3  # containers in containers whose numbers are looked at as a loop begins
