@@ -1168,7 +1168,7 @@ class Compiler:
         if self.mode == "debug_nans":
             return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and family.dynamic is None
-        symbolic = compiles and (at_once or (family.account.calls >= self.patience and family.account.allows()))
+        symbolic = compiles and (at_once or (family.account.calls >= self._waits(family) and family.account.allows()))
         start = time.thread_time()
         errors, family.errors = family.errors, []
         try:
@@ -1189,6 +1189,13 @@ class Compiler:
         finally:
             traced.trace.let_go()
         return family.trace(user, leaves, Tape).result()  # an error as Python has it
+
+    def _waits(self, family: Family) -> int:
+        """How many calls of a signature are in dynamic mode: one more where others took long to learn, and never came again."""
+        if family.account.calls > self.patience or family.variants:
+            return self.patience
+        spent = [other.account.found + other.account.made for other in self.known.values() if not other.hits()]
+        return self.patience + (len(spent) > FIRST and sum(spent) > GRACE)
 
     def _doubt(self, family: Family, errors: list[str]) -> None:
         """Go to dynamic mode, and say so, where code has done nothing but raise errors that the function does not.

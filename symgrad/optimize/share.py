@@ -75,23 +75,36 @@ def _shared(program: Program) -> Program:
 
 def merged(program: Program) -> Program:
     """The same program without the loops that others cover."""
-    while (pair := _covered(program)) is not None:
-        program = _Merger(program, *pair).run()
+    while covered := _covered(program):
+        program = _Merger(program, covered).run()
     return program
 
 
 # -- loops that another one covers ---------------------------------------------------------------------------------
 
 
-def _covered(program: Program) -> tuple[Node, Node, list[int]] | None:
-    """A loop, another one that computes all that it does, in the same iterations, and where that one has its results."""
+class Covering(NamedTuple):
+    """A loop that computes all that another one does, in the same iterations; ``places`` says where it has its results."""
+
+    loop: Node
+    places: list[int]
+
+
+def _covered(program: Program) -> dict[Node, Covering]:
+    """Loops that others cover, which stay."""
     loops = [node for node in program.nodes() if isinstance(node.op, Loop)]
     exact = decisive(program) if len(loops) > 1 else set[Node]()
+    found: dict[Node, Covering] = {}
+    kept = set[Node]()
     for node in loops:
+        if node in exact or node in kept:
+            continue
         for other in loops:
-            if node is not other and node not in exact and (places := _places(node, other)) is not None:
-                return node, other, places
-    return None
+            if node is not other and other not in found and (places := _places(node, other)) is not None:
+                found[node] = Covering(other, places)
+                kept |= {one for one in ancestors([other]) if isinstance(one.op, Loop)}  # which are made in its place
+                break
+    return found
 
 
 def _places(node: Node, other: Node) -> list[int] | None:
@@ -123,20 +136,21 @@ def _places(node: Node, other: Node) -> list[int] | None:
 
 
 class _Merger(Simplifier):
-    """Rebuilds a program without a loop that another one covers: ``places`` says where that has its results."""
+    """Rebuilds a program without the loops that others cover."""
 
-    def __init__(self, program: Program, node: Node, other: Node, places: list[int]) -> None:
+    def __init__(self, program: Program, covered: dict[Node, Covering]) -> None:
         super().__init__(program, {})
-        self.node, self.other, self.places = node, other, places
+        self.covered = covered
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
-        if node is self.node:
-            for one in ancestors([self.other]):  # which come later in the program, and do not need this one
+        if node in self.covered:
+            for one in ancestors([self.covered[node].loop]):  # which come later in the program, and do not need this one
                 if one not in self.mapping:
                     self.mapping[one] = super().visit(one, tuple([self.mapping[arg] for arg in one.args]))
-            return self.mapping[self.other]
-        if node.op is ITEM and node.args[0] is self.node:
-            return self.graph.add(ITEM, args, (("item", self.places[dict(node.params)["item"]]),), node.aval)
+            return self.mapping[self.covered[node].loop]
+        if node.op is ITEM and node.args[0] in self.covered:
+            item = self.covered[node.args[0]].places[dict(node.params)["item"]]
+            return self.graph.add(ITEM, args, (("item", item),), node.aval)
         return super().visit(node, args)
 
 

@@ -54,7 +54,21 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype
 VALUES = frozenset(
     {fractions.Fraction, decimal.Decimal, datetime.date, datetime.datetime, datetime.timedelta, datetime.time, re.Pattern}
 )
-KEYS = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enum)
+KEYS = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    np.generic,
+    enum.Enum,
+    type,
+    np.dtype,
+    FunctionType,
+    BuiltinFunctionType,
+)
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType,
               types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)  # fmt: skip
 METHODS = (MethodType, BuiltinFunctionType, types.MethodWrapperType)  # bound to an object; the second also without

@@ -205,6 +205,11 @@ def unpacked(frame: FrameType | None) -> list[str]:
 _ARRAYS = "make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
 _GENERIC = f"use NumPy's functions on it (np.sin for math.sin, x * 1.0 for float(x)); to fill an array, {_ARRAYS}"
 _NUMPY_OF_MATH = {"fabs": "abs", "pow": "power", "gamma": "", "lgamma": "", "erf": "", "erfc": "", "fsum": "sum"}
+_OTHERWISE = {  # of so many arguments, where NumPy's take fewer, or mean something else
+    ("log", 2): "np.log(x) / np.log(base)",
+    ("hypot", 3): "np.sqrt(x * x + y * y + z * z)",
+    ("remainder", 2): "x - y * np.round(x / y)",
+}
 
 
 def leaving() -> tuple[str, str]:
@@ -213,8 +218,10 @@ def leaving() -> tuple[str, str]:
     text, node = _expression(frame) if frame is not None else ("", None)
     if isinstance(node, ast.Subscript):
         return text, f"it is written into a plain array, which cannot follow it; {_ARRAYS}"
-    if isinstance(node, ast.BinOp):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         return text, "to print it, write an f-string: f'{x:.3f}'"
+    if isinstance(node, ast.BinOp):
+        return text, "the other side asks for a plain number; write float(...) around that one"
     if isinstance(node, ast.Call) and frame is not None:
         return text, _scipys(node, frame, _inside(frame)) or _instead_of(node, _called(node.func, frame))
     return text, _GENERIC
@@ -259,6 +266,8 @@ def _instead_of(call: ast.Call, function: Any) -> str:
     spelled = ast.unparse(call.func)
     if module in ("math", "cmath"):
         twin = _NUMPY_OF_MATH.get(name, name)
+        if (other := _OTHERWISE.get((name, len(call.args)))) is not None:
+            return f"{spelled} takes plain numbers only; write {other}"
         if hasattr(np, twin):
             return f"{spelled} takes plain numbers only; write np.{twin}"
         return f"{spelled} takes plain numbers only; give it a rule with symgrad.primitive"

@@ -383,7 +383,7 @@ class Reads:
         """An object that C code may look into: its class may have ways of its own, which are not followed."""
         kind = type(value)
         plain = isinstance(value, PLAIN)
-        if isinstance(value, (type, *FUNCTIONS, ModuleType, Traced, np.ndarray)) or kind in LOCAL:
+        if isinstance(value, (type, *FUNCTIONS, ModuleType, Traced, np.ndarray)) or kind in LOCAL or kind is functools.partial:
             return
         if plain and (isinstance(value, enum.Enum) or not own_ways(kind)):
             return

@@ -470,7 +470,7 @@ class State(Calls):
     def caught(self) -> None:
         """An exception was caught."""
         error = sys.exc_info()[1]
-        if not any([error is one for one in self.foreseen]):
+        if not (any([error is one for one in self.foreseen]) or _is_of_kind(error)):
             self.stop("an exception is caught, and compiled code would not raise it")
 
     def swallowed(self) -> None:
@@ -549,6 +549,13 @@ class Finished(State):
 def _is_number(value: Any) -> bool:
     """Whether it is a number, traced or not, which nothing changes in place."""
     return not isinstance(value.like if type(value) is Tracer else value, np.ndarray) and isinstance(value, (Tracer, *_NUMBERS))
+
+
+def _is_of_kind(error: BaseException | None) -> bool:
+    """Whether it was raised for want of an attribute that no value of a traced value's type has."""
+    if not isinstance(error, AttributeError):
+        return False
+    return type(error.obj) is Tracer or str(error).startswith(f"{Tracer.__name__!r} object has no attribute")
 
 
 def _truth(value: Any) -> Any:
