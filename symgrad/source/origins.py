@@ -54,7 +54,8 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype
 VALUES = frozenset(
     {fractions.Fraction, decimal.Decimal, datetime.date, datetime.datetime, datetime.timedelta, datetime.time, re.Pattern}
 )
-KEYS = (
+KEYS = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enum, type, np.dtype, FunctionType,
+        BuiltinFunctionType)  # fmt: skip
     bool,
     int,
     float,
