@@ -56,20 +56,6 @@ VALUES = frozenset(
 )
 KEYS = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enum, type, np.dtype, FunctionType,
         BuiltinFunctionType)  # fmt: skip
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    type(None),
-    np.generic,
-    enum.Enum,
-    type,
-    np.dtype,
-    FunctionType,
-    BuiltinFunctionType,
-)
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType,
               types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)  # fmt: skip
 METHODS = (MethodType, BuiltinFunctionType, types.MethodWrapperType)  # bound to an object; the second also without
