@@ -8,7 +8,7 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Graph, Node
 from symgrad.ops import create, index
-from symgrad.ops.core import REGISTRY
+from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ASTYPE
 from symgrad.ops.linalg import OF_TRIANGLE
 from symgrad.optimize.rewriting import Rewrite, Simplifier, is_op, rewrite
@@ -63,7 +63,7 @@ class _Symmetry:
         if _source(a) is _source(b) and a is not b:
             one, other = (a, b) if len(a.aval.shape) >= len(b.aval.shape) else (b, a)
             return _turned_shape(one.aval.shape, axes) == _padded(other.aval.shape, one.aval.shape)
-        if a.op is not b.op or a.params != b.params:
+        if a.op is not b.op or a.params != b.params or not isinstance(a.op, Op):
             return False
         if a.op in _EVEN or (is_op(a, np.power) and a.args[1] is b.args[1] and _is_even(a.args[1])):
             return self.turned(a.args[0], b.args[0], axes) or self._against(a.args[0], b.args[0], axes)

@@ -1,0 +1,129 @@
+"""Of a matrix of which LAPACK reads a triangle, the derivative is that of the triangle, unless the matrix is symmetric."""
+
+import numpy as np
+import pytest
+
+from symgrad import grad, hessian, jvp, value_and_grad, vmap
+from symgrad.scipy import linalg
+
+B = np.array([1.0, 2.0, 3.0])
+T = np.array([1.0, 0.3, 2.0, -0.4, 0.5, 3.5])
+RNG = np.random.default_rng(0)
+M, B40 = RNG.normal(size=(40, 40)), RNG.normal(size=40)
+
+
+def lower(t):
+    return np.array([[4 + t[0], 0.0, 0.0], [t[1], 4 + t[2], 0.0], [t[3], t[4], 4 + t[5]]])
+
+
+def factor(t):
+    return np.sum(np.cos(np.linalg.cholesky(lower(t))))
+
+
+def upper_factor(t):
+    return np.sum(np.cos(np.linalg.cholesky(lower(t).T, upper=True)))
+
+
+def both_systems(t):
+    known = np.linalg.cholesky(lower(t))
+    return np.sum(np.sin(np.linalg.solve(known.T, np.linalg.solve(known, B))))
+
+
+def likelihood(t):
+    known = np.linalg.cholesky(np.tril(M * t[0] + np.eye(40) * (60 + t[1])))
+    return B40 @ np.linalg.solve(known.T, np.linalg.solve(known, B40)) + np.sum(np.log(np.diag(known))) * t[2]
+
+
+def eigenvalues(t):
+    return np.sum(np.linalg.eigvalsh(lower(t)) ** 2 * np.arange(3))
+
+
+def eigenvectors(t):
+    return np.linalg.eigh(lower(t).T, UPLO="U")[1][0, 0] ** 2
+
+
+def pseudoinverse(t):
+    return np.sum(np.linalg.pinv(lower(t), hermitian=True) ** 2)
+
+
+def stacked(t):
+    whole = lower(t) + np.triu(lower(t).T, 1)
+    return np.sum(np.linalg.eigvalsh(np.stack([lower(t), whole])) ** 3)
+
+
+def of_scipys(t):
+    return np.sum(np.sin(linalg.cho_solve(linalg.cho_factor(lower(t), lower=True), B)))
+
+
+def assumed(t):
+    return np.sum(np.sin(linalg.solve(lower(t).T, B, assume_a="pos")))
+
+
+ONE_SIDED = [factor, upper_factor, both_systems, likelihood, eigenvalues, eigenvectors, pseudoinverse, stacked, of_scipys]
+
+
+@pytest.mark.parametrize("fun", [*ONE_SIDED, assumed])
+def test_one_triangle_is_filled(fun):
+    step = 1e-6 * np.eye(len(T))
+    derivative = value_and_grad(fun)
+    for t in (T, T + 0.1, T + 0.2):
+        value, slopes = derivative(t)
+        want = np.array([(fun(t + h) - fun(t - h)) / 2e-6 for h in step])
+        assert value == pytest.approx(fun(t))
+        np.testing.assert_allclose(slopes, want, atol=1e-7 * max(1.0, abs(value)) + 1e-6 * np.abs(want).max())
+    np.testing.assert_allclose(jvp(fun, (t,), (np.cos(t),))[1], slopes @ np.cos(t), rtol=1e-9)
+    slope = grad(fun)
+    second = np.stack([(slope(t + h) - slope(t - h)) / 2e-6 for h in step])
+    np.testing.assert_allclose(hessian(fun)(t), second, atol=1e-5 * max(1.0, np.abs(second).max()))
+    points = np.stack([T, t])
+    np.testing.assert_allclose(vmap(slope)(points), [slope(t) for t in points], rtol=1e-9, atol=1e-12)
+
+
+def test_a_symmetric_matrix_has_a_symmetric_cotangent():
+    a = M @ M.T + 40 * np.eye(40)
+    for fun in (lambda a: np.sum(np.cos(np.linalg.cholesky(a))), lambda a: np.linalg.eigh(a)[1][0, 0]):
+        for matrix in (a, a + 1e-15 * M):
+            found = grad(fun)(matrix)
+            np.testing.assert_allclose(found, found.T, atol=1e-12)
+        one_sided = grad(fun)(np.tril(a))
+        assert not np.triu(one_sided, 1).any()
+        np.testing.assert_allclose(np.tril(one_sided, -1), 2 * np.tril(found, -1), rtol=1e-9, atol=1e-12)
+
+
+X = RNG.normal(size=(12, 2))
+
+
+def squares(x):
+    return np.sum((x[:, None] - x[None]) ** 2, axis=-1)
+
+
+SYMMETRIC = {
+    "kernel": lambda p, x: p[0] * np.exp(-squares(x) / p[1]) + np.eye(12) * p[2],
+    "expanded": lambda p, x: np.exp(-((n := np.sum(x**2, 1))[:, None] + n[None, :] - 2 * x @ x.T) / p[1]) + np.eye(12) * p[2],
+    "product": lambda p, x: x @ x.T * p[0] + np.eye(12) * p[1],
+    "distances": lambda p, x: np.exp(-np.abs(x[:, 0][:, None] - x[:, 0]) / p[0]) + p[1] * np.eye(12),
+    "periodic": lambda p, x: np.exp(-2 * np.sin(np.pi * np.abs(x[:, 0][:, None] - x[:, 0]) / p[1]) ** 2) + np.eye(12),
+    "mean": lambda p, x: ((a := np.tanh(x @ x.T) * p[0]) + a.T) / 2 + 20 * np.eye(12),
+    "outer": lambda p, x: np.diag(np.exp(x[:, 0])) * p[0] + np.outer(x[:, 1], x[:, 1]),
+}
+OTHERS = {
+    "triangle": lambda p, x: np.tril(x @ x.T) * p[0] + 99 * np.eye(12),
+    "difference": lambda p, x: (x[:, :1] - x[:, 0]) * p[0] + 99 * np.eye(12),
+    "rows": lambda p, x: x[:, :1] ** 2 * p[0] + 99 * np.eye(12),
+    "two": lambda p, x: x @ np.sin(x).T * p[0] + 99 * np.eye(12),
+    "turned": lambda p, x: np.outer(x[:, 0], x[:, 1]) * p[0] + 99 * np.eye(12),
+    "odd": lambda p, x: np.sin(x[:, 0][:, None] - x[:, 0]) * p[0] + 99 * np.eye(12),
+}
+
+
+@pytest.mark.parametrize("name", [*SYMMETRIC, *OTHERS])
+def test_matrices_that_are_symmetric_by_the_way_they_are_made(name):
+    """Nothing is looked at when they are, and all else is."""
+    made = (SYMMETRIC | OTHERS)[name]
+    fun = lambda p, x: np.sum(np.sin(np.linalg.cholesky(made(p, x))))
+    p = np.array([1.0, 0.7, 0.6])
+    derivative = grad(fun)
+    found = derivative(p, X)
+    step = 1e-6 * np.eye(3)
+    np.testing.assert_allclose(found, [(fun(p + h, X) - fun(p - h, X)) / 2e-6 for h in step], atol=1e-6)
+    assert ("of_triangle" in derivative.source(p, X)) == (name in OTHERS)
