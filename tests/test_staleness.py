@@ -1850,3 +1850,42 @@ def test_decorators_of_inner_functions_are_followed(decorator, monkeypatch):
         assert value == fun(x)
         np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1])
     assert "dynamic" not in derivative.explain()
+
+
+class Base:
+    k = 1.0
+
+    def f(self, x):
+        return x
+
+
+class Between(Base):
+    pass
+
+
+class Derived(Between):
+    def f(self, x):
+        return super().f(x) * super().k
+
+
+class Elsewhere:
+    k = 3.0
+
+    def f(self, x):
+        return x**3
+
+
+def test_super_finds_what_a_class_between_gets():
+    derived = Derived()
+    derivative = grad(fun := lambda x: np.sum(derived.f(x)))
+    check(derivative, fun, "at first")
+    Between.f = lambda self, x: x**2
+    check(derivative, fun, "a method")
+    Between.f = lambda self, x: x**3
+    check(derivative, fun, "another one")
+    del Between.f
+    check(derivative, fun, "none")
+    Between.k = 5.0
+    check(derivative, fun, "a number")
+    Derived.__bases__ = (Elsewhere,)
+    check(derivative, fun, "another class")
