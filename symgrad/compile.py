@@ -37,7 +37,7 @@ from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
-from symgrad.errors import SymgradError, Unexplored
+from symgrad.errors import LeavesNumPy, SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors
 from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
@@ -53,7 +53,7 @@ from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
 from symgrad.watch.guards import Argument, Check, Free, Path
-from symgrad.watch.state import Finished, State, watch
+from symgrad.watch.state import Finished, State, may_fill, watch
 
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
@@ -204,23 +204,30 @@ class Family:
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
         self.told = self.moving  # all that are known by now
         self.sections = False  # whether its ways meet outside of loops, too, for there are many
+        self.fills = False  # whether arrays were filled that no function was seen to fill
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
         self.learnt = 0  # how often it has learnt something, or forgotten
         self.since = 0  # how often that was when it forgot something last
 
     def trace(self, user: User, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
-        """One traced run of the user's function; another one, where it asked what the trace had mixed."""
+        """One traced run of the user's function; another one, where it asked what the trace had mixed, or filled arrays that
+        were plain."""
         apart = {*self.apart}
         while True:
+            fills = kind is not Trace or self.fills or may_fill(user.fun, leaves)
             try:
-                return self._trace(user, leaves, kind, apart)
+                return self._trace(user, leaves, kind, apart, fills)
             except Otherwise as end:
                 if end.causes <= apart:
                     raise
                 apart |= end.causes
+            except LeavesNumPy:
+                if fills:
+                    raise
+                self.fills = True
 
-    def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any]) -> Traced:
+    def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any], fills: bool) -> Traced:
         fun, learnt = user.fun, self.learnt
         trace = kind()
         trace.one_by_one = not trace.symbolic
@@ -231,7 +238,7 @@ class Family:
             trace.spans = "spans" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
-        watch(trace, state)
+        watch(trace, state, fills)
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if state is None and type(leaf) is int:  # nobody reads its graph again, and code in C may take no other number

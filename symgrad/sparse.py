@@ -128,7 +128,7 @@ class _Sparse:
     def pattern(self, *args: Any, **kwargs: Any) -> Any:
         """Where the Jacobian may be other than zero, as a ``csr_array`` of truth values."""
         trace = Tape()
-        watch(trace)
+        watch(trace, None, fills=True)
         with tracing(trace):
             run = calculus.evaluate(trace, self.__wrapped__, self.argnums, args, kwargs)
         if len(run.outputs) != 1 or len(run.wrt) != 1:

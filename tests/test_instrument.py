@@ -52,6 +52,9 @@ class Inert:
 
     wrote_name = wrote_into = wrote_around = trying = caught = swallowed = fixed = start = met = inner = _nothing
 
+    def is_one(self, a: Any, b: Any) -> bool:
+        return a is b
+
     def attribute(self, owner: Any, name: str) -> Any:
         return getattr(owner, name)
 

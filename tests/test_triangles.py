@@ -99,6 +99,7 @@ def squares(x):
 
 SYMMETRIC = {
     "kernel": lambda p, x: p[0] * np.exp(-squares(x) / p[1]) + np.eye(12) * p[2],
+    "lengths": lambda p, x: np.exp(-np.square((x[:, 0][:, None] - x[:, 0]) / p[0] * 2.0)) + np.eye(12) * p[2],
     "expanded": lambda p, x: np.exp(-((n := np.sum(x**2, 1))[:, None] + n[None, :] - 2 * x @ x.T) / p[1]) + np.eye(12) * p[2],
     "product": lambda p, x: x @ x.T * p[0] + np.eye(12) * p[1],
     "distances": lambda p, x: np.exp(-np.abs(x[:, 0][:, None] - x[:, 0]) / p[0]) + p[1] * np.eye(12),

@@ -170,7 +170,7 @@ def fork(
     run's of the same statement, in this call or an earlier one. In a section, ``apart`` gets the statements behind which both
     have found something else that is not traced.
     """
-    bounds = [bounds[0].without(_stale(bounds, names.targets & names.private)), *bounds[1:]]
+    bounds = [bounds[0].without({*(names.targets & names.private)}), *bounds[1:]]
     if known is not None and not known.begins_as(bounds[0]):
         return None
     try:

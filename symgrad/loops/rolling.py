@@ -1140,10 +1140,9 @@ class Roller:
             late = [key for key in late if end.nodes[key].active]
         names = self._names_of(start, end) if self.open or self.forked else []
         starts = {key: self._first(start.nodes[key], outline.kind(key)) for key in keys}
-        if (
-            not self.forked
-        ):  # what nobody reads may begin anyhow: with what this call has left there, code would know others no more
-            starts |= {key: trace.constant_like(0.0, outline.kind(key)).node for key in outline.idle(keys)}
+        # what nobody reads may begin anyhow: with what this call has left there, code would know others no more
+        idle = outline.idle(keys)
+        starts |= {key: trace.constant_like(0.0, outline.kind(key)).node for key in idle}
         every = [*keys, *late]
         if None in starts.values() or not all(isinstance(outline.kind(key), Aval) for key in every):
             return False
@@ -1177,7 +1176,7 @@ class Roller:
         if self.forked:
             often = course if course.test is None else Course(len(self.boundaries) - 1 - first + self.skipped)
             given = [node for node in (*firsts, *invariants) if node is not None]
-            again = reproduced(trace, Loop(body, often), given, values, every)
+            again = reproduced(trace, Loop(body, often), given, values, every, idle)
             if again is None:
                 return False
             values = again

@@ -90,12 +90,14 @@ def run_out(trace: Trace, body: Body, every: list[Key], given: list[Any]) -> tup
 
 
 def reproduced(
-    trace: Trace, loop: Loop, given: list[Node], values: tuple[Any, ...], every: Sequence[Key]
+    trace: Trace, loop: Loop, given: list[Node], values: tuple[Any, ...], every: Sequence[Key], idle: Sequence[Key]
 ) -> tuple[Any, ...] | None:
-    """What the iterations give, run once more; None where that is not what they gave."""
+    """What the iterations give, run once more; None where that is not what they gave, but for what is ``idle``."""
     found = _run(trace, loop, [trace.lookup(node).value for node in given], every)
-    same = found is not None and all(map(_is_same, found[0], values))
-    return found[0] if found is not None and same else None
+    if found is None:
+        return None
+    same = [key in idle or _is_same(a, b) for key, a, b in zip(every, found[0], values, strict=True)]
+    return found[0] if all(same) else None
 
 
 def inlined(trace: Trace, body: Body, given: Sequence[Any], every: list[Key]) -> dict[Key, Tracer]:

@@ -207,27 +207,26 @@ def slogdet(g: Any, y: Any, a: Any) -> Any:
 # -- Cholesky, eigenvalues, singular values, QR --------------------------------------------------------------------
 
 
-def of_triangle(g: Any, a: Any, *, lower: bool) -> Any:
+def of_triangle(g: Any, a: Any, lower: bool = True) -> Any:
     """The cotangent of a matrix ``a`` of which LAPACK reads a triangle, from the Hermitian one ``g`` of a Hermitian matrix.
 
     It is the same where ``a`` is Hermitian, up to rounding; else that of the triangle, whose elements count for two.
     """
     turned = np.conj(np.swapaxes(a, -1, -2))
+    result = np.array(np.broadcast_to(g, np.broadcast_shapes(g.shape, a.shape)), order="C")
     if (a == turned).all():
-        return g
-    gap = np.abs(a - turned)
+        return result
     most = np.max(np.abs(a), axis=(-2, -1), initial=0)
-    whole = np.max(gap, axis=(-2, -1), initial=0) <= 64 * a.shape[-1] * np.finfo(a.dtype).eps * most
-    if np.all(whole):
-        return g
-    ones = np.ones(a.shape[-2:], g.real.dtype)
-    read = ones + (np.tril(ones, -1) - np.triu(ones, 1) if lower else np.triu(ones, 1) - np.tril(ones, -1))
-    return np.where(np.asarray(whole)[..., None, None], g, g * read)
+    gap = np.max(np.abs(a - turned), axis=(-2, -1), initial=0)
+    ones = np.ones(a.shape[-2:], result.real.dtype)
+    read = ones + (np.tril(ones, -1) - np.triu(ones, 1)) * (1 if lower else -1)
+    whole = gap <= 64 * a.shape[-1] * np.finfo(a.dtype).eps * most
+    return result * np.where(np.asarray(whole)[..., None, None], 1, read).astype(read.dtype)
 
 
 OF_TRIANGLE: Op = _own(
     of_triangle,
-    lambda c, y, g, a, lower: OF_TRIANGLE(c, a, lower=lower),
+    lambda c, y, g, a, lower=True: OF_TRIANGLE(c, a, lower=lower),
     None,
     lanes="stack",
     samples=[

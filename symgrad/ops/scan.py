@@ -72,12 +72,12 @@ def _doubled(s: Any, ratio: Any, axis: int) -> Any:
         step, ratio = 2 * step, ratio[early] * ratio[late]
 
 
-def _recurrence(c: Any, y: Any, x: Any, ratio: Any, axis: int, back: bool) -> Any:
+def _recurrence(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1, back: bool = False) -> Any:
     """It goes the other way."""
     return RECURRENCE(c, ratio, axis=axis, back=not back)
 
 
-def _by_ratio(c: Any, y: Any, x: Any, ratio: Any, axis: int, back: bool) -> Any:
+def _by_ratio(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1, back: bool = False) -> Any:
     early, late = along(axis + np.ndim(y), slice(None, -1)), along(axis + np.ndim(y), slice(1, None))
     own = _recurrence(c, y, x, ratio, axis, back)
     return own[early] * y[late] if back else own[late] * y[early]

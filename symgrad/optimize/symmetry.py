@@ -87,8 +87,15 @@ class _Symmetry:
 
     def _against(self, a: Node, b: Node, axes: tuple[int, int]) -> bool:
         """Whether ``b`` is that with another sign."""
-        differences = is_op(a, np.subtract) and is_op(b, np.subtract)
-        return differences and all([self.turned(x, y, axes) for x, y in zip(a.args, b.args[::-1], strict=True)])
+        if a.op is not b.op or len(a.args) != 2:
+            return False
+        (x, y), (v, w) = a.args, b.args
+        if is_op(a, np.subtract):
+            return self.turned(x, w, axes) and self.turned(y, v, axes)
+        if is_op(a, np.multiply) and self.turned(x, v, axes) and self._against(y, w, axes):
+            return True
+        scaled = is_op(a, np.multiply) or is_op(a, np.true_divide)
+        return scaled and self.turned(y, w, axes) and self._against(x, v, axes)
 
 
 def _transpose_of(node: Node) -> Node | None:

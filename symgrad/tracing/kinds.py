@@ -7,7 +7,7 @@ import dis
 import functools
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from opcode import _nb_ops, opname  # type: ignore[attr-defined]
 from types import (
@@ -87,6 +87,13 @@ def _makes_list(code: CodeType) -> bool:
     return any(_makes_list(item) for item in code.co_consts if isinstance(item, CodeType))
 
 
+def _writes(code: CodeType, scope: dict[str, Any]) -> bool:
+    """Whether code writes into what may be an array."""
+    if _stores(code) or any(count > _place(names, scope) for names, count in _called(code)):  # the last of them as ``out``
+        return True
+    return any(_writes(item, scope) for item in code.co_consts if isinstance(item, CodeType))
+
+
 @functools.lru_cache(CODES)
 def _stores(code: CodeType) -> bool:
     """Whether code itself writes into items, or names what writes."""
@@ -116,6 +123,33 @@ def _puts(code: CodeType) -> bool:
     inner = [item for item in code.co_consts if isinstance(item, CodeType)]
     deletes = any(name == "DELETE_SUBSCR" for name, _ in _steps(code))
     return _stores(code) or deletes or not MUTATORS.isdisjoint(code.co_names) or any(map(_puts, inner))
+
+
+@functools.lru_cache(CODES)
+def _called(code: CodeType) -> list[tuple[tuple[Any, ...], int]]:
+    """The calls in code without keywords: the names that their expressions have loaded until then, and how many arguments."""
+    found = []
+    names: dict[Any, list[Any]] = {}  # by where an expression starts
+    for before, step in pairwise([step for step in dis.get_instructions(code) if step.opname != "PRECALL"]):
+        loaded = names.setdefault(step.positions and step.positions[::2], [])
+        if step.opname.startswith("LOAD_"):
+            loaded.append(None if step.opname == "LOAD_CONST" else step.argval)
+        elif step.opname == "CALL" and before.opname != "KW_NAMES" and loaded:
+            found.append((tuple(loaded), step.argval))
+    return found
+
+
+def _place(names: Sequence[Any], scope: dict[str, Any]) -> int:
+    """Where ``np.sum`` or, without its array, ``x.sum`` takes ``out``."""
+    if None in names:
+        return sys.maxsize
+    found: Any = scope.get(names[0])
+    if isinstance(found, (ModuleType, np.ufunc, type(np.sum))):
+        for name in names[1:]:
+            found = getattr(found, name, None)
+        return place_of_out(found)
+    method = str(names[-1])
+    return place_of_out(getattr(np, method, None)) - 1 if hasattr(np.ndarray, method) else sys.maxsize
 
 
 @functools.cache
@@ -238,6 +272,10 @@ class Within:
             elif _is_record(kind):
                 stack.append(kind)
                 stack += list(held.values())[:100]
+
+    def fill(self) -> bool:
+        """Whether one of them writes into what may be an array."""
+        return any([_writes(fun.__code__, fun.__globals__) for fun in self.functions])
 
     def change(self, names: Set[Any], containers: Iterable[Any], arrays: Iterable[Any]) -> bool:
         """Whether one of them may change a variable or an attribute of these names, or one of these containers or arrays."""

@@ -31,7 +31,7 @@ from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import CONTAINERS, is_users, is_users_class, needs_drafts, of_class
 from symgrad.tracing.drafts import Drafts
-from symgrad.tracing.kinds import CACHED, UNBOUND, refuse_unfollowed
+from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import NUMBERS, Tracer
 from symgrad.watch import standard
@@ -654,10 +654,16 @@ class Plain(Finished):
         return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
 
 
-def watch(trace: Trace, state: State | None = None) -> None:
-    """Give a run its hooks: a ``State``, or where it is not compiled what it needs of them."""
-    trace.drafts = Drafts(trace)
+def watch(trace: Trace, state: State | None, fills: bool) -> None:
+    """Give a run its hooks: a ``State``, or where it is not compiled what it needs of them; ``fills``: arrays may be filled."""
+    trace.drafts = Drafts(trace) if fills else None
     trace.hooks = Plain(trace, set(), True) if state is None else state
+
+
+def may_fill(fun: Any, given: Sequence[Any]) -> bool:
+    """Whether a function, or one of those that it is ``given``, is seen to fill arrays."""
+    functions = [value for value in given if isinstance(value, (FunctionType, MethodType, functools.partial))]
+    return Within((fun, *functions) if functions else fun).fill()
 
 
 DEEPEST = 3  # containers in containers whose numbers are looked at as a loop begins
