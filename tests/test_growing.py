@@ -182,14 +182,14 @@ def test_an_account():
 
 
 def sorted_by_swaps(x):
-    v = x.copy()
-    for i in range(len(v)):
-        for j in range(len(v) - 1 - i):
+    v, swapped = [x[i] for i in range(12)], True
+    while swapped:
+        swapped = False
+        for j in range(11):
             if v[j] > v[j + 1]:
-                t = v[j]
-                v[j] = v[j + 1]
-                v[j + 1] = t
-    return np.sum(np.arange(1.0, 13.0) * v**2)
+                v[j], v[j + 1] = v[j + 1], v[j]
+                swapped = True
+    return sum(w * w * (k + 1) for k, w in enumerate(v))
 
 
 def test_traces_that_take_the_place_of_others_are_counted_as_those_of_new_ends():

@@ -374,3 +374,49 @@ def test_steps_of_time_around_pairs_are_a_loop(fun, size):
     assert len(code) < 110
     assert sum(line.strip() in ("for _ in range(12):", "for _ in range(1, 12):") for line in code) == 1
     assert "logical_" not in g.source(x)  # what is known of masks before a loop is known in it
+
+
+def collisions(p, v, steps=12):
+    p, v = p.copy(), v.copy()
+    for _ in range(steps):
+        p += 0.05 * v
+        for a in range(len(p)):
+            for b in range(a + 1, len(p)):
+                d = p[a] - p[b]
+                r = np.sqrt(d @ d)
+                if r < 0.5:
+                    n = d / r
+                    rel = (v[a] - v[b]) @ n
+                    if rel < 0:
+                        v[a] -= rel * n
+                        v[b] += rel * n
+    return np.sum(p**2)
+
+
+def parts_in_lists(p, v, steps=12):
+    v = v.copy()
+    for t in range(steps):
+        for a in range(len(p)):
+            for b in range(len(p)):
+                if p[b, 0] < v[a, 1]:
+                    part = v[b, 0] * 0.5
+                    v[b, 1] -= part
+                elif t > 3 and v[b, 1] > 0.4:
+                    part = v[a, 0] + p[b, 1]
+                    v[b, 0] += 0.1 * part
+    return np.sum(v**2)
+
+
+@pytest.mark.parametrize("fun", [collisions, parts_in_lists])
+def test_what_some_ways_leave_in_locals_is_that_of_no_way(fun):
+    """It is there, or not, by what the first iterations happen to do, and nobody reads it."""
+    g, rng = value_and_grad(fun, (0, 1)), np.random.default_rng(3)
+    for _ in range(10):
+        p, v = rng.uniform(-0.8, 0.8, (5, 2)), rng.normal(size=(5, 2))
+        value, slopes = g(p, v)
+        want, other = value_and_grad(fun, (0, 1), mode="dynamic")(p, v)
+        assert value == pytest.approx(want)
+        for mine, theirs in zip(slopes, other, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+    assert g.cache_info().hits >= 4
+    assert "nan" not in g.source(p, v)

@@ -179,17 +179,6 @@ def fork(
         return None
 
 
-def _stale(bounds: Sequence[Boundary], names: Collection[str]) -> set[str]:
-    """Which of these locals each iteration assigns, or hold nothing traced: nobody reads what they hold before the loop."""
-    pairs = [(b.holds, c.holds) for b, c in iterations(bounds)]
-    return {
-        name
-        for name in names
-        if bounds[0].rest.get(name) != TRACED
-        or all([(name,) in after and before.get((name,)) is not after[name,] for before, after in pairs])
-    }
-
-
 def meeting(trace: Trace, bounds: Sequence[Boundary]) -> tuple[Any, ...]:
     """The statements behind which all ways through the iterations between ``bounds`` meet again, where some part."""
     found: list[Any] = []
@@ -242,7 +231,7 @@ class _Reader:
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
         pairs = iterations(bounds[1:])  # some iterations assign it, and nobody reads it
-        late -= {key for key in late if self._is_unread(key) and any([c.nodes[key] is b.nodes[key] for b, c in pairs])}
+        late -= {key for key in late if self._is_unread(key) and self._may_be_left(key, pairs)}
         views = {key for key in keys if any([bound.holds[key].base is not None for bound in bounds])}
         keys -= {key for key in views if key[0] in self.names.targets and self._is_unread(key)}
         self.moving = self._moving(keys)
@@ -285,6 +274,11 @@ class _Reader:
             joins = [bound.joins[site] for bound in self.begins]
             if joins:
                 self._look_for_names(site, [join.bound for join in joins], joins[0].dead)
+
+    def _may_be_left(self, key: Key, pairs: Sequence[tuple[Boundary, Boundary]]) -> bool:
+        """Whether some iterations leave a local as it is, here or in other runs."""
+        aval = self.bounds[-1].nodes[key].aval
+        return any([c.nodes[key] is b.nodes[key] for b, c in pairs]) or (isinstance(aval, Aval) and aval.dtype.kind in "fc")
 
     def _moving(self, keys: set[Key]) -> set[Key]:
         """The locals that change; and those that get a value which other calls may find changed."""

@@ -1196,8 +1196,7 @@ class Roller:
             for key, result in made.items():
                 if key not in aliases:
                     self._rebind(end.holds[key], key, result)
-            for tracer in names:
-                tracer.parted = self.place
+            self._settle(end, every, names)
             return True
         if together:
             return False
@@ -1224,9 +1223,22 @@ class Roller:
             if key not in aliases:
                 moved = ahead > 0 or self.short or outline.kind(key) != end.nodes[key].aval
                 self._bind(outline, key, node, i, moved, hangs[i])
+        self._settle(end, every, names)
+        return True
+
+    def _settle(self, end: Boundary, every: Sequence[Key], names: Sequence[Tracer]) -> None:
+        """Note which arrays may be one, or two, from here on. What some ways have left in locals, and nobody reads, is that of
+        no way."""
         for tracer in names:
             tracer.parted = self.place
-        return True
+        trace = self.trace
+        left = [(name,) for name in self.unread if (name,) in end.holds and (name,) not in every] if self.forked else []
+        for key in left:
+            aval, base = end.holds[key].node.aval, end.holds[key].base
+            if isinstance(aval, Aval) and aval.dtype.kind in "fc" and base is None and self._is_alone(key, end.holds[key]):
+                nothing = trace.constant_like(math.nan, aval._replace(shape=(), kind="scalar" if aval.shape else aval.kind))
+                blank = nothing.node if not aval.shape else trace.constant(trace.once(np.full(aval.shape, nothing.value)))[0]
+                end.holds[key].node = blank
 
     def _names_of(self, start: Boundary, end: Boundary) -> list[Tracer]:
         """The arrays that locals held, and hold now, which are two here, or one, but may be one, or two, in other calls.
