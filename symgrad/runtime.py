@@ -605,44 +605,53 @@ def recurrence(x: Array, ratio: Array, *, axis: int, back: bool) -> Array:
     kind = np.result_type(x, ratio)
     order = slice(None, None, -1 if back else 1)
     s, slopes = (np.array(part.swapaxes(0, axis)[order], kind, order="C") for part in (x, ratio))
-    _recur(*(part.reshape(len(part), s.size // len(s)) for part in (s, slopes)))
+    rows, ratios = (part.reshape(len(part), s.size // len(s)) for part in (s, slopes))
+    _recur(rows, ratios, _are_many(rows) and _grows_little(ratios))
     return np.ascontiguousarray(s[order]).swapaxes(0, axis)
 
 
-def _recur(s: Array, slopes: Array) -> None:
-    """The recurrence along the first axis, in place. Many short rows are taken in parts, all parts at once as if nothing came
-    before them; then what does is added, of which their ends tell by a recurrence of their own."""
+def _are_many(rows: Array) -> bool:
+    """Whether there are many rows, which are short, so that calls take most of the time."""
+    n, width = rows.shape
+    return bool(width < _SHORT and n > (_FEW if width == 1 else _SHORT))
+
+
+def _grows_little(slopes: Array) -> bool:
+    """Whether what there is at first, or somewhere on the way, grows little by these slopes, of whatever rows."""
+    sizes = np.abs(slopes)
+    largest = np.max(sizes)
+    if largest <= 1 or len(sizes) * math.log(largest) <= _GROWTH:
+        return True
+    return bool(np.isfinite(largest) and np.max(np.sum(np.log(np.maximum(sizes, 1)), 0)) <= _GROWTH)
+
+
+def _recur(s: Array, slopes: Array, parted: bool) -> None:
+    """The recurrence along the first axis, in place. Many short rows may be ``parted``: all parts at once as if nothing came
+    before them; then what does is added, of which their ends tell by a recurrence of their own. Where the slopes make much of
+    little, that would be rounding, which the iterations may have none of."""
     n, width = s.shape
-    if width == 1 and n < _FEW:
+    parted = parted and _are_many(s)
+    if width == 1 and not parted:
         s[:, 0] = _recurred(s[:, 0].tolist(), slopes[:, 0].tolist())
         return
-    parts = -(-n // _PART)
-    found = None if width >= _SHORT or n < _SHORT else _in_parts(s, slopes, parts)
-    if found is None:
+    if not parted:
         part = np.empty_like(s[0])
         for before, own, slope in zip(s[:-1], s[1:], slopes, strict=True):
             np.add(own, np.multiply(slope, before, part), own)
         return
-    whole, ratios = found
-    ends, before = whole[-1].reshape(parts, width).copy(), np.zeros((parts, width), s.dtype)
-    _recur(ends, ratios[-1].reshape(parts, width)[1:])
-    before[1:] = ends[:-1]
-    whole += np.multiply(ratios, before.reshape(-1), ratios)
-    s[...] = whole.reshape(_PART, parts, width).swapaxes(0, 1).reshape(-1, width)[:n]
-
-
-def _in_parts(s: Array, slopes: Array, parts: int) -> tuple[Array, Array] | None:
-    """What the parts give if nothing comes before them, and by how much that counts; None where something overflows."""
-    n, width = s.shape
+    parts = -(-n // _PART)
     both = np.zeros((2, parts * _PART, width), s.dtype)
     both[0, :n], both[1, 1:n] = s, slopes
     whole, ratios = (x.reshape(parts, _PART, width).swapaxes(0, 1).reshape(_PART, -1) for x in both)
     part = np.empty_like(whole[0])
-    with np.errstate(over="ignore", invalid="ignore"):
-        for i in range(1, _PART):
-            np.add(whole[i], np.multiply(ratios[i], whole[i - 1], part), whole[i])
-            np.multiply(ratios[i], ratios[i - 1], ratios[i])
-    return (whole, ratios) if np.isfinite(ratios[-1]).all() and np.isfinite(whole[-1]).all() else None
+    for i in range(1, _PART):
+        np.add(whole[i], np.multiply(ratios[i], whole[i - 1], part), whole[i])
+        np.multiply(ratios[i], ratios[i - 1], ratios[i])  # by how much the beginning of a part counts
+    ends, before = whole[-1].reshape(parts, width).copy(), np.zeros((parts, width), s.dtype)
+    _recur(ends, ratios[-1].reshape(parts, width)[1:], True)
+    before[1:] = ends[:-1]
+    whole += np.multiply(ratios, before.reshape(-1), ratios)
+    s[...] = whole.reshape(_PART, parts, width).swapaxes(0, 1).reshape(-1, width)[:n]
 
 
 def _recurred(s: list[Any], slopes: list[Any]) -> list[Any]:
@@ -656,6 +665,7 @@ def _recurred(s: list[Any], slopes: list[Any]) -> list[Any]:
 
 _FEW = 256  # numbers, up to which they are taken one after the other
 _SHORT = 32  # numbers in a row, and rows, up to which calls take most of the time
+_GROWTH = 7.0  # of logarithms of slopes, up to which rounding hardly counts
 _PART = 8  # rows that are taken one after the other, of all parts at once
 
 

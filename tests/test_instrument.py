@@ -52,8 +52,8 @@ class Inert:
 
     wrote_name = wrote_into = wrote_around = trying = caught = swallowed = fixed = start = met = inner = _nothing
 
-    def is_one(self, a: Any, b: Any) -> bool:
-        return a is b
+    def are_one(self, wanted: tuple[bool, ...], *values: Any) -> bool:
+        return all((a is b) is same for same, a, b in zip(wanted, values, values[1:], strict=False))
 
     def attribute(self, owner: Any, name: str) -> Any:
         return getattr(owner, name)

@@ -5,7 +5,9 @@ import collections.abc
 import functools
 import importlib
 import math
+import operator
 import sys
+import typing
 from fractions import Fraction
 
 import numpy as np
@@ -101,6 +103,52 @@ def test_arguments_that_are_one_array(mode):
         want = fun(0.5, a, b)
         assert derivative(0.5, a, b)[0] == pytest.approx(want)
         assert of_all(0.5, a, b)[0] == pytest.approx(want)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_other_ways_to_ask_for_an_object(mode):
+    funs = [
+        lambda a, b, c: np.sum(a * b) if a is b is c else np.sum(a + b * 2),
+        lambda a, b, c: np.sum(a * b) if a is b is not c else np.sum(a + b * 2),
+        lambda a, b, c: np.sum(a * b) if a is b is not None else np.sum(a + b * 2),
+        lambda a, b, c: np.sum(a * b) if operator.is_(a, b) else np.sum(a + b * 2),
+        lambda a, b, c: np.sum(a * b) if operator.is_not(a, b) else np.sum(a + b * 2),
+        lambda a, b, c: np.sum(a * b) if id(a) == id(b) else np.sum(a + b * 2),
+        lambda a, b, c: np.sum(a * b) if isinstance(a, Shaped) else np.sum(a + b * 2),
+    ]
+    x, y = np.array([1.0, 2.0, 4.0]), np.array([3.0, 1.0, 2.0])
+    for fun in funs:
+        derivative = value_and_grad(fun, mode=mode)
+        for args in [(x, x, x), (x, x, y), (x, y, y), (x, x, x), (x, y.copy(), x)]:
+            assert derivative(*args)[0] == fun(*args)
+
+
+@typing.runtime_checkable
+class Shaped(typing.Protocol):
+    shape: tuple[int, ...]
+
+
+def reads_its_locals(x):
+    total = 0.0
+    for v in x:
+        if v > 0:
+            q = v * 2
+            total += q
+        else:
+            total -= v * v
+    return total + locals()["q"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_locals_that_are_read_by_other_ways(mode):
+    """What some iterations have left there is not that of no way."""
+    derivative = value_and_grad(reads_its_locals, mode=mode)
+    for seed in range(4):
+        x = np.random.default_rng(seed).normal(size=20)
+        x[-1] = abs(x[-1])
+        value, slopes = derivative(x)
+        assert value == pytest.approx(reads_its_locals(x))
+        assert slopes[-1] == pytest.approx(4.0)
 
 
 ABSTRACT = [collections.abc.Iterable, collections.abc.Sized, collections.abc.Container, collections.abc.Hashable]

@@ -207,6 +207,35 @@ def test_what_is_read_after_it_is_written():
     agrees(again, P, X[:120])
 
 
+def test_what_grows_is_not_made_of_rounding():
+    """``s`` stays 1, where a difference of the last digit would grow beyond all bounds."""
+
+    def fixed(a, x):
+        s = 1.0
+        for v in x:
+            s = a * s + (v - a)
+        return s
+
+    derivative = value_and_grad(fixed, (0, 1))
+    for a in (0.5, 0.7, 1.1, 1.3, 2.5):
+        for n in (150, 300, 600):
+            value, _ = derivative(a, np.ones(n))
+            assert value == 1.0
+
+
+def test_numbers_that_numpy_divides_by_zero():
+    def divided(x, c):
+        s = 1.0
+        for v in x:
+            s = (s + v) / c
+        return s
+
+    derivative, x = value_and_grad(divided), np.abs(X)
+    for c in (2.0, 3.0, np.float64(2.0), 0.0, np.float64(0.0)):
+        with np.errstate(all="ignore"):
+            assert derivative(x, c)[0] == pytest.approx(divided(x, c))
+
+
 PARTS = ["x[t]", "p[0]", "0.4", "np.sin(x[t])", "s", "u", "y[t - 1]", "y[t - 2]"]
 MADE = [
     "{c} * {own} + {part}",

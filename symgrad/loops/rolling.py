@@ -1237,8 +1237,9 @@ class Roller:
             aval, base = end.holds[key].node.aval, end.holds[key].base
             if isinstance(aval, Aval) and aval.dtype.kind in "fc" and base is None and self._is_alone(key, end.holds[key]):
                 nothing = trace.constant_like(math.nan, aval._replace(shape=(), kind="scalar" if aval.shape else aval.kind))
-                blank = nothing.node if not aval.shape else trace.constant(trace.once(np.full(aval.shape, nothing.value)))[0]
-                end.holds[key].node = blank
+                if aval.shape:
+                    nothing = trace.lookup(trace.constant(trace.once(np.full(aval.shape, nothing.value)))[0])
+                end.holds[key].bind(nothing)
 
     def _names_of(self, start: Boundary, end: Boundary) -> list[Tracer]:
         """The arrays that locals held, and hold now, which are two here, or one, but may be one, or two, in other calls.

@@ -337,7 +337,7 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
-        return _identity(node, node.left, node.comparators[0]) if _compares_objects(node) else node
+        return _identities(node, [node.left, *node.comparators]) if _compares_objects(node) else node
 
     def visit_match_case(self, node: ast.match_case) -> Any:
         """What a pattern names is no expression."""
@@ -346,14 +346,13 @@ class _Calls(ast.NodeTransformer):
 
 
 def _compares_objects(node: ast.Compare) -> bool:
-    """Whether it is ``a is b`` or ``a is not b`` of what is no constant."""
-    constant = any([isinstance(side, ast.Constant) for side in (node.left, *node.comparators)])
-    return len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) and not constant
+    """Whether it is ``a is b``, or a chain of such, of what is no constant."""
+    constants = [isinstance(side, ast.Constant) for side in (node.left, *node.comparators)]
+    return all([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops]) and constants.count(False) > 1
 
 
-def _identity(node: ast.Compare, left: ast.expr, right: ast.expr) -> Any:
-    found = _hook("is_one", node, left, right)
-    return found if isinstance(node.ops[0], ast.Is) else placed(ast.UnaryOp(ast.Not(), found), node)
+def _identities(node: ast.Compare, sides: list[ast.expr]) -> Any:
+    return _hook("are_one", node, _constant(tuple([isinstance(op, ast.Is) for op in node.ops])), *sides)
 
 
 def _reading(target: ast.Name) -> ast.expr:
@@ -412,7 +411,10 @@ def _used_in(function: FunctionNode) -> _Used:
             found = {item.id for item in walk(value) if isinstance(item, ast.Name)}
             for name in names_stored(target):
                 made_of.setdefault(name, set()).update(found)
-    return _Used(names_read_in(function), read_later(function), names, frozenset(counted), made_of)
+    read = names_read_in(function)
+    if not read.keys().isdisjoint(LOCAL_READERS):
+        read.update({part.id for part in every if isinstance(part, ast.Name)})  # once more, by these
+    return _Used(read, read_later(function), names, frozenset(counted), made_of)
 
 
 def _given_by(part: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
@@ -659,12 +661,11 @@ class _Rewriter(ast.NodeTransformer):
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             found = _hook("within", node, self.visit(node.left), self.visit(node.comparators[0]))
             return placed(found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found), node)
-        if _compares_objects(node):
-            return _identity(node, self.visit(node.left), self.visit(node.comparators[0]))
         sides = [node.left, *node.comparators]
+        if _compares_objects(node):
+            return _identities(node, [self.visit(side) for side in sides])
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            single = any(isinstance(side, ast.Constant) for side in sides)
-            sides = [_hook("identity", side, self.visit(side), ast.Constant(single)) for side in sides]
+            sides = [_hook("identity", side, self.visit(side), ast.Constant(True)) for side in sides]
         else:
             sides = [self._whole(side, "compared") for side in sides]
         node.left, *node.comparators = sides

@@ -58,7 +58,7 @@ def _made(node: Node, parts: list[Any], value: Callable[[Node], Any]) -> Affine 
         return _scaled(parts[own], value(node.args[other]))
     if node.op is _DIVIDE and parts[1] is None:
         of = value(node.args[1])
-        return Affine(*[part if is_number(part, 0) else part / of for part in parts[0]])
+        return Affine(*[part if is_number(part, 0) else np.true_divide(part, of) for part in parts[0]])  # as NumPy divides
     return None
 
 

@@ -867,6 +867,8 @@ class Calls(Reads):
                 if type(args[0]) is Tracer:
                     args[0].tell_apart()
                 self.stop("id() is called")
+                place = self._place(args[0])
+                args = args if place is None else (place.find(self.leaves),)
             elif outside:
                 self.effect(f"{name}() is called")
                 args = tuple(map(self.kept, args))
@@ -1004,10 +1006,10 @@ class Calls(Reads):
             return exact or bool(self.test(self.call(own, kinds, value)))
         found: bool = fun(value.like if type(value) is Tracer and fun is isinstance else value, kinds)
         if fun is isinstance:
-            self.asks_kind(value, lambda kind: issubclass(kind, kinds))
+            self.asks_kind(value, functools.partial(_is_of, kinds))
         if isinstance(kinds, abc.ABCMeta) and is_users_class(kinds):  # others may be registered
             kind = value if fun is issubclass else type(value.like) if type(value) is Tracer else type(value)
-            self.check(Path(issubclass, (("call", (kind, kinds)),)), "is", issubclass(kind, kinds))
+            self.check(Path(_is_of, (("call", (kinds, kind)),)), "is", _is_of(kinds, kind))
         return found
 
     def _hasattr(self, owner: Any, name: str) -> bool:
@@ -1165,3 +1167,11 @@ class Frame:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
+
+
+def _is_of(kinds: Any, kind: type) -> Any:
+    """Whether a class is one of ``kinds``; of a protocol that asks for data, which no class tells, the class itself."""
+    try:
+        return issubclass(kind, kinds)
+    except TypeError:
+        return kind

@@ -840,6 +840,10 @@ class Reads:
             return np.bool_(bool(value))
         return value
 
+    def are_one(self, wanted: tuple[bool, ...], *values: Any) -> bool:
+        """``a is b is not c``."""
+        return all([self.is_one(a, b) is same for same, a, b in zip(wanted, values, values[1:])])  # noqa: B905
+
     def is_one(self, a: Any, b: Any) -> bool:
         """``a is b``. Arguments may be one object, or one from outside."""
         ends = [self._place(x) for x in (a, b)]

@@ -581,6 +581,10 @@ class Plain(Finished):
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         if fun is isinstance and len(args) == 2 and type(args[0]) is Tracer:
             return isinstance(args[0].value, args[1])
+        if fun is operator.is_ or fun is operator.is_not:
+            return self.is_one(*args) is (fun is operator.is_)
+        if fun is id and source(*args) is not None:
+            return id(args[0].value)
         if type(fun) is MethodType:
             if is_product(fun, args):
                 return self.matmul(fun.__self__, *args)
