@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from symgrad import grad, hessian, jvp, value_and_grad, vmap
+from symgrad.ops.symmetry import is_symmetric
 from symgrad.scipy import linalg
+from symgrad.tracing.trace import Trace, tracing
 
 B = np.array([1.0, 2.0, 3.0])
 T = np.array([1.0, 0.3, 2.0, -0.4, 0.5, 3.5])
@@ -113,18 +115,24 @@ OTHERS = {
     "rows": lambda p, x: x[:, :1] ** 2 * p[0] + 99 * np.eye(12),
     "two": lambda p, x: x @ np.sin(x).T * p[0] + 99 * np.eye(12),
     "turned": lambda p, x: np.outer(x[:, 0], x[:, 1]) * p[0] + 99 * np.eye(12),
+    "outer sums": lambda p, x: np.sum(np.outer(x[:, 0], x[:, 1])[:, None] * np.ones((12, 12, 12)) * p[0], -1) + 99 * np.eye(12),
+    "at one": lambda p, x: np.exp(-((x[:, 0][:, None] - p[0] * x[:, 0]) ** 2)) + 99 * np.eye(12),
     "odd": lambda p, x: np.sin(x[:, 0][:, None] - x[:, 0]) * p[0] + 99 * np.eye(12),
 }
 
 
 @pytest.mark.parametrize("name", [*SYMMETRIC, *OTHERS])
 def test_matrices_that_are_symmetric_by_the_way_they_are_made(name):
-    """Nothing is looked at when they are, and all else is."""
-    made = (SYMMETRIC | OTHERS)[name]
+    """It is seen where they are, and nowhere else."""
+    made, p = (SYMMETRIC | OTHERS)[name], np.array([1.0, 0.7, 0.6])
     fun = lambda p, x: np.sum(np.sin(np.linalg.cholesky(made(p, x))))
-    p = np.array([1.0, 0.7, 0.6])
     derivative = grad(fun)
-    found = derivative(p, X)
     step = 1e-6 * np.eye(3)
-    np.testing.assert_allclose(found, [(fun(p + h, X) - fun(p - h, X)) / 2e-6 for h in step], atol=1e-6)
-    assert ("of_triangle" in derivative.source(p, X)) == (name in OTHERS)
+    want = [(fun(p + h, X) - fun(p - h, X)) / 2e-6 for h in step]
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(p, X), want, atol=1e-6)
+    trace = Trace()
+    with tracing(trace):
+        matrix = made(trace.input(0, p), trace.input(1, X))
+    assert is_symmetric(matrix.node, trace.graph.arrays.__getitem__) == (name in SYMMETRIC)
+    assert is_symmetric(matrix.node, trace.graph.arrays.__getitem__, inputs=True) == (name in SYMMETRIC)

@@ -19,6 +19,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, A, Op, Rule, Sample, composite, constant, op
 from symgrad.ops.engine import IS_COMPLEX
+from symgrad.ops.symmetry import is_symmetric
 
 
 def hermitian(x: Any) -> Any:
@@ -238,6 +239,24 @@ OF_TRIANGLE: Op = _own(
 )
 
 
+def as_it_is_read(g: Any, a: Any, lower: bool) -> Any:
+    """The cotangent of a matrix ``a`` of which LAPACK reads a triangle, from the Hermitian one ``g`` of a Hermitian matrix.
+
+    It is the same where ``a`` is symmetric by the way it is made, or would be if the arguments were, and is; else that of the
+    triangle.
+    """
+    node = getattr(a, "node", None)  # which symgrad.eager has not
+    if node is None or np.ndim(a) != 2 or a.dtype.kind != "f":
+        return OF_TRIANGLE(g, a, lower=lower)
+    content = lambda node: a.tape.lookup(node).value
+    if is_symmetric(node, content):
+        return g
+    if is_symmetric(node, content, inputs=True):
+        return OF_TRIANGLE(g, a, lower=lower)
+    ones = np.ones(node.aval.shape, node.aval.dtype)
+    return g * (ones + (np.tril(ones, -1) - np.triu(ones, 1)) * (1 if lower else -1))
+
+
 @op(
     np.linalg.cholesky,
     lanes="stack",
@@ -260,7 +279,7 @@ def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
     if np.iscomplexobj(y):
         inner = 0.5 * (inner + hermitian(inner))
     y = np.linalg.inv(y)
-    return OF_TRIANGLE(transpose(y) @ inner @ conj(y), a, lower=not upper)
+    return as_it_is_read(transpose(y) @ inner @ conj(y), a, not upper)
 
 
 def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
@@ -387,12 +406,12 @@ def eigh_a(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     (g_w, g_v), (w, v) = g, y
     lower = UPLO in "Ll"
     if g_v is None:
-        return OF_TRIANGLE((conj(v) * g_w[..., None, :]) @ transpose(v), a, lower=lower)
+        return as_it_is_read((conj(v) * g_w[..., None, :]) @ transpose(v), a, lower)
     inner, unsettled = transpose(v) @ g_v, None
     if np.iscomplexobj(v) and np.size(v):
         turn, unsettled = _turn(inner, _pivots(v, UPLO))
         inner = inner - turn
-    result = OF_TRIANGLE(conj(v) @ _spectral(inner, g_w, w, skew=True) @ transpose(v), a, lower=lower)
+    result = as_it_is_read(conj(v) @ _spectral(inner, g_w, w, skew=True) @ transpose(v), a, lower)
     return result if unsettled is None else SETTLED(result, unsettled, _size(g_v))
 
 
@@ -403,7 +422,7 @@ def _pivots(v: Any, UPLO: str) -> Any:
 
 def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     w, v = y
-    inner = hermitian(v) @ OF_TRIANGLE(ts[0], a, lower=UPLO in "Ll") @ v
+    inner = hermitian(v) @ as_it_is_read(ts[0], a, UPLO in "Ll") @ v
     inner = 0.5 * (inner + hermitian(inner))
 
     def t_v() -> Any:
@@ -705,7 +724,7 @@ def mirrored(a: Any) -> Any:
 
 MIRRORED: Op = _own(
     mirrored,
-    lambda g, y, a: OF_TRIANGLE(0.5 * (g + hermitian(g)), a, lower=True),
+    lambda g, y, a: as_it_is_read(0.5 * (g + hermitian(g)), a, True),
     lanes="stack",
     samples=[x for x in SYMMETRIC if not x.kwargs],
 )

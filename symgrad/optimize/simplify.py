@@ -14,7 +14,6 @@ from symgrad.optimize.places import PLACES
 from symgrad.optimize.rewriting import Rewrite, Simplifier
 from symgrad.optimize.scales import SCALES
 from symgrad.optimize.sums import SUMS
-from symgrad.optimize.symmetry import SYMMETRY
 from symgrad.optimize.zeros import ZEROS
 from symgrad.program import Program
 
@@ -41,7 +40,7 @@ def index_is_a_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.graph.const(dict(node.params)["value"])
 
 
-RULES = rewriting.merged(EXPANSIONS, SCALES, PLACES, IDENTITIES, SUMS, ZEROS, CUTS, SYMMETRY)
+RULES = rewriting.merged(EXPANSIONS, SCALES, PLACES, IDENTITIES, SUMS, ZEROS, CUTS)
 
 
 def simplify(program: Program) -> Program:

@@ -14,8 +14,8 @@ from symgrad import runtime
 from symgrad.ir import CAPTURED, Aval, Graph, Node
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.symmetry import is_symmetric
 from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_op, rewrite
-from symgrad.optimize.symmetry import is_symmetric
 from symgrad.program import Program
 
 STRUCTURE: dict[Any, list[Rewrite]] = {}
@@ -211,7 +211,7 @@ def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     if not is_op(inner, np.linalg.solve) or node.aval.dtype.kind != "f" or not _is_turned(turned, inner.args[0]):
         return None
     matrix = _factored(inner.args[0])
-    if matrix is None or (_is_small(matrix) and not is_symmetric(s.graph, matrix)):
+    if matrix is None or (_is_small(matrix) and not is_symmetric(matrix, s.graph.arrays.__getitem__)):
         return None
     return s.graph.add(node.op, (matrix, inner.args[1]), (), node.aval)
 
