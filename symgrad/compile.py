@@ -37,7 +37,7 @@ from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
-from symgrad.errors import LeavesNumPy, SymgradError, Unexplored
+from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors
 from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
@@ -45,6 +45,7 @@ from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Static, check_kind, check_tree, kind_of, layout, shown
 from symgrad.source.origins import METHODS, OWN, is_object, is_users
+from symgrad.tracing.frames import INTO_PLAIN
 from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.nans import WatchedTrace
 from symgrad.tracing.trace import TURNING, Tape, Trace, running, tracing
@@ -214,18 +215,18 @@ class Family:
         """One traced run of the user's function; another one, where it asked what the trace had mixed, or filled arrays that
         were plain."""
         apart = {*self.apart}
+        fills = kind is not Trace or self.fills or may_fill(user.fun, leaves)
         while True:
-            fills = kind is not Trace or self.fills or may_fill(user.fun, leaves)
             try:
                 return self._trace(user, leaves, kind, apart, fills)
             except Otherwise as end:
                 if end.causes <= apart:
                     raise
                 apart |= end.causes
-            except LeavesNumPy:
-                if fills:
+            except SymgradError as error:
+                if fills or INTO_PLAIN not in str(error):
                     raise
-                self.fills = True
+                self.fills = fills = True
 
     def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any], fills: bool) -> Traced:
         fun, learnt = user.fun, self.learnt

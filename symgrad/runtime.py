@@ -606,8 +606,23 @@ def recurrence(x: Array, ratio: Array, *, axis: int, back: bool) -> Array:
     order = slice(None, None, -1 if back else 1)
     s, slopes = (np.array(part.swapaxes(0, axis)[order], kind, order="C") for part in (x, ratio))
     rows, ratios = (part.reshape(len(part), s.size // len(s)) for part in (s, slopes))
-    _recur(rows, ratios, _are_many(rows) and _grows_little(ratios))
+    many = _are_many(rows)
+    if many or rows.shape[1] == 1:
+        first = rows.copy()
+        with np.errstate(all="ignore"):
+            _recur(rows, ratios, many and _grows_little(ratios))
+        if not np.isfinite(rows).all():  # then as the iterations have it, with their warnings
+            rows[...] = first
+            _row_by_row(rows, ratios)
+    else:
+        _row_by_row(rows, ratios)
     return np.ascontiguousarray(s[order]).swapaxes(0, axis)
+
+
+def _row_by_row(s: Array, slopes: Array) -> None:
+    part = np.empty_like(s[0])
+    for before, own, slope in zip(s[:-1], s[1:], slopes, strict=True):
+        np.add(own, np.multiply(slope, before, part), own)
 
 
 def _are_many(rows: Array) -> bool:
@@ -635,9 +650,7 @@ def _recur(s: Array, slopes: Array, parted: bool) -> None:
         s[:, 0] = _recurred(s[:, 0].tolist(), slopes[:, 0].tolist())
         return
     if not parted:
-        part = np.empty_like(s[0])
-        for before, own, slope in zip(s[:-1], s[1:], slopes, strict=True):
-            np.add(own, np.multiply(slope, before, part), own)
+        _row_by_row(s, slopes)
         return
     parts = -(-n // _PART)
     both = np.zeros((2, parts * _PART, width), s.dtype)

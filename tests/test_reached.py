@@ -232,6 +232,35 @@ def scaled(x, k):
     return np.sin(x) * k
 
 
+class Doubled(functools.partial):
+    def __call__(self, *args):
+        return 2.0 * super().__call__(*args)
+
+
+DOUBLED = Doubled(lambda a, b: np.sum(a * b), 3.0)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_a_partial_of_its_own_way(mode):
+    derivative = value_and_grad(lambda v: DOUBLED(v), mode=mode)
+    for _ in range(3):
+        value, slopes = derivative(np.arange(3.0))
+        assert value == 18.0
+        np.testing.assert_array_equal(slopes, [6.0, 6.0, 6.0])
+
+
+def test_an_error_is_raised_by_the_first_run():
+    runs = []
+
+    def fun(x):
+        runs.append(1)
+        return math.sin(x[0])
+
+    with pytest.raises(LeavesNumPy):
+        grad(fun)(np.ones(2))
+    assert len(runs) == 1
+
+
 PARTIALS = {"a": functools.partial(scaled, k=2.0), "b": functools.partial(scaled, k=3.0)}
 OF_KINDS = {np.float64: 2.0, np.dtype("f8"): 3.0, float: 5.0, len: 7.0}
 

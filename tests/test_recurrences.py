@@ -223,6 +223,25 @@ def test_what_grows_is_not_made_of_rounding():
             assert value == 1.0
 
 
+@pytest.mark.parametrize("n", [150, 700])
+def test_warnings_are_those_of_the_iterations(n):
+    def discounted(c, x):
+        s = 1.0
+        for v in x:
+            s = c * s + v
+        return s
+
+    derivative = value_and_grad(discounted)
+    for c in (0.5, 0.6, 0.7):
+        derivative(np.float64(c), np.ones(n))
+    at_the_end = np.ones(n)
+    at_the_end[-1] = np.inf
+    assert derivative(np.float64(0.5), at_the_end)[0] == np.inf
+    if n > 256:
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+            derivative(np.float64(1e10), np.ones(n))
+
+
 def test_numbers_that_numpy_divides_by_zero():
     def divided(x, c):
         s = 1.0

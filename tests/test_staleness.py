@@ -1865,7 +1865,8 @@ class Between(Base):
 
 class Derived(Between):
     def f(self, x):
-        return super().f(x) * super().k
+        more = 2.0 if hasattr(super(), "more") else 1.0
+        return super().f(x) * super().k * more * getattr(super(), "other", 1.0)
 
 
 class Elsewhere:
@@ -1887,5 +1888,9 @@ def test_super_finds_what_a_class_between_gets():
     check(derivative, fun, "none")
     Between.k = 5.0
     check(derivative, fun, "a number")
+    Between.more = 3.0
+    check(derivative, fun, "what is asked for")
+    Between.other = 7.0
+    check(derivative, fun, "what has a default")
     Derived.__bases__ = (Elsewhere,)
     check(derivative, fun, "another class")

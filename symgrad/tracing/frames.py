@@ -202,6 +202,7 @@ def unpacked(frame: FrameType | None) -> list[str]:
 
 # -- what to write instead -----------------------------------------------------------------------------------------
 
+INTO_PLAIN = "written into a plain array"  # which every error says that an array of a followed function's would not raise
 _ARRAYS = "make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
 _GENERIC = f"use NumPy's functions on it (np.sin for math.sin, x * 1.0 for float(x)); to fill an array, {_ARRAYS}"
 _NUMPY_OF_MATH = {"fabs": "abs", "pow": "power", "gamma": "", "lgamma": "", "erf": "", "erfc": "", "fsum": "sum"}
@@ -217,7 +218,7 @@ def leaving() -> tuple[str, str]:
     frame = user_frame()
     text, node = _expression(frame) if frame is not None else ("", None)
     if isinstance(node, ast.Subscript):
-        return text, f"it is written into a plain array, which cannot follow it; {_ARRAYS}"
+        return text, f"it is {INTO_PLAIN}, which cannot follow it; {_ARRAYS}"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         return text, "to print it, write an f-string: f'{x:.3f}'"
     if isinstance(node, ast.BinOp):

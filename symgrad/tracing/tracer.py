@@ -27,7 +27,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op, Traced, literal
 from symgrad.ops.elementwise import operator_power
 from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
-from symgrad.tracing.frames import is_numpys, leaving, unpacked, user_frame, where
+from symgrad.tracing.frames import INTO_PLAIN, is_numpys, leaving, unpacked, user_frame, where
 
 __all__ = [
     "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "escaped", "into_plain", "look_at_size", "plain", "split_index", "tracers",
@@ -898,7 +898,7 @@ def _refusal(what: str) -> str:
 
 def into_plain(verb: str) -> str:
     return (
-        f"{where()}: a traced value is written into a plain array here ({verb}), where its derivative would be lost; make "
+        f"{where()}: a traced value is {INTO_PLAIN} here ({verb}), where its derivative would be lost; make "
         "the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
     )
 

@@ -46,7 +46,8 @@ def affine(item: Node, end: Node, value: Callable[[Node], Any]) -> Affine | None
 def _made(node: Node, parts: list[Any], value: Callable[[Node], Any]) -> Affine | None:
     """What an operation makes of what its arguments are, of which some have no part in the item."""
     if node.op in (TO_PYTHON, TO_NUMPY):
-        return _scaled(parts[0], 1)
+        same: Affine = parts[0]
+        return same
     if node.op is _NEGATIVE:
         return _scaled(parts[0], -1)
     if node.op in (ADD, SUBTRACT):

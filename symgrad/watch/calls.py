@@ -159,7 +159,7 @@ class Calls(Reads):
             if type(fun.__func__) is FunctionType:
                 return self._call_function(fun.__func__, (fun.__self__, *args), kwargs)
             return self.call(fun.__func__, fun.__self__, *args, **kwargs)
-        if isinstance(fun, functools.partial):
+        if is_partial(fun):
             return self._call_partial(fun, args, kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))):
             return self._call_numpy(fun, fun, args, kwargs)
@@ -1013,6 +1013,8 @@ class Calls(Reads):
         return found
 
     def _hasattr(self, owner: Any, name: str) -> bool:
+        if type(owner) is super:
+            return self.further_up(owner, name) is not None
         found = hasattr(owner, name)
         self.asks_kind(owner, lambda kind: hasattr(kind, name))
         path = self.path_of(owner)
@@ -1175,3 +1177,8 @@ def _is_of(kinds: Any, kind: type) -> Any:
         return issubclass(kind, kinds)
     except TypeError:
         return kind
+
+
+def is_partial(fun: Any) -> bool:
+    """Whether calling something calls its function; subclasses may have a way of their own."""
+    return isinstance(fun, functools.partial) and not is_users(of_class(type(fun), "__call__"))

@@ -498,25 +498,30 @@ class Reads:
 
     def _super(self, owner: Any, name: str) -> Any:
         """``super().name``: found in a class further up."""
+        base = self.further_up(owner, name)
+        value = getattr(owner, name)
+        if base is None or not is_users_class(base):
+            return value
+        path, found = Path(base, (("attr", name),)), base.__dict__[name]
+        if isinstance(found, property) and is_users(found.fget):
+            self.check(path, "is", found)
+            return self.call(found.fget, owner.__self__)
+        if isinstance(value, MethodType):
+            self.check(path.then("attr", "__func__") if isinstance(found, classmethod) else path, "is", value.__func__)
+            return value
+        return self.read(path, value)
+
+    def further_up(self, owner: Any, name: str) -> Any:
+        """The class in which ``super()`` finds a name, if there is one; that none before it has it is guarded."""
         kind = owner.__self_class__
         if id(kind) not in self.own_classes:
             self.check(Path(kind, (("attr", "__mro__"),)), "is", kind.__mro__)
         for base in kind.__mro__[kind.__mro__.index(owner.__thisclass__) + 1 :]:
-            if is_users_class(base) and name not in base.__dict__:
-                self.check(Path(base, (("attr", "__dict__"), ("in", name))), "is", False)
             if name in base.__dict__:
-                found, value = base.__dict__[name], getattr(owner, name)
-                if not is_users_class(base):
-                    return value
-                path = Path(base, (("attr", name),))
-                if isinstance(found, property) and is_users(found.fget):
-                    self.check(path, "is", found)
-                    return self.call(found.fget, owner.__self__)
-                if isinstance(value, MethodType):
-                    self.check(path.then("attr", "__func__") if isinstance(found, classmethod) else path, "is", value.__func__)
-                    return value
-                return self.read(path, value)
-        return getattr(owner, name)
+                return base
+            if is_users_class(base):
+                self.check(Path(base, (("attr", "__dict__"), ("in", name))), "is", False)
+        return None
 
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]``."""

@@ -41,6 +41,7 @@ from symgrad.watch.calls import (
     Calls,
     handed,
     is_number,
+    is_partial,
     is_product,
     method_of,
     of_sparse,
@@ -470,7 +471,7 @@ class State(Calls):
     def caught(self) -> None:
         """An exception was caught."""
         error = sys.exc_info()[1]
-        if not (any([error is one for one in self.foreseen]) or _is_of_kind(error)):
+        if not (any([error is one for one in self.foreseen]) or _lacks_attribute(error)):
             self.stop("an exception is caught, and compiled code would not raise it")
 
     def swallowed(self) -> None:
@@ -551,7 +552,7 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value.like if type(value) is Tracer else value, np.ndarray) and isinstance(value, (Tracer, *_NUMBERS))
 
 
-def _is_of_kind(error: BaseException | None) -> bool:
+def _lacks_attribute(error: BaseException | None) -> bool:
     """Whether it was raised for want of an attribute that no value of a traced value's type has."""
     if not isinstance(error, AttributeError):
         return False
@@ -591,7 +592,7 @@ class Plain(Finished):
             return self.call(fun.__func__, fun.__self__, *args, **kwargs)
         if isinstance(fun, np.vectorize):
             return self.vectorized(fun, fun.pyfunc, args, kwargs)
-        if isinstance(fun, functools.partial):
+        if is_partial(fun):
             return self.call(fun.func, *fun.args, *args, **{**fun.keywords, **kwargs})
         setup = of_class(fun, "__init__") if type(fun) in (type, abc.ABCMeta) else None
         if is_users(setup) and of_class(fun, "__new__") is object.__dict__["__new__"]:
