@@ -607,14 +607,13 @@ def recurrence(x: Array, ratio: Array, *, axis: int, back: bool) -> Array:
     s, slopes = (np.array(part.swapaxes(0, axis)[order], kind, order="C") for part in (x, ratio))
     rows, ratios = (part.reshape(len(part), s.size // len(s)) for part in (s, slopes))
     many = _are_many(rows)
-    if many or rows.shape[1] == 1:
-        first = rows.copy()
+    known = many or rows.shape[1] == 1
+    if known:
         with np.errstate(all="ignore"):
             _recur(rows, ratios, many and _grows_little(ratios))
-        if not np.isfinite(rows).all():  # then as the iterations have it, with their warnings
-            rows[...] = first
-            _row_by_row(rows, ratios)
-    else:
+        known = bool(np.isfinite(rows).all())
+    if not known:  # as the iterations have it, with their warnings
+        s[...] = x.swapaxes(0, axis)[order]
         _row_by_row(rows, ratios)
     return np.ascontiguousarray(s[order]).swapaxes(0, axis)
 
