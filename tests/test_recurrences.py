@@ -185,6 +185,17 @@ def test_numbers_that_are_no_multiples():
     assert "[i]" not in grad(logistic).source(P, np.array([0.4, 0.3])).split("# backward")[0]
 
 
+def test_rows_of_long_ago_are_read_where_they_are():
+    def seasonal(p, x):
+        y = np.array(x)
+        for t in range(30, len(x)):
+            y[t] = p[0] * y[t - 30] + np.sin(y[t - 1])
+        return np.sum(y**2)
+
+    agrees(seasonal, P, X[:120])
+    assert "[i - 30]" in grad(seasonal).source(P, X)
+
+
 def test_rows_that_later_iterations_write_are_read_as_they_were():
     def mixture(p, x):
         y = np.array(x)

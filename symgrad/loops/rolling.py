@@ -1204,7 +1204,7 @@ class Roller:
             begun = {key for key in keys if start.nodes[key].aval.kind == "python" != outline.kind(key).kind}
             self.plain = dict.fromkeys(begun, frozenset())
         op, args = loop_of(body, course), tuple(given)
-        kinds = [(trace.aval(value), outline.kind(key)) for key, value in zip(every, values, strict=False)]
+        kinds = [(trace.aval(value), outline.kind(key)) for key, value in zip(every, values[: len(every)], strict=True)]
         more = [end.aval for end in body.after[len(every) :]]
         # of no iteration, a number is Python's here that others make NumPy's
         node = trace.add(op, args, (), (*[joined_kind(*pair) or pair[0] for pair in kinds], *more))

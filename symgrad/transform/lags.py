@@ -15,6 +15,7 @@ from symgrad.transform.loop import Body, copied
 from symgrad.transform.own import as_written
 from symgrad.transform.terms import is_basic
 
+FAR = 4  # iterations ago, up to which what was written goes round
 Numbers = Mapping[Node, Sequence[Any]]  # what there is in each iteration
 
 
@@ -48,6 +49,12 @@ class _Written(NamedTuple):
 
     def _places(self, row: int) -> Places:
         return tuple([row if i == self.moving else place for i, place in enumerate(self.writer.args[2:])])
+
+
+def reads_what_it_writes(body: Body) -> bool:
+    """Whether there may be such rows."""
+    ends = [(item, end) for item, end in zip(body.carry, body.after, strict=True) if end.op is index.SETITEM]
+    return any([reader.op is index.GETITEM for item, end in ends if end.args[0] is item for reader in body.readers[item]])
 
 
 def with_lags(body: Body, numbers: Numbers) -> tuple[Body, list[Lag]]:
@@ -112,4 +119,4 @@ def _ago(found: _Written, reader: Node, numbers: Numbers) -> int | None:
         return None
     named, step = numbers.get(places[moving], ()), rows[1] - rows[0]
     ago, rest = divmod(rows[0] - named[0], step) if named else (0, 0)
-    return ago if ago > 0 and not rest and list(named) == [row - ago * step for row in rows] else None
+    return ago if 0 < ago <= FAR and not rest and list(named) == [row - ago * step for row in rows] else None

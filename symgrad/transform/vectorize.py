@@ -24,7 +24,7 @@ from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.affine import affine, is_number
 from symgrad.transform.batch import Batch, CannotBatch, line_up
-from symgrad.transform.lags import Lag, with_lags
+from symgrad.transform.lags import Lag, reads_what_it_writes, with_lags
 from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
 from symgrad.transform.own import ACCESS, own_places, with_rows
@@ -70,7 +70,7 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any], ar
 
 def going_on(body: Body, course: Course, args: Sequence[Any]) -> tuple[Body, list[Lag]]:
     """The loop with the rows of arrays that it reads some iterations after it has written them going round, if any."""
-    if course.count is None or body.saved or body.elements:
+    if course.count is None or body.saved or body.elements or not reads_what_it_writes(body):
         return body, []
     return with_lags(body, _counted(body, course, _fixed(body, args)))
 
