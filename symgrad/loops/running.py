@@ -150,7 +150,11 @@ class Lagged(NamedTuple):
 def lagged(trace: Trace, body: Body, course: Course, given: Sequence[Any], values: tuple[Any, ...]) -> Lagged | None:
     """The same loop in this way; None where it is so already, or cannot be."""
     args = [trace.lookup(node) for node in given]
-    longer, lags = going_on(body, course, args)
+    try:
+        with np.errstate(all="ignore"):  # the iterations have told, or will not
+            longer, lags = going_on(body, course, args)
+    except Exception:  # what the user is to see, the loop raises, too
+        return None
     if not lags:
         return None
     n = len(body.carry)
