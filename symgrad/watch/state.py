@@ -29,7 +29,7 @@ from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT
 from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
-from symgrad.source.origins import CONTAINERS, is_users, is_users_class, needs_drafts, of_class
+from symgrad.source.origins import CONTAINERS, is_users, is_users_class, of_class
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
 from symgrad.tracing.trace import Trace
@@ -578,6 +578,8 @@ class Plain(Finished):
         """A call: the user's functions are followed, those handed on too."""
         if type(fun) is np.ufunc and args and (type(args[0]) is Tracer or (len(args) == 1 and type(args[0]) in NUMBERS)):
             return fun(*args, **kwargs)  # as nearly always
+        if type(fun) is FunctionType and HOOKS not in fun.__code__.co_freevars and is_users(fun):
+            return self._follow(fun, args, kwargs)
         if fun is type and len(args) == 1 and not kwargs:
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         if fun is isinstance and len(args) == 2 and type(args[0]) is Tracer:
@@ -618,12 +620,13 @@ class Plain(Finished):
             return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
         if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
-        unseen = not is_users(fun) or (self.trace.drafts is None and needs_drafts(fun.__code__))
-        if unseen or HOOKS in fun.__code__.co_freevars:
-            very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
-            very = very or home == "inspect"
-            given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object
-            return self.own(fun, fun(*given, **{name: self._back(v) for name, v in kwargs.items()}), args)
+        very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
+        very = very or home == "inspect"
+        given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object
+        return self.own(fun, fun(*given, **{name: self._back(v) for name, v in kwargs.items()}), args)
+
+    def _follow(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a function of the user's."""
         inside = instrumented(fun, self, calls_only=True)
         if inside is None:
             refuse_unfollowed(fun)
