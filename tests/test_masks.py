@@ -223,3 +223,25 @@ def test_ways_through_a_function_have_code_of_their_own(monkeypatch):
     x = X[:5] * np.array([1.0, -1.0, 0.1, 0.1, 0.1])
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(derivative(x), other(x), rtol=1e-13)
+
+
+def strided_after_ifs(x, m):
+    y, v, c, total = x.copy(), np.tanh(m), 0, 0.0
+    for i in range(5):
+        if m[i, 1] < 0.5:
+            v[i, 0] += 0.5
+            c += 1
+        y[1] *= 0.7
+        total += 1.0 / (1 + c)
+    return np.sum(v[::2]) + np.sum(y)
+
+
+def test_masks_of_no_argument_are_the_same_in_each_trace():
+    """In the body of a loop they are arrays that are there, which are told apart by what is in them."""
+    derivative, rng = grad(strided_after_ifs, (0, 1)), np.random.default_rng(0)
+    x, m = rng.normal(size=40), rng.normal(size=(5, 2))
+    for _ in range(4):
+        found = derivative(x, m)
+    assert derivative.cache_info().hits == 2
+    for mine, theirs in zip(found, grad(strided_after_ifs, (0, 1), mode="dynamic")(x, m), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-14)

@@ -38,6 +38,13 @@ FEW = 2  # choices of numbers, one after the other, that take less time than a m
 NEAR, OWN = 1, 2  # explicit masks: Python's choice of the larger, not worth carrying round a loop; the user's own
 
 
+def _fixed(mask: Any) -> Any:
+    """A mask that is made here: a plain one is the same in each trace, as nobody changes it."""
+    if type(mask) is np.ndarray:
+        mask.flags.writeable = False
+    return mask
+
+
 class Lanes:
     """Where a cotangent may be other than zero: in ``outer``, where ``test`` is ``taken``.
 
@@ -80,9 +87,9 @@ class Lanes:
             waiting.append(waiting[-1].outer)
         for one in reversed(waiting):
             if until not in one.whole:
-                test = one.test if one.taken else np.logical_not(one.test)
+                test = one.test if one.taken else _fixed(np.logical_not(one.test))
                 around = None if one.outer is until else one.outer
-                one.whole[until] = test if around is None else np.logical_and(around.whole[until], test)
+                one.whole[until] = test if around is None else _fixed(np.logical_and(around.whole[until], test))
         return self.whole[until]
 
     @property

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, is_inexact
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, content_of, is_inexact
 from symgrad.ops.core import Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
@@ -646,7 +646,7 @@ def fingerprint(body: Body, notes: bool = True) -> Any:
             value = dict(node.params)["value"]
             rows.append((CONST, type(value), repr(value)))
         elif node.op is CAPTURED:
-            rows.append((CAPTURED, id(body.graph.arrays[node])))
+            rows.append((CAPTURED, _content(body.graph.arrays[node])))
         elif node.op is INPUT or None in (args := [places.get(arg) for arg in node.args]):
             rows.append((INPUT, node.aval, node.name if node in carried else None))
         else:
@@ -655,6 +655,15 @@ def fingerprint(body: Body, notes: bool = True) -> Any:
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
     return tuple(rows), ends, shape
+
+
+def _content(array: Any) -> Any:
+    """What tells an array from others: what is in it, if that is little and nobody changes it."""
+    fixed = not array.flags.writeable and array.base is None and array.nbytes <= LITTLE
+    return (array.strides, *content_of(array)) if fixed else id(array)
+
+
+LITTLE = 65_536  # bytes
 
 
 def plain(x: Any) -> Any:
