@@ -604,7 +604,7 @@ class Variant:
         off = self.family.off
         plain = None if masked or self.masks_matter or "masks" in off else without_masks(program)
         code = None if plain is None else self.print(improve(plain, off))
-        if code is not None and not (code.python and masks_are_few(program) and not long_masks(program)):
+        if code is not None and (not code.python or long_masks(program) or not masks_are_few(program)):
             return code, None
         improved = improve(program, off)
         return self.print(improved), improved

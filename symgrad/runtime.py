@@ -606,11 +606,11 @@ def recurrence(x: Array, ratio: Array, *, axis: int, back: bool) -> Array:
     order = slice(None, None, -1 if back else 1)
     s, slopes = (np.array(part.swapaxes(0, axis)[order], kind, order="C") for part in (x, ratio))
     rows, ratios = (part.reshape(len(part), s.size // len(s)) for part in (s, slopes))
-    many = _are_many(rows)
-    known = many or rows.shape[1] == 1
+    parted = _are_many(rows) and _grows_little(ratios)
+    known = parted or rows.shape[1] == 1
     if known:
         with np.errstate(all="ignore"):
-            _recur(rows, ratios, many and _grows_little(ratios))
+            _recur(rows, ratios, parted)
         known = bool(np.isfinite(rows).all())
     if not known:  # as the iterations have it, with their warnings
         s[...] = x.swapaxes(0, axis)[order]
@@ -644,7 +644,6 @@ def _recur(s: Array, slopes: Array, parted: bool) -> None:
     before them; then what does is added, of which their ends tell by a recurrence of their own. Where the slopes make much of
     little, that would be rounding, which the iterations may have none of."""
     n, width = s.shape
-    parted = parted and _are_many(s)
     if width == 1 and not parted:
         s[:, 0] = _recurred(s[:, 0].tolist(), slopes[:, 0].tolist())
         return
@@ -660,7 +659,7 @@ def _recur(s: Array, slopes: Array, parted: bool) -> None:
         np.add(whole[i], np.multiply(ratios[i], whole[i - 1], part), whole[i])
         np.multiply(ratios[i], ratios[i - 1], ratios[i])  # by how much the beginning of a part counts
     ends, before = whole[-1].reshape(parts, width).copy(), np.zeros((parts, width), s.dtype)
-    _recur(ends, ratios[-1].reshape(parts, width)[1:], True)
+    _recur(ends, ratios[-1].reshape(parts, width)[1:], _are_many(ends))
     before[1:] = ends[:-1]
     whole += np.multiply(ratios, before.reshape(-1), ratios)
     s[...] = whole.reshape(_PART, parts, width).swapaxes(0, 1).reshape(-1, width)[:n]

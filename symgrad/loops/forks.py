@@ -170,7 +170,7 @@ def fork(
     run's of the same statement, in this call or an earlier one. In a section, ``apart`` gets the statements behind which both
     have found something else that is not traced.
     """
-    bounds = [bounds[0].without({*(names.targets & names.private)}), *bounds[1:]]
+    bounds = [bounds[0].without(names.unread), *bounds[1:]]
     if known is not None and not known.begins_as(bounds[0]):
         return None
     try:
@@ -264,7 +264,7 @@ class _Reader:
         self.changes = any(
             [type(owner) not in (Tracer, np.ndarray) for owner in trace.writes[bounds[0].writes : bounds[-1].writes]]
         )
-        self._look_for_names(None, bounds, self.names.targets & self.names.private)
+        self._look_for_names(None, bounds, self.names.unread)
         self.turned = _turned(bounds)
         if self.turned is None and len(bounds) > 1 and any(map(_is_inner, self.sites)):
             raise Unclear
@@ -454,7 +454,7 @@ class _Reader:
         runs = [*zip(begins, [c for _, c in self.pairs], strict=True)]
         read |= self._handed_on(runs, there - read, self.keys)
         found.append(Stretch(runs, there, read, self.keys, self._kinds(known)))
-        dead = self.names.private & self.names.targets
+        dead = self.names.unread
         self.rests.append({name: what for name, what in self.bounds[-1].rest.items() if name not in dead})
         if known is not None and known.rests != self.rests:  # which tells which way was taken
             pairs = zip(self.sites, known.rests, self.rests, strict=False)

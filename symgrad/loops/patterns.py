@@ -32,6 +32,11 @@ class Names(NamedTuple):
     stored: frozenset[str]
     targets: frozenset[str]
 
+    @property
+    def unread(self) -> frozenset[str]:
+        """Those of which nobody reads what an iteration has left there."""
+        return self.private & self.targets
+
 
 class Boundary(NamedTuple):
     """What is there between two iterations: the lengths of graph and notes, what the locals hold, and the loop's index.

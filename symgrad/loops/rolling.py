@@ -109,7 +109,7 @@ class Roller:
         self.grown = dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset(stored), frozenset(() if tested else targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
-        self.unread = self.names.private & self.names.targets
+        self.unread = self.names.unread
         self.boundaries: list[Boundary] = []
         self.start = 0  # the first node that iterations may have recorded
         self.pattern: Pattern | None = None
@@ -1236,9 +1236,10 @@ class Roller:
         for key in left:
             aval, base = end.holds[key].node.aval, end.holds[key].base
             if isinstance(aval, Aval) and aval.dtype.kind in "fc" and base is None and self._is_alone(key, end.holds[key]):
-                nothing = trace.constant_like(math.nan, aval._replace(shape=(), kind="scalar" if aval.shape else aval.kind))
                 if aval.shape:
-                    nothing = trace.lookup(trace.constant(trace.once(np.full(aval.shape, nothing.value)))[0])
+                    nothing = trace.lookup(trace.constant(trace.once(np.full(aval.shape, math.nan, aval.dtype)))[0])
+                else:
+                    nothing = trace.constant_like(math.nan, aval)
                 end.holds[key].bind(nothing)
 
     def _names_of(self, start: Boundary, end: Boundary) -> list[Tracer]:

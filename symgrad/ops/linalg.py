@@ -219,10 +219,15 @@ def of_triangle(g: Any, a: Any, lower: bool = True) -> Any:
         return result
     most = np.max(np.abs(a), axis=(-2, -1), initial=0)
     gap = np.max(np.abs(a - turned), axis=(-2, -1), initial=0)
-    ones = np.ones(a.shape[-2:], result.real.dtype)
-    read = ones + (np.tril(ones, -1) - np.triu(ones, 1)) * (1 if lower else -1)
+    read = _counts(a.shape[-1], result.real.dtype, lower)
     whole = gap <= 64 * a.shape[-1] * np.finfo(a.dtype).eps * most
     return result * np.where(np.asarray(whole)[..., None, None], 1, read).astype(read.dtype)
+
+
+def _counts(n: int, dtype: Any, lower: bool) -> Any:
+    """How often the elements of a matrix count of which a triangle is read: for two, but for the diagonal."""
+    ones = np.ones((n, n), dtype)
+    return ones + (np.tril(ones, -1) - np.triu(ones, 1)) * (1 if lower else -1)
 
 
 OF_TRIANGLE: Op = _own(
@@ -253,8 +258,7 @@ def as_it_is_read(g: Any, a: Any, lower: bool) -> Any:
         return g
     if is_symmetric(node, content, inputs=True):
         return OF_TRIANGLE(g, a, lower=lower)
-    ones = np.ones(node.aval.shape, node.aval.dtype)
-    return g * (ones + (np.tril(ones, -1) - np.triu(ones, 1)) * (1 if lower else -1))
+    return g * _counts(len(a), a.dtype, lower)
 
 
 @op(

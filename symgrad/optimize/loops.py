@@ -425,17 +425,12 @@ def copied(
                 mapping[twin] = copier.visit(twin, tuple([mapping[arg] for arg in twin.args]))
             mapping[node] = mapping[twin]
 
-    def of(nodes: Sequence[Node]) -> list[Node]:
-        return [mapping[node] for node in nodes]
-
-    return Body(
-        copier.graph,
-        of(body.carry),
-        mapping[body.index],
-        [*of(body.elements), *elements],
-        [*of(body.invariants), *invariants],
-        of(body.after),
-        of([*body.saved, *saved]),
+    made = body.renamed(copier.graph, mapping)
+    return replace(
+        made,
+        elements=[*made.elements, *elements],
+        invariants=[*made.invariants, *invariants],
+        saved=[*made.saved, *[mapping[node] for node in saved]],
     )
 
 

@@ -7,18 +7,17 @@ not read ``y`` at all, and what it makes of each value shows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from symgrad.ir import Graph, Node
 from symgrad.ops import index
 from symgrad.transform.loop import Body, copied
 from symgrad.transform.own import as_written
-from symgrad.transform.terms import is_basic
+from symgrad.transform.terms import is_basic, progression
 
 FAR = 4  # iterations ago, up to which what was written goes round
 Numbers = Mapping[Node, Sequence[Any]]  # what there is in each iteration
-
-
 Places = tuple[int | Node, ...]  # numbers, or invariants of which it is
 
 
@@ -81,10 +80,8 @@ def with_lags(body: Body, numbers: Numbers) -> tuple[Body, list[Lag]]:
     for (item, ago), one in carried.items():
         before.append(one)
         after.append(as_written(graph, new[written[item].writer.args[1]], one.aval) if ago == 1 else carried[item, ago - 1])
-    carry, elements, invariants, ends, saved = (
-        [new[node] for node in nodes] for nodes in (body.carry, body.elements, body.invariants, body.after, body.saved)
-    )
-    return Body(graph, [*carry, *before], new[body.index], elements, invariants, [*ends, *after], saved), lags
+    made = body.renamed(graph, new)
+    return replace(made, carry=[*made.carry, *before], after=[*made.after, *after]), lags
 
 
 def _written(body: Body, item: Node, writer: Node, numbers: Numbers) -> _Written | None:
@@ -95,12 +92,9 @@ def _written(body: Body, item: Node, writer: Node, numbers: Numbers) -> _Written
         return None
     rows = numbers.get(places[moving[0]], ())
     (size,) = [n for n, part in zip(item.aval.shape, spec) if type(part) is index.Hole and part.number == moving[0]]  # noqa: B905
-    if len(rows) < 2 or not 0 <= min(rows) <= max(rows) < size:
+    if progression(rows, size) is None:
         return None
-    found = _Written(writer, moving[0], rows, {})
-    step = rows[1] - rows[0]
-    if step == 0 or list(rows) != list(range(rows[0], rows[0] + step * len(rows), step)):
-        return None
+    found, step = _Written(writer, moving[0], rows, {}), rows[1] - rows[0]
     for reader in body.readers[item]:
         if reader is writer and writer.args[1] is not item:
             continue

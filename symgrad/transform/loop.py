@@ -57,6 +57,13 @@ class Body:
                 found.setdefault(arg, []).append(node)
         return found
 
+    def renamed(self, graph: Graph, new: Mapping[Node, Node]) -> Body:
+        """The same body in another graph, which has ``new`` nodes in the place of its own."""
+        carry, elements, invariants, after, saved = (
+            [new[node] for node in nodes] for nodes in (self.carry, self.elements, self.invariants, self.after, self.saved)
+        )
+        return Body(graph, carry, new[self.index], elements, invariants, after, saved)
+
     def nodes(self) -> list[Node]:
         """What an iteration computes, in order; inputs are not among it."""
         return self._nodes

@@ -120,10 +120,7 @@ class _Rows:
             else:
                 new[node] = copied(self.graph, node, args, body.graph)
             new[node].name, new[node].line = new[node].name or node.name, new[node].line or node.line
-        carry, elements, invariants, after, saved = (
-            [new[node] for node in nodes] for nodes in (body.carry, body.elements, body.invariants, body.after, body.saved)
-        )
-        return Body(self.graph, carry, new[body.index], elements, invariants, after, saved)
+        return body.renamed(self.graph, new)
 
     def _loop(self, node: Node, args: list[Node]) -> Node:
         """A loop within."""

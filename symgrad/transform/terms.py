@@ -100,6 +100,17 @@ def row_of(aval: Aval, spec: index.Spec, places: Sequence[Node] = ()) -> Aval:
     return aval._replace(shape=index.region(spec, aval.shape, zeros))
 
 
+def progression(places: Sequence[int], size: int) -> index.Slice | None:
+    """The slice of an axis of ``size`` that ``places`` are one after the other; None where they are none."""
+    if len(places) < 2 or min(places) < 0 or max(places) >= size:
+        return None
+    start, step = int(places[0]), int(places[1] - places[0])
+    stop = start + step * len(places)
+    if step == 0 or list(places) != list(range(start, stop, step)):
+        return None
+    return index.Slice(start or None, stop if 0 <= stop < size else None, None if step == 1 else step)
+
+
 def is_basic(spec: index.Spec, places: Sequence[Node]) -> bool:
     """Whether an index is of numbers and slices alone, one for each axis."""
     return all([type(part) in (int, index.Hole, index.Slice) for part in spec]) and all(map(is_place, places))

@@ -29,7 +29,7 @@ from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
 from symgrad.transform.own import ACCESS, own_places, with_rows
 from symgrad.transform.sides import is_if, is_steady, taken_out
-from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basic, row_of
+from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basic, progression, row_of
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
@@ -92,7 +92,7 @@ def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Own
     own: dict[Node, Own] = {}
     for item, named in places.items():
         for axis, place in named:
-            rows = _progression(numbers.get(place, []), item.aval.shape[axis])
+            rows = progression(numbers.get(place, []), item.aval.shape[axis])
             if rows is not None:
                 same = {other: fixed[place] for other, place in named if other != axis and place in fixed}
                 parts = {axis: rows, **{other: index.Hole(i) for i, other in enumerate(same)}}
@@ -226,8 +226,7 @@ class _Together(Batch):
                 self._go_on(item)
                 continue
             values = self._values(self.ends[item], item.aval)
-            first = np.reshape(self.starts[item], (1, *item.aval.shape))
-            self.known[item] = np.concatenate([first, values[:-1]]) if self.size > 1 else first
+            self.known[item] = self._begun(item, values[:-1]) if self.size > 1 else self._begun(item)
         return [self._end(item, terms.get(item)) for item in self.body.carry]
 
     def _end(self, item: Node, terms: list[Term] | None) -> Any:
@@ -262,16 +261,20 @@ class _Together(Batch):
         if found is None:
             raise CannotBatch("each iteration goes on from what the one before has made")
         slope, rest = [np.broadcast_to(part, (n, *aval.shape)) for part in found]
-        first = np.reshape(self.starts[item], (1, *aval.shape))
         if is_number(found.slope, 1):
-            every = np.cumsum(np.concatenate([first, rest]), axis=0)
+            every = np.cumsum(self._begun(item, rest), axis=0)
         elif is_number(found.rest, 0):
-            every = np.cumprod(np.concatenate([first, slope]), axis=0)
+            every = np.cumprod(self._begun(item, slope), axis=0)
         else:
-            every = RECURRENCE(np.concatenate([first, rest]), slope, axis=-1 - len(aval.shape), back=False)
+            every = RECURRENCE(self._begun(item, rest), slope, axis=-1 - len(aval.shape), back=False)
         if every.dtype != aval.dtype:
             every = every.astype(aval.dtype)
         self.known[item], self.known[end] = every[:-1], every[1:]
+
+    def _begun(self, item: Node, rows: Any = None) -> Any:
+        """What the first iteration begins with, and further rows."""
+        first = np.reshape(self.starts[item], (1, *item.aval.shape))
+        return first if rows is None else np.concatenate([first, rows])
 
     def _lined(self, node: Node, ndim: int) -> Any:
         """A value in all iterations, to be broadcast to elements of so many axes."""
@@ -459,7 +462,7 @@ class _Together(Batch):
         if len(moving) != 1:
             return None
         axis, place = spec.index(moving[0]), places[moving[0].number]
-        found = _progression(self.numbers.get(place, []), shape[axis])
+        found = progression(self.numbers.get(place, []), shape[axis])
         if found is None:
             return None
         holes = iter(range(len(places)))
@@ -512,17 +515,6 @@ def _moved(x: Any, source: int, destination: int) -> Any:
     axes = [*range(np.ndim(x))]
     axes.insert(destination, axes.pop(source))
     return x if source == destination else np.transpose(x, axes)
-
-
-def _progression(places: Sequence[int], size: int) -> index.Slice | None:
-    """The slice of an axis of ``size`` that ``places`` are one after the other; None where they are none."""
-    if len(places) < 2 or min(places) < 0 or max(places) >= size:
-        return None
-    start, step = int(places[0]), int(places[1] - places[0])
-    stop = start + step * len(places)
-    if step == 0 or list(places) != list(range(start, stop, step)):
-        return None
-    return index.Slice(start or None, stop if 0 <= stop < size else None, None if step == 1 else step)
 
 
 def _is_number(node: Node) -> bool:

@@ -851,10 +851,14 @@ class Reads:
 
     def is_one(self, a: Any, b: Any) -> bool:
         """``a is b``. Arguments may be one object, or one from outside."""
-        ends = [self._place(x) for x in (a, b)]
-        if a is b or None in ends or not any([type(end.root) is Argument and not end.steps for end in ends if end]):
+        one, other = map(self._place, (a, b))
+        if (
+            a is b
+            or one is None
+            or other is None
+            or not any([type(end.root) is Argument and not end.steps for end in (one, other)])
+        ):
             return self.identity(a, single=False) is self.identity(b, single=False)
-        one, other = [end for end in ends if end]
         found = one.find(self.leaves) is other.find(self.leaves)
         self.check(one.then("one", other), "is", found)
         return found
@@ -1059,6 +1063,10 @@ def _holds_numpys(value: Any, depth: int = 0) -> bool:
     if isinstance(value, CONTAINERS) and depth < 20:
         return any([_holds_numpys(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)])
     return isinstance(value, (np.ndarray, np.generic))
+
+
+def _is_argument(path: Path) -> bool:
+    return type(path.root) is Argument and not path.steps
 
 
 def source(x: Any) -> Node | None:
