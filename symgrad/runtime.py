@@ -909,17 +909,17 @@ def logistic(minus: Array, out: Array | None = None) -> Array:
     return np.divide(1, out, out)
 
 
-def over(x: Array, v: Any, out: Array | None = None) -> Array:
-    """``x / v`` of an array and a number, by ``1 / v`` where that is far from what cannot be held: a quotient takes three
-    products' time.
+def over(x: Array, times: float, v: Any, out: Array | None = None) -> Array:
+    """``times * x / v`` of an array and a number, by ``times / v`` where that is far from what cannot be held: a quotient takes
+    three products' time.
 
-    >>> over(np.array([1.0, 3.0]), 2.0)
+    >>> over(np.array([1.0, 3.0]), 1, 2.0)
     array([0.5, 1.5])
     """
     largest = _FAR[x.dtype.char]
     if 1 / largest < abs(v) < largest:
-        return np.multiply(x, 1 / v, out)
-    return np.divide(x, v, out)
+        return np.multiply(x, times / v, out)
+    return np.divide(x if times == 1 else np.multiply(x, times, out), v, out)
 
 
 _FAR = {"d": 1e150, "f": 1e15}
@@ -1132,14 +1132,15 @@ def inverse(factor: Array, out: Array | None = None) -> Array:
     if len(factor) <= _SMALL and factor.dtype.char == "d" and KERNELS is not None:
         half = inv(factor)
         return np.matmul(half.T, half, out)
-    potri = _lapack("potri", factor.dtype.char)
-    if potri is None:
-        inverted, out = np.zeros_like(factor), np.empty_like(factor) if out is None else out
-        _invert_triangle(factor, inverted)
+    lauum = _lapack("lauum", factor.dtype.char)
+    if lauum is None:
+        inverted, out = factor.copy(), np.empty_like(factor) if out is None else out
+        _invert_triangle(inverted)
         _square_triangle(inverted, out)
         return out
     out = _copied(factor, out)
-    half, _ = potri(out.T, overwrite_c=1)
+    _invert_triangle(out)
+    half, _ = lauum(out.T, overwrite_c=1)
     _overwritten(out, half.T)
     for start in range(0, len(out), _BLOCK):
         stop = start + _BLOCK
@@ -1154,16 +1155,21 @@ _BLOCK = 64  # rows and columns of a matrix that are in the caches both
 _ABOVE = ~np.tri(_BLOCK, dtype=bool)
 
 
-def _invert_triangle(lower: Array, out: Array) -> None:
-    """The inverse of a lower triangular matrix, from those of its halves, so that most of the work is products."""
+def _invert_triangle(lower: Array) -> None:
+    """Put the inverse of a lower triangular matrix in its place, from those of its halves, so that most of the work is products:
+    LAPACK's own solves systems instead, and takes up to twice as long."""
     n = len(lower)
-    if n <= _LEAF:
-        out[...] = np.linalg.inv(lower)
+    trtri, trmm = (_lapack(name, lower.dtype.char) for name in ("trtri", "trmm"))
+    if n <= (_LEAF if trtri is None else _BLOCK):
+        lower[...] = np.linalg.inv(lower) if trtri is None else trtri(lower.T)[0].T
         return
-    k = n // 2
-    _invert_triangle(lower[:k, :k], out[:k, :k])
-    _invert_triangle(lower[k:, k:], out[k:, k:])
-    np.matmul(out[k:, k:], lower[k:, :k].dot(-out[:k, :k]), out=out[k:, :k])
+    first, below, second = lower[: n // 2, : n // 2], lower[n // 2 :, : n // 2], lower[n // 2 :, n // 2 :]
+    _invert_triangle(first)
+    _invert_triangle(second)
+    if trmm is None:
+        np.matmul(second, below.dot(-first), out=below)
+    else:
+        below[...] = trmm(1.0, second.T, trmm(-1.0, first.T, below.T), side=1, overwrite_b=1).T
 
 
 def _square_triangle(lower: Array, out: Array) -> None:
@@ -1271,12 +1277,15 @@ def lu_slogdet(factors: Any) -> Any:
 
 @functools.cache
 def _lapack(name: str, char: str) -> Any:
-    """A routine of LAPACK's for this dtype; None where SciPy is not there, or has none."""
+    """A routine of LAPACK's, or of BLAS's, for this dtype; None where SciPy is not there, or has none."""
+    if char not in "df":
+        return None
     try:
-        lapack = importlib.import_module("scipy.linalg.lapack")
+        blas, lapack = (importlib.import_module(f"scipy.linalg.{library}") for library in ("blas", "lapack"))
     except ImportError:
         return None
-    return getattr(lapack, {"d": "d", "f": "s"}[char] + name) if char in "df" else None
+    name = {"d": "d", "f": "s"}[char] + name
+    return getattr(blas, name, None) or getattr(lapack, name)
 
 
 def compose(real: Array, imag: Array) -> Array:

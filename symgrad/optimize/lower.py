@@ -179,12 +179,16 @@ def gram(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 
 @rewrite(np.true_divide, rules=LOWER)
 def over(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Many numbers over one that is not known yet."""
+    """Many numbers, or a multiple of them, over one that is not known yet."""
     x, v = args
     if x.aval != node.aval or node.aval.dtype.char not in "fd" or math.prod(node.aval.shape) < MANY or v.op is CONST:
         return None
-    alike = v.aval.dtype == x.aval.dtype and v.aval.kind != "python"
-    return s.graph.add(OVER, (x, v), (), node.aval) if not v.aval.shape and alike else None
+    if v.aval.dtype != x.aval.dtype or v.aval.kind == "python" or v.aval.shape:
+        return None
+    times, inner = split(x) if s.used.get(x, 0) <= 1 else (1.0, x)
+    if 1e-5 < abs(times) < 1e5:
+        return s.graph.add(OVER, (inner, s.graph.const(times), v), (), node.aval)
+    return s.graph.add(OVER, (x, s.graph.const(1), v), (), node.aval)
 
 
 @rewrite(np.add, rules=LOWER)
