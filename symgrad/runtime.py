@@ -604,18 +604,32 @@ def recurrence(x: Array, ratio: Array, *, axis: int, back: bool) -> Array:
     """
     kind = np.result_type(x, ratio)
     order = slice(None, None, -1 if back else 1)
-    s, slopes = (np.array(part.swapaxes(0, axis)[order], kind, order="C") for part in (x, ratio))
+    x, ratio = (part.swapaxes(0, axis)[order] for part in (x, ratio))
+    alike = len(ratio) > 1 and not ratio.strides[0]  # broadcast: the same slopes at each step
+    s, slopes = (np.array(part, kind, order="C") for part in (x, ratio[:1] if alike else ratio))
     rows, ratios = (part.reshape(len(part), s.size // len(s)) for part in (s, slopes))
-    parted = _are_many(rows) and _grows_little(ratios)
-    known = parted or rows.shape[1] == 1
+    many = _are_many(rows) and _grows_little(ratios, len(rows))
+    doubled = many and alike
+    if alike and not doubled:
+        ratios = np.broadcast_to(ratios, (len(rows) - 1, rows.shape[1]))
+    known = many or rows.shape[1] == 1
     if known:
         with np.errstate(all="ignore"):
-            _recur(rows, ratios, parted)
-        known = bool(np.isfinite(rows).all())
+            if doubled:
+                _double(rows, ratios[0])
+            else:
+                _recur(rows, ratios, many)
+        known = bool(np.isfinite(rows).all()) or _is_nan_as_given(s, x, ratios)
     if not known:  # as the iterations have it, with their warnings
-        s[...] = x.swapaxes(0, axis)[order]
-        _row_by_row(rows, ratios)
+        s[...] = x
+        _row_by_row(rows, np.broadcast_to(ratios, (len(rows) - 1, rows.shape[1])))
     return np.ascontiguousarray(s[order]).swapaxes(0, axis)
+
+
+def _is_nan_as_given(s: Array, x: Array, slopes: Array) -> bool:
+    """Whether all that is not finite in ``s`` is NaN, and comes from NaNs in ``x``: of those nobody warns."""
+    wrong = np.isnan(s)
+    return bool(np.isfinite(slopes).all() and not np.isinf(s).any() and (wrong == np.logical_or.accumulate(np.isnan(x))).all())
 
 
 def _row_by_row(s: Array, slopes: Array) -> None:
@@ -630,12 +644,14 @@ def _are_many(rows: Array) -> bool:
     return bool(width < _SHORT and n > (_FEW if width == 1 else _SHORT))
 
 
-def _grows_little(slopes: Array) -> bool:
-    """Whether what there is at first, or somewhere on the way, grows little by these slopes, of whatever rows."""
+def _grows_little(slopes: Array, n: int) -> bool:
+    """Whether what there is at first, or somewhere on the way, grows little by these slopes, in ``n`` rows, of whatever rows."""
     sizes = np.abs(slopes)
     largest = np.max(sizes)
-    if largest <= 1 or len(sizes) * math.log(largest) <= _GROWTH:
+    if largest <= 1 or n * math.log(largest) <= _GROWTH:
         return True
+    if len(slopes) == 1 < n - 1:
+        return False
     return bool(np.isfinite(largest) and np.max(np.sum(np.log(np.maximum(sizes, 1)), 0)) <= _GROWTH)
 
 
@@ -663,6 +679,14 @@ def _recur(s: Array, slopes: Array, parted: bool) -> None:
     before[1:] = ends[:-1]
     whole += np.multiply(ratios, before.reshape(-1), ratios)
     s[...] = whole.reshape(_PART, parts, width).swapaxes(0, 1).reshape(-1, width)[:n]
+
+
+def _double(s: Array, slope: Array) -> None:
+    """The recurrence along the first axis, in place, of the same slopes at each step: of the last row, the last two, four, ..."""
+    part, step = np.empty_like(s), 1
+    while step < len(s):
+        np.add(s[step:], np.multiply(slope, s[:-step], part[step:]), s[step:])
+        step, slope = 2 * step, slope * slope
 
 
 def _recurred(s: list[Any], slopes: list[Any]) -> list[Any]:

@@ -242,7 +242,7 @@ class Masks:
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
                 return self.within(None, node.args[1], self.lookup(node.args[1]), True, OWN)
         # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
-        fixed = (node.op.family != "op" or lane in MANY) and not self.is_told(node)
+        fixed = (node.op.family != "op" or lane in ("mixed", *MANY)) and not self.is_told(node)
         if (lanes is None or lanes.cover is not None) and fixed:
             plain = [np.empty(arg.aval.shape, bool) if other is arg else _plain(self.lookup(other)) for other in node.args]
             ones = np.ones(node.aval.shape, bool) if lanes is None else lanes.cover
