@@ -884,7 +884,8 @@ class Trace:
         likes = [arg.like if type(arg) is Tracer else arg for arg in args]
         if all([like.flags.c_contiguous for like in (result.like, *likes) if isinstance(like, np.ndarray)]):
             return result
-        laid: Tracer = result.laid_as(_compute_anyway(op, likes, params))
+        with np.errstate(all="ignore"):  # what is like an array may hold anything
+            laid: Tracer = result.laid_as(_compute_anyway(op, likes, params))
         return laid
 
     def wrap(self, op: Op, args: Sequence[Any], params: dict[str, Any], result: Tracer) -> Tracer:

@@ -34,7 +34,7 @@ from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basi
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
 MANY, HOPE = 8, 2  # iterations of loops around, and how much less it is then
-LONG = 300  # elements of a recurrence from which on it takes less time than the iterations
+LONG = 256  # elements of a recurrence from which on it takes less time than the iterations
 CALL = 13  # elements that take as long as calling NumPy for an array
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
 ALL = 67_108_864  # bytes of all values in all iterations, which are in memory at the same time
