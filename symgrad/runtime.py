@@ -645,7 +645,7 @@ def _are_many(rows: Array) -> bool:
 
 
 def _grows_little(slopes: Array, n: int) -> bool:
-    """Whether what there is at first, or somewhere on the way, grows little by these slopes, in ``n`` rows, of whatever rows."""
+    """Whether what there is at first, or somewhere on the way, grows little by these slopes, in ``n`` rows."""
     sizes = np.abs(slopes)
     largest = np.max(sizes)
     if largest <= 1 or n * math.log(largest) <= _GROWTH:
@@ -682,7 +682,7 @@ def _recur(s: Array, slopes: Array, parted: bool) -> None:
 
 
 def _double(s: Array, slope: Array) -> None:
-    """The recurrence along the first axis, in place, of the same slopes at each step: of the last row, the last two, four, ..."""
+    """The recurrence along the first axis, in place, of the same slopes at each step: the last row counts, the last two, ..."""
     part, step = np.empty_like(s), 1
     while step < len(s):
         np.add(s[step:], np.multiply(slope, s[:-step], part[step:]), s[step:])
@@ -1180,7 +1180,7 @@ _ABOVE = ~np.tri(_BLOCK, dtype=bool)
 
 
 def _invert_triangle(lower: Array) -> None:
-    """Put the inverse of a lower triangular matrix in its place, from those of its halves, so that most of the work is products:
+    """Put the inverse of a lower triangular matrix in its place, from those of its halves: products, for the most part;
     LAPACK's own solves systems instead, and takes up to twice as long."""
     n = len(lower)
     trtri, trmm = (_lapack(name, lower.dtype.char) for name in ("trtri", "trmm"))

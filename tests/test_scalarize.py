@@ -840,3 +840,58 @@ def test_numbers_read_from_a_long_table_at_labels_are_pythons():
         args = np.cos(np.arange(300.0) * (turn + 1)).reshape(30, 10), [1, 3, 2 + turn, 5, 4]
         np.testing.assert_allclose(derivative(*args), grad(aligned, mode="dynamic")(*args), rtol=1e-12)
     assert "np.logaddexp(" not in re.sub("#.*", "", derivative.source(*args, fast=True))
+
+
+Y12 = np.random.default_rng(1).standard_normal((12, 3))
+A12 = np.eye(12) + 0.1 * np.random.default_rng(2).standard_normal((12, 12))
+
+
+def _cheapest(costs):
+    """The soft minimum of the costs of all paths through a table."""
+    n, m = costs.shape
+    r = np.full((n + 1, m + 1), 1e10)
+    r[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            a, b, c = -r[i - 1, j - 1], -r[i - 1, j], -r[i, j - 1]
+            largest = max(a, b, c)
+            total = np.exp(a - largest) + np.exp(b - largest) + np.exp(c - largest)
+            r[i, j] = costs[i - 1, j - 1] - (np.log(total) + largest)
+    return r[n, m]
+
+
+TABLES_OF_NUMPY = {
+    "sum": lambda x: np.sum((x[:, None] - Y12[None]) ** 2, axis=2),
+    "matmul": lambda x: np.abs(x @ Y12.T) + 1,
+    "stack of products": lambda x: ((x[:, None, :] - Y12) @ np.ones((3, 1)))[..., 0] ** 2,
+    "norms": lambda x: 1 - (x @ Y12.T) / np.linalg.norm(x, axis=1)[:, None] / np.linalg.norm(Y12, axis=1),
+    "solve": lambda x: np.abs(np.linalg.solve(A12, x @ Y12.T)),
+    "inverse": lambda x: np.abs(np.linalg.inv(A12 + x @ Y12.T / 50)),
+    "factor": lambda x: np.linalg.cholesky(A12 @ A12.T + x @ x.T) ** 2,
+    "eigenvectors": lambda x: np.linalg.eigh(A12 @ A12.T + x @ x.T)[1] ** 2,
+    "both of a decomposition": lambda x: (
+        np.multiply.outer(*np.linalg.eigh(A12 @ A12.T + x @ x.T)).reshape(12, -1)[:, 12:24] ** 2
+    ),
+    "einsum": lambda x: np.einsum("ik,jk->ij", x, Y12) ** 2,
+    "sort": lambda x: np.sort((x @ Y12.T) ** 2, axis=1),
+    "where": lambda x: np.where(x @ Y12.T > 0, x @ Y12.T, 0.1),
+    "rows in another order": lambda x: ((x @ Y12.T) ** 2)[np.arange(12)[::-1]],
+    "spectrum": lambda x: np.abs(np.fft.fft(x @ Y12.T, axis=1)) ** 2,
+    "ranks": lambda x: x @ Y12.T * np.argsort(np.argsort(x @ Y12.T, axis=1), axis=1),
+}
+
+
+@pytest.mark.parametrize("name", TABLES_OF_NUMPY)
+def test_loops_are_of_numbers_whatever_numpy_has_made_of_their_tables(name):
+    fun = lambda x: _cheapest(TABLES_OF_NUMPY[name](x))
+    derivative = value_and_grad(fun)
+    for seed in range(4):
+        x = np.random.default_rng(seed).standard_normal((12, 3))
+        value, slopes = derivative(x)
+        expected, wanted = value_and_grad(fun, mode="dynamic")(x)
+        np.testing.assert_allclose(value, expected, rtol=1e-10)
+        np.testing.assert_allclose(slopes, wanted, rtol=0, atol=1e-9 * np.max(np.abs(wanted)))
+    code = derivative.source(x, fast=True)
+    assert "np.where(b >" not in code
+    assert "np.float64(" not in code
+    assert " else " in code

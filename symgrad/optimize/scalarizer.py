@@ -307,8 +307,7 @@ class Scalarizer(Simplifier):
         if isinstance(node.aval, Aval):
             self.arrays[node] = new
             return None if is_long(node) else self._apart(new)
-        items = [self.graph.add(engine.ITEM, (new,), (("item", i),), aval) for i, aval in enumerate(node.aval)]
-        return [self._apart(item) for item in items]
+        return [self.graph.add(engine.ITEM, (new,), (("item", i),), aval) for i, aval in enumerate(node.aval)]
 
     # ---- loops ----
 

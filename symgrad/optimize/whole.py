@@ -14,22 +14,14 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, INPUT, Aval, Leaf, Node
 from symgrad.ir import Sequence as ListAval
-from symgrad.ops import create, engine, index
-from symgrad.ops.core import REGISTRY
+from symgrad.ops import engine, index
 from symgrad.optimize.loops import STACK
-from symgrad.optimize.lower import BITS, INNER, SELECT
-from symgrad.optimize.rewriting import ops_of
+from symgrad.optimize.lower import BITS, SELECT
 from symgrad.optimize.scalars import NUMBERS
 from symgrad.transform.loop import Body, Loop
 
 LARGEST = 100  # elements of an array that is taken apart
 WINDOW = 16  # numbers that are read or written at once of one that is not
-
-_LEFT = ops_of(
-    *(STACK, INNER, engine.REQUIRE_FINITE, create.ZEROS, np.broadcast_to),
-    *(np.sum, np.mean, np.dot, np.vdot, np.vecdot),
-    *(np.concatenate, np.reshape, np.transpose, np.expand_dims, np.max, np.min, np.argmax, np.argmin, np.cumsum),
-)
 
 
 def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False, tables: Container[Node] = ()) -> bool:
@@ -52,12 +44,6 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
             return False
     return not inside or not any(is_long(end) for end in ends if end not in tables)
 
-
-_OF_MASKS = ops_of(
-    *(create.ZEROS, create.FULL, np.broadcast_to, np.concatenate, np.reshape, np.transpose, np.expand_dims),
-    *(np.where, np.count_nonzero, np.sum, np.any, np.all, np.argmax, np.logical_not, np.logical_and, np.logical_or),
-    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
-)
 
 _tables: weakref.WeakKeyDictionary[Body, dict[int, set[Node]]] = weakref.WeakKeyDictionary()  # they are asked for often
 
@@ -159,7 +145,11 @@ def _is_filled(node: Node) -> bool:
 
 
 def is_long(node: Node) -> bool:
-    return isinstance(node.aval, Aval) and math.prod(node.aval.shape) > LARGEST
+    return isinstance(node.aval, Aval) and _is_long(node.aval)
+
+
+def _is_long(aval: Aval) -> bool:
+    return math.prod(aval.shape) > LARGEST
 
 
 def _is_element(node: Node) -> bool:
@@ -168,32 +158,22 @@ def _is_element(node: Node) -> bool:
 
 
 def is_left(node: Node) -> bool:
-    """Whether it is of long arrays, and left to NumPy: arithmetic, functions, sums, and what is written at known places."""
-    if isinstance(node.op, Leaf) or not any(map(is_long, (node, *node.args))):
+    """Whether it is of long arrays, and left to NumPy: all but what reads numbers at places that are not known before."""
+    if isinstance(node.op, (Leaf, Loop)):
+        return False
+    if node.op is engine.ITEM:
+        return is_left(node.args[0])
+    avals = [*(node.aval if type(node.aval) is tuple else (node.aval,)), *(arg.aval for arg in node.args)]
+    if not all([isinstance(aval, Aval) for aval in avals]):
+        return node.op in (STACK, BITS, SELECT) and any(map(is_long, (node, *node.args)))
+    if not any(map(_is_long, avals)):
         return False
     if is_cell(node):
         return node.op is not index.GETITEM and node.aval.dtype == node.args[1].aval.dtype in (np.float64, bool)
-    writes = (index.SCATTER, index.SETITEM, index.INDEX_ADD)
-    places = node.args[len(node.op.rules) :] if node.op in (index.GETITEM, *writes) else ()
-    known = bool(places) and all([place.op is CAPTURED and place.aval.dtype.kind in "iu" for place in places])
-    values = (node, *(node.args[: -len(places)] if known else node.args))
-    if any(not isinstance(value.aval, Aval) or not _is_of_numbers(value.aval) for value in values):
-        return node.op in (STACK, BITS, SELECT)
-    section = node.op is index.GETITEM and len(node.args) == 1 and is_long(node)
-    if any(value.aval.shape and value.aval.dtype == bool for value in values):
-        return section or node.op in _OF_MASKS
-    if known or section:
-        return True
-    write = node.op in writes and not places
-    write |= node.op is index.SCATTER and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
-    inner = node.op is REGISTRY[np.matmul] and not node.aval.shape
-    function = node.op.family == "elementwise" and isinstance(node.op.key, np.ufunc)
-    return write or inner or function or node.op in _LEFT
-
-
-def _is_of_numbers(aval: Aval) -> bool:
-    """Whether it is of floats, or a mask; or one of Python's numbers."""
-    return aval.dtype == np.float64 or aval.dtype == bool or (not aval.shape and aval.dtype in NUMBERS)
+    places = node.args[len(node.op.rules) :] if node.op is index.GETITEM else ()
+    if any([place.op is not CAPTURED for place in places]) and not is_long(node):
+        return False
+    return all([_is_long(aval) or aval.dtype in NUMBERS for aval in avals])
 
 
 def _is_data(node: Node) -> bool:
