@@ -285,3 +285,44 @@ def test_loops_with_one_end_do_what_those_did_that_were_left_anywhere():
         assert _results(other) == _results(tree), ast.unparse(tree)
         changed += ast.dump(other) != ast.dump(tree)
     assert changed > 300
+
+
+WAYS_OUT = {  # what an iteration computes before the loop may end, and what is made of it then
+    "the index": ("for t in range(len(x)):", [], "s = s - x[t]"),
+    "the index from the second on": ("for t in range(1, len(x)):", [], "s = s - x[t] * t"),
+    "the index backwards": ("for t in range(len(x) - 1, -1, -1):", [], "s = s - x[t] * t"),
+    "the item": ("for t, v in enumerate(x):", [], "s = s - v * t"),
+    "a number": ("for t in range(len(x)):", ["d = x[t] * 2"], "s = s - d"),
+    "of the index": ("for t in range(len(x)):", ["u = t * 0.1"], "s = s - x[t] * u"),
+    "a function": ("for t in range(len(x)):", ["w = np.sin(x[t])"], "s = s * w - t * x[t]"),
+    "two": ("for t in range(len(x)):", ["w = np.sin(x[t])", "d = w * t"], "s = d - w"),
+    "a row": ("for t in range(len(x)):", ["r = np.array([x[t], s])"], "s = r @ r"),
+}
+
+
+@pytest.mark.parametrize("end", ["break", "return 3.0 * s"])
+@pytest.mark.parametrize("name", WAYS_OUT)
+def test_what_is_computed_before_the_way_out_is_read_there(tmp_path, name, end):
+    """Even if no other iteration reads it, and the loop ends in its first iteration, or in its second."""
+    over, before, last = WAYS_OUT[name]
+    body = [*before, "if x[t] > 0.5:", f"    {last}", f"    {end}", "s = s + x[t]"]
+    lines = [
+        "import numpy as np",
+        "def fun(x):",
+        "    s = 0.0",
+        f"    {over}",
+        *["        " + line for line in body],
+        "    return s",
+    ]
+    path = tmp_path / "ways.py"
+    path.write_text("\n".join(lines))
+    space: dict[str, object] = {}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    fun = space["fun"]
+    for first in ((3, 3, 5), (7, 2), (19, 4), (12,)):  # the calls that code is made of
+        derivative = value_and_grad(fun)
+        for k in (*first, 2, 1, 0, 1, 18, 19, None, 0, 1, 2):
+            x = 0.1 + 0.01 * np.arange(20.0)
+            if k is not None:
+                x[k] = 0.9
+            right_at(derivative, fun, x, (1e-12, 1e-12), (1e-12, 1e-12))

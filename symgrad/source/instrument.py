@@ -824,10 +824,12 @@ class _Rewriter(ast.NodeTransformer):
         inside = Counter[str]()
         for part in [*node.body, *([node.test] if isinstance(node, ast.While) else [])]:
             inside += names_read(part)
+        outside = Counter[str]()
         if leaving is not None:
             leaving.leaves = loop  # type: ignore[attr-defined]
             for part in leaving.body:  # it runs when the loop is over
-                inside -= names_read(part)
+                outside += names_read(part)
+            inside -= outside
         stores = {name for statement in node.body for name in names_stored(statement)} & self.scopes[-1][0]
         around, counted = frozenset[str](), frozenset[str]()
         if any([isinstance(part, ast.Call) for part in walk(node)]):
@@ -835,7 +837,7 @@ class _Rewriter(ast.NodeTransformer):
         stores |= around
         target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
         every = self.used[-1].read
-        dead = self._dead(node)
+        dead = self._dead(node) - outside.keys()
         changed = dead and self._changed(node)
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name] or name in dead - changed))
         doubtful = tuple(sorted(dead.intersection(stores | target) - {*private}))
