@@ -42,6 +42,7 @@ from symgrad.emit.build import (
     zeros,
 )
 from symgrad.emit.build import call as call_of
+from symgrad.emit.cells import Cells
 from symgrad.emit.numbers import (
     ABS,
     CONDITIONAL,
@@ -56,7 +57,7 @@ from symgrad.emit.numbers import (
     elements,
     packer,
 )
-from symgrad.emit.printer import Line, With
+from symgrad.emit.printer import For, Line, While, With
 from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node, size_of
@@ -70,7 +71,9 @@ from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import PRODUCTS, WITH_OUT
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.rewriting import const, is_number
+from symgrad.optimize.scalarizer import turns_of
 from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
+from symgrad.optimize.whole import is_cell
 from symgrad.parallel import alone
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Body, Loop
@@ -165,6 +168,7 @@ class FastBuilder(BlockBuilder):
         self.lent: Counter[Node] = Counter()  # how many loops were given an array, and are through with it
         self.early: set[Node] = set()  # reads of arrays that are written over before what is read is used
         self.straight = False  # no branch follows: what is not used below is used nowhere
+        self.cells = Cells()
 
     def _keep_together(self, nodes: Sequence[Node], ends: Sequence[Node]) -> None:
         """Numbers that a loop saves for the same other loops lie in one list, as tuples, which is faster than in many."""
@@ -193,6 +197,8 @@ class FastBuilder(BlockBuilder):
         return code
 
     def _finished(self, block: list[Any]) -> list[Any]:
+        if self.program.apart and "lists" not in self.off:
+            self.cells.listed(block)
         if "buffers" not in self.off and (len(block) >= MANY or any(size_of(node) >= BIG for node in self.nodes)):
             inputs = [self.exprs.get(node) for node in self.nodes if node.op is INPUT]
             block = tidy(block, {expr.id for expr in inputs if isinstance(expr, ast.Name)})
@@ -451,6 +457,8 @@ class FastBuilder(BlockBuilder):
             for item in read:
                 place = ast.Constant(item)
                 one = ast.Subscript(value, place, ast.Load()) if listed else method(value, "item", place)
+                if not listed and len(array.aval.shape) == 1:
+                    self.cells.note(one, value, array.aval.shape)
                 block.append(Line(assign(name(names[item]), one), comment))
                 comment = ""
         else:
@@ -534,11 +542,28 @@ class FastBuilder(BlockBuilder):
                 self.order[node] = self._in_order(base)
             super()._write(node, block)
             self._write_columns(node, block)
+            self._note_cell(node, block[-1])
             if node.aval.shape and "buffers" not in self.off:
                 self.owner[node] = self.buffers[node]
             return
         variable = self._assembly(node, block)  # its value is there already
         self.exprs[node], self.weight[node], self.buffers[node] = name(variable), 0, variable
+
+    def _note_cell(self, node: Node, item: Any) -> None:
+        """A number of the array's own kind is written to one place of it."""
+        statement = item.node if isinstance(item, Line) else None
+        if not (is_cell(node) or _starts_with_cell(node)) or not isinstance(statement, ast.Assign | ast.AugAssign):
+            return
+        (target,) = statement.targets if isinstance(statement, ast.Assign) else (statement.target,)
+        value = node.args[node.op is not index.SCATTER].aval
+        if isinstance(target, ast.Subscript) and value.kind == "python" and value.dtype == node.aval.dtype:
+            self.cells.note(target, target.value, node.aval.shape)
+
+    def _course(self, *args: Any) -> Any:
+        loop = super()._course(*args)
+        if isinstance(loop, (For, While)):
+            loop.turns = turns_of(args[0].course)
+        return loop
 
     def _write_columns(self, node: Node, block: list[Any]) -> None:
         """What was just written into short pieces of rows, column by column."""
@@ -1059,10 +1084,19 @@ def stacked(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return columns if len(node.aval.shape) == ndim else method(columns, "reshape", literal(dict(node.params)["shape"]))
 
 
+def _starts_with_cell(node: Node) -> bool:
+    """Whether it is an array of zeros but for one number."""
+    whole = node.op is index.SCATTER and len(dict(node.params)["spec"]) == len(node.aval.shape)
+    return whole and all([type(part) is int for part in dict(node.params)["spec"]])
+
+
 @_fast(CELL)
 def cell(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``x.item(i, j)``."""
-    return method(args[0], "item", *args[1:])
+    found = method(args[0], "item", *args[1:])
+    if isinstance(b, FastBuilder):
+        b.cells.note(found, args[0], node.args[0].aval.shape)
+    return found
 
 
 @_fast(PICK)

@@ -182,21 +182,23 @@ class If:
 
 @dataclass
 class For:
-    """``for target in over: body``."""
+    """``for target in over: body``, about so many ``turns``."""
 
     target: ast.expr
     over: ast.expr
     body: list[Any] = field(default_factory=list)
     origin: Origin | None = None
+    turns: int = 1
 
 
 @dataclass
 class While:
-    """``while test: body``."""
+    """``while test: body``, about so many ``turns``."""
 
     test: ast.expr
     body: list[Any] = field(default_factory=list)
     origin: Origin | None = None
+    turns: int = 1
 
 
 @dataclass

@@ -29,6 +29,7 @@ OPTIMISATIONS = {
     "threads": "those loops over blocks shared by threads, in the code that runs",
     "rows": "numbers that repeat in rows, or for rows, read where they are, not copied first, in the code that runs",
     "pool": "big arrays in memory that is used again once nobody holds it, in the code that runs",
+    "lists": "arrays of which loops read and write one number at a time as nested lists meanwhile, in the code that runs",
     "math": "programs of Python's floats in Python's own arithmetic, in the code that runs",
     "select": "what masks select computed for all that they select from, so that code does not hang on how many there are",
     "spans": "slices and loops as long as the index of a loop around says kept in loops, where written out they are much",

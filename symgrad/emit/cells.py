@@ -1,0 +1,172 @@
+"""Arrays of which loops read and write one number at a time are nested lists meanwhile, which takes Python half the time."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from symgrad.emit.blocks import assign
+from symgrad.emit.build import call, method, name
+from symgrad.emit.printer import Def, For, If, Line, While, With
+
+LISTING, PACKING, GAIN = 1, 4, 4  # what it takes to make a list, or an array, of a number, and what is gained by each use
+_KINDS = {"float", "int", "bool"}
+_NEW = {"np.zeros", "np.ones", "np.full", "np.empty", "empty"}
+
+
+class Use(NamedTuple):
+    """Where a variable stands: the expression of one number of its array, or None; how often that runs, and in a loop."""
+
+    variable: str
+    cell: ast.expr | None
+    turns: float
+    inside: bool
+
+
+class Cells:
+    """The places in code that is being written where one number of an array is read or written."""
+
+    def __init__(self) -> None:
+        self.places: dict[int, ast.expr] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}  # of the arrays, by their variables
+
+    def note(self, place: ast.expr, array: ast.expr, shape: tuple[int, ...]) -> None:
+        if isinstance(array, ast.Name):
+            self.places[id(place)] = place
+            self.shapes[array.id] = shape
+
+    def listed(self, block: list[Any]) -> None:
+        """Make lists of those arrays in a function's statements that nothing else needs while a loop runs."""
+        for variable in self.shapes:
+            homes = list(_homes(block, variable))
+            if len(homes) == 1:
+                self._list(variable, *homes[0], sum(use.variable == variable for use in self._uses(block)))
+
+    def _list(self, variable: str, home: list[Any], start: int, known: int) -> None:
+        """Do so with one that is made by the statement at ``start``, if that is less work; ``known``: how often it is named."""
+        uses = [[use for use in self._uses(item) if use.variable == variable] for item in home[start + 1 :]]
+        if known != 1 + sum(map(len, uses)):
+            return  # it is read beyond this block
+        loops = [i for i, found in enumerate(uses) if any([use.inside for use in found])]
+        whole = [i for i, found in enumerate(uses) if any([use.cell is None for use in found])]
+        end = whole[0] if whole else len(uses)
+        if not loops or loops[-1] >= end:
+            return
+        reads = sum([use.turns for found in uses[:end] for use in found])
+        if (LISTING + PACKING * bool(whole)) * math.prod(self.shapes[variable]) > GAIN * reads:
+            return
+        made = home[start].node.value
+        home[start].node = assign(name(variable), method(made.func.value if _is_copy(made) else made, "tolist"))
+        listing = _Listing(variable, self.places)
+        for item in home[start + 1 : start + 1 + end]:
+            listing.go(item)
+        if whole:
+            home.insert(start + 1 + end, Line(assign(name(variable), call("np.array", name(variable)))))
+
+    def _uses(self, part: Any, turns: float = 1.0, inside: bool = False) -> Iterator[Use]:
+        """The variables in statements and expressions."""
+        if isinstance(part, list):
+            for item in part:
+                yield from self._uses(item, turns, inside)
+        elif isinstance(part, Line):
+            yield from self._uses(part.node, turns, inside)
+        elif isinstance(part, (For, While)):
+            yield from self._uses(list(_expressions(part)), turns, inside)
+            yield from self._uses(part.body, turns * part.turns, True)
+        elif isinstance(part, (If, With)):
+            for inner in (list(_expressions(part)), *_blocks(part)):
+                yield from self._uses(inner, turns, inside)
+        elif isinstance(part, Def):
+            for use in self._uses([*part.body, part.use]):
+                yield use._replace(cell=None, inside=True)
+        elif isinstance(part, ast.Name):
+            yield Use(part.id, None, turns, inside)
+        elif isinstance(part, ast.AST):
+            self._look_for_kind(part)
+            place = self.places.get(id(part))
+            array, inner = (None, list(ast.iter_child_nodes(part))) if place is None else _parts(place)
+            if array is not None:
+                yield Use(array.id, place, turns, inside)
+            yield from self._uses(inner, turns, inside)
+
+    def _look_for_kind(self, part: ast.AST) -> None:
+        """Note the place in ``float(x[0, 1])``."""
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in _KINDS and len(part.args) == 1:
+            (inner,) = part.args
+            if isinstance(inner, ast.Subscript) and isinstance(inner.value, ast.Name) and inner.value.id in self.shapes:
+                index = _index(inner)
+                if len(index) == len(self.shapes[inner.value.id]) and all([isinstance(i, ast.Constant) for i in index]):
+                    self.places[id(inner)] = inner
+
+
+def _parts(place: Any) -> tuple[ast.Name, list[ast.expr]]:
+    """The array and the index of ``x[i, j]``, or of ``x.item(i, j)``."""
+    array, index = (place.value, _index(place)) if isinstance(place, ast.Subscript) else (place.func.value, place.args)
+    assert isinstance(array, ast.Name)
+    return array, index
+
+
+def _index(place: ast.Subscript) -> list[ast.expr]:
+    return place.slice.elts if isinstance(place.slice, ast.Tuple) else [place.slice]
+
+
+def _expressions(item: Any) -> Iterator[ast.expr]:
+    """What a compound statement has at its head."""
+    for part in ("test", "target", "over", "manager"):
+        if hasattr(item, part):
+            yield getattr(item, part)
+
+
+def _blocks(item: Any) -> Iterator[list[Any]]:
+    """The blocks of a compound statement."""
+    for part in ("body", "orelse"):
+        if hasattr(item, part):
+            yield getattr(item, part)
+
+
+def _homes(block: list[Any], variable: str) -> Iterator[tuple[list[Any], int]]:
+    """The blocks, and the places in them, where a variable gets an array of its own."""
+    for i, item in enumerate(block):
+        if isinstance(item, Line):
+            node = item.node
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == variable:
+                made = node.value
+                if _is_copy(made) or (isinstance(made, ast.Call) and ast.unparse(made.func) in _NEW):
+                    yield block, i
+        elif not isinstance(item, Def):
+            for inner in _blocks(item):
+                yield from _homes(inner, variable)
+
+
+def _is_copy(made: ast.expr) -> bool:
+    return isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "copy" and not made.args
+
+
+class _Listing(ast.NodeTransformer):
+    """``x[i][j]`` in place of ``x[i, j]`` and ``x.item(i, j)``."""
+
+    def __init__(self, variable: str, places: dict[int, ast.expr]) -> None:
+        self.variable, self.places = variable, places
+
+    def go(self, item: Any) -> None:
+        """Through a statement, and all in it."""
+        if isinstance(item, Line):
+            item.node, item.shown = self.visit(item.node), None
+            return
+        for part in ("test", "over"):
+            if hasattr(item, part):
+                setattr(item, part, self.visit(getattr(item, part)))
+        for block in _blocks(item):
+            for inner in block:
+                self.go(inner)
+
+    def visit(self, node: ast.AST) -> Any:
+        if id(node) not in self.places or _parts(node)[0].id != self.variable:
+            return super().visit(node)
+        found, index = _parts(node)
+        store = getattr(node, "ctx", ast.Load())
+        for i, place in enumerate(index):
+            found = ast.Subscript(found, self.visit(place), store if i == len(index) - 1 else ast.Load())  # type: ignore[assignment]
+        return found
