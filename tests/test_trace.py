@@ -4,12 +4,14 @@ import collections.abc
 import copy
 import decimal
 import functools
+import gc
 import itertools
 import json
 import math
 import numbers
 import operator
 import statistics
+import tracemalloc
 from array import array
 
 import numpy as np
@@ -850,3 +852,23 @@ def test_running_extremes_of_long_arrays():
     assert len(str(derivative.source(x)).splitlines()) < 300
     tied = grad(lambda x: np.maximum.accumulate(x)[-1])(np.ones(4))
     np.testing.assert_allclose(tied, 0.25)
+
+
+DATA = np.ones((1000, 100))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_calls_hold_no_arrays_when_they_are_over(mode):
+    """Nothing has to be collected."""
+    derivative = grad(lambda x: np.sum(np.sin(DATA @ x) ** 2) + np.sum((DATA * x) ** 2), mode=mode)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(4):
+            derivative(np.ones(100))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert held < DATA.nbytes / 2

@@ -135,7 +135,7 @@ class Trace:
         self.lanes = 0  # how many vmaps it is in: in them a value stands for many, and what Python sees of it is noted
         self.one_by_one = False  # whether a vmap runs its function for each element
         self.shaped = False  # whether NumPy made views or copies, as arrays lie in memory
-        self.matrices: list[Tracer] = []  # arguments whose layout no other call need have yet
+        self.matrices: list[Node] = []  # arguments whose layout no other call need have yet
         self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
         self.exemplary = False  # whether its values are but some of their kinds, as in the body of an ``if`` that need not run
         self.ruled = False  # whether rules of the user's took part in it, which may read what changes
@@ -152,7 +152,7 @@ class Trace:
         self.values[node] = value
         tracer = Tracer(self, node, value, frozen=True)
         if type(value) is np.ndarray and value.ndim > 1:
-            self.matrices.append(tracer)
+            self.matrices.append(tracer.node)
         return tracer
 
     def around_it(self, x: Tracer) -> Tracer:
@@ -1071,8 +1071,8 @@ class Trace:
 
     def guard_layouts(self) -> None:
         """Note that what is a view, and what a copy, hangs on how the arguments lie in memory."""
-        for tracer in self.matrices:
-            node = self.run(LAYOUT, (Tracer(self, tracer.node, self.values[tracer.node]),), {})
+        for matrix in self.matrices:
+            node = self.run(LAYOUT, (Tracer(self, matrix, self.values[matrix]),), {})
             kind = self.computed(node)
             if kind == 3:  # there are many such
                 self.note("an argument lies in memory by columns, and hence what is a view")
