@@ -854,7 +854,7 @@ def test_running_extremes_of_long_arrays():
     np.testing.assert_allclose(tied, 0.25)
 
 
-DATA = np.ones((2000, 200))
+DATA = np.ones((5000, 400))
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
@@ -867,7 +867,7 @@ def test_calls_hold_no_arrays_when_they_are_over(mode):
     tracemalloc.start()
     try:
         for _ in range(4):
-            derivative(np.ones(200))
+            derivative(np.ones(400))
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
