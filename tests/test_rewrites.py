@@ -100,7 +100,7 @@ def test_few_writes_are_looked_at_for_what_is_read(monkeypatch):
     apart = places_of_arrays._disjoint
     monkeypatch.setattr(places_of_arrays, "_disjoint", lambda *args: looks.append(args) or apart(*args))
     counts = []
-    for n in (8, 16):
+    for n in (11, 22):
         derivative, a = grad(factor), np.eye(n) * 3 + 0.1
         looks.clear()
         for _ in range(2):

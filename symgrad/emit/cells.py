@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -30,19 +31,24 @@ class Cells:
 
     def __init__(self) -> None:
         self.places: dict[int, ast.expr] = {}
-        self.shapes: dict[str, tuple[int, ...]] = {}  # of the arrays, by their variables
+        self.shapes: dict[str, tuple[int, ...]] = {}  # of the arrays that loops do it with, by their variables
+        self.loops = 0  # that are being written
 
     def note(self, place: ast.expr, array: ast.expr, shape: tuple[int, ...]) -> None:
         if isinstance(array, ast.Name):
             self.places[id(place)] = place
-            self.shapes[array.id] = shape
+            if self.loops:
+                self.shapes[array.id] = shape
 
     def listed(self, block: list[Any]) -> None:
         """Make lists of those arrays in a function's statements that nothing else needs while a loop runs."""
+        if not self.shapes:
+            return
+        known = Counter([use.variable for use in self._uses(block)])
         for variable in self.shapes:
             homes = list(_homes(block, variable))
             if len(homes) == 1:
-                self._list(variable, *homes[0], sum(use.variable == variable for use in self._uses(block)))
+                self._list(variable, *homes[0], known[variable])
 
     def _list(self, variable: str, home: list[Any], start: int, known: int) -> None:
         """Do so with one that is made by the statement at ``start``, if that is less work; ``known``: how often it is named."""

@@ -419,7 +419,9 @@ class FastBuilder(BlockBuilder):
         return self.remaining[base] - self.lent[base] == uses and not any([self.remaining.get(view, 0) for view in views])
 
     def _loop(self, node: Node, block: list[Any]) -> None:
+        self.cells.loops += 1
         super()._loop(node, block)
+        self.cells.loops -= 1
         for arg, left in zip(node.args, self._left_views(node.op), strict=True):
             self.lent[arg] += left is not None and self.early.issuperset(left)
 

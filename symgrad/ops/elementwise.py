@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Choice, Op, Sample, composite, constant, elementwise, multiple, nonzero, op
+from symgrad.ops.core import A, Choice, Op, Sample, composite, constant, elementwise, literal, multiple, nonzero, op
 from symgrad.ops.index import array_of
 
 # fmt: off
@@ -124,8 +124,15 @@ elementwise(np.log1p, lambda g, y, x: g / (x + 1), domain=(-0.5, 2))
 
 def weight(exp: Any, x: Any, other: Any, y: Any) -> Any:
     """``exp(x - y)``; 1 for the argument that alone is infinite as the sum is, a half for each of two."""
+    if exp is np.exp and _is_zero(other):
+        return -np.expm1(-y)  # which is right for infinities too
     alone = x == y
     return np.where(alone & (other == y), 0.5, exp(np.where(alone, 0, x) - np.where(alone, 0, y)))
+
+
+def _is_zero(x: Any) -> bool:
+    value = literal(x.node) if hasattr(x, "node") else x
+    return type(value) in (int, float) and value == 0
 
 
 elementwise(np.logaddexp,  lambda g, y, x1, x2: g * weight(np.exp, x1, x2, y),

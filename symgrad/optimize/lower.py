@@ -16,7 +16,7 @@ from symgrad.ops.signal import INTERP
 from symgrad.optimize.identities import masked
 from symgrad.optimize.places import writes_into_zeros, written_again
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, filling, is_op, len_of, rewrite, split
-from symgrad.optimize.scales import common_number
+from symgrad.optimize.scales import common_number, signs
 from symgrad.optimize.structure import CHOLESKY, INVERSE, is_eye
 from symgrad.optimize.sums import writes_one_each
 from symgrad.program import Program
@@ -429,6 +429,36 @@ def slice_of_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
 
 def _are_slices(spec: index.Spec) -> bool:
     return all(type(part) is index.Slice for part in spec)
+
+
+@rewrite(np.logaddexp, of=(CONST,), rules=LOWER)
+def softplus(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``logaddexp(0, x)`` as ``max(x, 0) + log1p(exp(-abs(x)))``, in a third of the time."""
+    (x,) = [x for x, zero in (args, args[::-1]) if const(zero) == 0][:1] or [None]
+    if x is None or s.exact or x.aval != node.aval or node.aval.dtype.char not in "fd" or math.prod(node.aval.shape) < FEW:
+        return None
+    e = s.call(np.exp, s.call(np.negative, s.call(np.abs, x)))
+    return s.call(np.add, s.call(np.maximum, x, 0.0), s.call(np.log1p, e))
+
+
+@rewrite(np.expm1, of=(np.negative,), rules=LOWER)
+def slope_of_softplus_of_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The derivative of that, ``-expm1(-logaddexp(0, x))``: a logistic function, by the same exponentials if they are there."""
+    (y,) = args[0].args
+    (larger, log) = y.args if is_op(y, np.add) else (y, y)
+    if not is_op(larger, np.maximum) or not is_op(log, np.log1p) or const(larger.args[1]) != 0:
+        return None
+    x, (e,) = larger.args[0], log.args
+    if not is_op(e, np.exp) or not is_op(e.args[0], np.negative) or e.args[0].args[0] is not s.graph.find(_ABS, (x,), ()):
+        return None
+    if s.used.get(y, 0) > 1:
+        above = s.call(np.maximum, e, s.call(np.greater, x, 0.0))
+        return s.call(np.negative, s.call(np.true_divide, above, s.call(np.add, e, 1.0)))
+    return s.call(np.negative, s.graph.add(LOGISTIC, (s.call(np.negative, x),), (), node.aval))
+
+
+_ABS = REGISTRY[np.abs]
+rewrite(np.negative, np.add, np.subtract, np.multiply, of=(np.negative,), rules=LOWER, exact=True)(signs)
 
 
 @rewrite(np.where, of=(CONST,), rules=LOWER)
