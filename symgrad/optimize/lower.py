@@ -434,7 +434,7 @@ def _are_slices(spec: index.Spec) -> bool:
 @rewrite(np.logaddexp, of=(CONST,), rules=LOWER)
 def softplus(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``logaddexp(0, x)`` as ``max(x, 0) + log1p(exp(-abs(x)))``, in a third of the time."""
-    (x,) = [x for x, zero in (args, args[::-1]) if const(zero) == 0][:1] or [None]
+    x = next((x for x, zero in (args, args[::-1]) if const(zero) == 0), None)
     if x is None or s.exact or x.aval != node.aval or node.aval.dtype.char not in "fd" or math.prod(node.aval.shape) < FEW:
         return None
     e = s.call(np.exp, s.call(np.negative, s.call(np.abs, x)))
