@@ -593,3 +593,28 @@ def test_long_arrays_that_iterations_write_to_count_once():
     derivative = value_and_grad(deposited)
     np.testing.assert_allclose(derivative(x)[1], np.where(x > 0, 4 * x**3, 0), rtol=1e-12)
     assert "for " not in derivative.source(x).split("z = np.zeros")[-1]
+
+
+@pytest.mark.parametrize("n", [10, 16, 29])
+def test_short_loops_are_done_at_once_for_derivatives_in_all_directions(n: int) -> None:
+    """Where each of its numbers stands for a row."""
+
+    def valley(x: Any) -> Any:
+        total = 0.0
+        for i in range(len(x) - 1):
+            total += 100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2
+        return total
+
+    second, first = hessian(valley), value_and_grad(valley)
+    for seed in range(4):
+        x = np.random.default_rng(seed).normal(size=n)
+        middle = np.zeros(n)
+        middle[:-1] = 2.0 + 1200.0 * x[:-1] ** 2 - 400.0 * x[1:]
+        middle[1:] += 200.0
+        beside = -400.0 * x[:-1]
+        np.testing.assert_allclose(
+            second(x), np.diag(middle) + np.diag(beside, 1) + np.diag(beside, -1), rtol=1e-11, atol=1e-11
+        )
+        first(x)
+    assert re.search(LOOP, second.source(x)) is None
+    assert re.search(LOOP, first.source(x)) is not None

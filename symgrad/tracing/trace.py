@@ -133,6 +133,7 @@ class Trace:
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
         self.refusal: SymgradError | None = None  # of what the plain function may do
         self.lanes = 0  # how many vmaps it is in: in them a value stands for many, and what Python sees of it is noted
+        self.directions = 1  # in how many the function that runs is differentiated
         self.one_by_one = False  # whether a vmap runs its function for each element
         self.shaped = False  # whether NumPy made views or copies, as arrays lie in memory
         self.matrices: list[Node] = []  # arguments whose layout no other call need have yet

@@ -315,8 +315,9 @@ def evaluate(
     kwargs: dict[str, Any],
     has_aux: bool = False,
     holomorphic: bool = False,
+    every: bool = False,
 ) -> Linearized:
-    """Run ``fun`` with fresh variables in place of the selected arguments."""
+    """Run ``fun`` with fresh variables in place of the selected arguments; ``every``: for its derivatives in all directions."""
     trace.lean = False
     call = select(fun, argnums, args, kwargs)
     if trace.hooks is not None:
@@ -324,8 +325,10 @@ def evaluate(
             if isinstance(place, str) and place not in kwargs:
                 call.selected[i] = trace.hooks.default(fun, place, call.selected[i])
     made = [variables(trace, tree, name, holomorphic) for tree, name in zip(call.selected, call.names, strict=True)]
+    directions = trace.directions
+    trace.directions *= sum([np.size(x.like) for v, _ in made for x in v.tracers]) if every else 1
     out = call.run(trace, fun, [tree for _, tree in made])
-    aux = None
+    trace.directions, aux = directions, None
     if has_aux:
         if not isinstance(out, tuple) or len(out) != 2:
             raise NonScalarOutput(f"with has_aux=True, {_title(fun)} must return a pair (output, aux)")
@@ -501,7 +504,7 @@ def jacobian(
 
     ``flat``: for each output leaf one array, with all variables along its last axis.
     """
-    run = evaluate(trace, fun, argnums, args, kwargs, has_aux, holomorphic)
+    run = evaluate(trace, fun, argnums, args, kwargs, has_aux, holomorphic, every=True)
     single = isinstance(argnums, (int, str))
     for out in run.outputs:
         if isinstance(out, Tracer) and out.node.aval.dtype.kind == "c" and not holomorphic:

@@ -34,6 +34,7 @@ from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basi
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
 MANY, HOPE = 8, 2  # iterations of loops around, and how much less it is then
+EACH = 4  # how much less it is where derivatives are taken in so many directions, for each number becomes a row
 LONG = 256  # elements of a recurrence from which on it takes less time than the iterations
 CALL = 13  # elements that take as long as calling NumPy for an array
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
@@ -106,7 +107,7 @@ def _at_once(
     trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Own], around: int
 ) -> list[Tracer] | None:
     """The same of a body which has, in the place of some of the carried arrays, an iteration's ``own`` rows of them."""
-    if course.count is None or not _pays(body, course.count, around):
+    if course.count is None or not _pays(body, course.count, around, trace.directions):
         return None
     guards, remarks, line = len(trace.guards), dict(trace.remarks), trace.line
     trace.line = line or user_line()  # and no name: that of the loop's index is none for what is made of all iterations
@@ -126,7 +127,7 @@ def _at_once(
     return found
 
 
-def _pays(body: Body, count: int, around: int) -> bool:
+def _pays(body: Body, count: int, around: int, directions: int) -> bool:
     """Whether calls for all iterations cost less than numbers one by one, and what they give is not too much to keep. Where it
     hardly does, it may in the loops ``around``, of which all iterations may be done at once then.
 
@@ -145,7 +146,7 @@ def _pays(body: Body, count: int, around: int) -> bool:
         sizes += sum([CALL for node in nodes if type(node.aval) is Aval and _is_call(node)])
     written = [node.aval.nbytes for node in nodes if node.op in (index.SETITEM, index.INDEX_ADD)]  # once, for all iterations
     size = sum([aval.nbytes for aval in avals]) - sum(written)
-    worth = worth // HOPE if around >= MANY else worth
+    worth = worth // EACH if directions >= MANY else worth // HOPE if around >= MANY else worth
     return bool(count * sizes >= worth * len(avals) and size <= ROW * len(avals) and count * size <= ALL)
 
 
