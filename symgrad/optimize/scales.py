@@ -266,6 +266,15 @@ def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return join(s, ca * cb, s.make(node.op, (x, y), node.params))
 
 
+@rewrite(np.linalg.solve, of=SCALING, derived=True)
+def pull_factor_of_solution(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``solve(a, c * b)`` as ``c * solve(a, b)``, which may be there."""
+    c, b = split(args[1])
+    if c == 1.0 or node.aval.dtype != np.float64:
+        return None
+    return join(s, c, s.make(node.op, (args[0], b), node.params, node.aval))
+
+
 class Scaled(NamedTuple):
     """``c * x``, times the numbers ``above``, divided by those ``below``."""
 

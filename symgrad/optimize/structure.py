@@ -15,7 +15,7 @@ from symgrad.ir import CAPTURED, Aval, Graph, Node
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.symmetry import is_symmetric
-from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_op, rewrite
+from symgrad.optimize.rewriting import SCALING, Rewrite, Simplifier, const, is_factor, is_op, join, rewrite, split
 from symgrad.program import Program
 
 STRUCTURE: dict[Any, list[Rewrite]] = {}
@@ -73,7 +73,8 @@ def is_eye(graph: Graph, node: Node) -> bool:
 
 def _is_thin(node: Node) -> bool:
     """Whether a product with it is cheap."""
-    return node.op is create.EYE or _diagonal(node) is not None or _outer(node) is not None
+    _, x = split(node)
+    return x.op is create.EYE or _diagonal(x) is not None or _outer(x) is not None
 
 
 def _factored(node: Node) -> Node | None:
@@ -106,6 +107,9 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if not _is_real_matrix(node) or not _is_real_matrix(a) or not _is_real_matrix(b):
         return None
+    (c, x), (d, y) = split(a), split(b)
+    if (c, d) != (1.0, 1.0) and (abs(c * d) == 1.0 or _is_thin(x) or _is_thin(y) or _halved(x, y) is not None):
+        return join(s, c * d, s.make(node.op, (x, y), (), node.aval))
     for x, y, left in ((b, a, False), (a, b, True)):
         if x.op is create.EYE:
             return y
@@ -120,12 +124,45 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         pairs = [(part, y) if left else (y, part) for part in parts]
         # all of them: one that is multiplied in full is one more product, and one more for each matrix in a chain of them
         if pairs and all(
-            part.aval == x.aval and (_is_thin(part) or _halved(*pair) is not None)
+            part.aval == x.aval and (_is_thin(part) or _halved(*[split(one)[1] for one in pair]) is not None)
             for part, pair in zip(parts, pairs, strict=True)
         ):
             return s.call(x.op.key, *(s.make(node.op, pair, (), node.aval) for pair in pairs))
     factor = _halved(a, b)
     return None if factor is None else s.graph.add(INVERSE, (factor,), (), node.aval)
+
+
+@rewrite(np.transpose, of=(np.outer,), rules=STRUCTURE, exact=True)
+def turned_outer(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``outer(u, w).T`` is ``outer(w, u)``."""
+    pair = None if node.params else _outer(args[0])
+    return None if pair is None else s.call(np.outer, *pair[::-1])
+
+
+@rewrite(np.outer, of=SCALING, rules=STRUCTURE, derived=True)
+def factor_in_front(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``outer(u, c * w)`` as ``outer(c * u, w)``, so that equal ones meet."""
+    (d, u), (c, w) = map(split, args)
+    return None if c == 1.0 or _outer(node) is None else s.call(np.outer, join(s, c * d, u), w)
+
+
+@rewrite(np.add, np.subtract, of=(np.outer,), rules=STRUCTURE, derived=True)
+def outer_twice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``m - outer(u, w) - outer(v, w)`` as ``m - outer(u + v, w)``."""
+    total, last = args
+    pair = _outer(last)
+    if pair is None or not is_op(total, np.subtract) or not is_op(node, np.subtract) or total.exact or s.used.get(total, 0) > 1:
+        return None
+    first = _outer(total.args[1])
+    if first is None or first[1] is not pair[1]:
+        return None
+    return s.call(np.subtract, total.args[0], s.call(np.outer, _sum(s, first[0], pair[0]), pair[1]))
+
+
+def _sum(s: Simplifier, a: Node, b: Node) -> Node:
+    """``a + b``, of multiples of one vector another multiple."""
+    (c, x), (d, y) = split(a), split(b)
+    return join(s, c + d, x) if x is y and c + d != 0 else s.call(np.add, a, b)
 
 
 @rewrite(np.matmul, rules=STRUCTURE)
@@ -138,15 +175,16 @@ def product_with_vector(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
         if not is_op(a, np.transpose) or a.params:
             return None
         (a,) = a.args
+    c, v = split(v)
     if not is_op(v, np.linalg.solve):
         return None
     factor = a.args[0] if is_op(a, np.linalg.inv) else a
     matrix, (of, b) = _factored(factor), v.args
     if matrix is None:
         return None
-    if a is factor:
-        return s.graph.find(v.op, (factor, b), ()) if of is matrix else None
-    return s.graph.find(v.op, (matrix, b), ()) if of is factor else None
+    known, other = (matrix, factor) if a is factor else (factor, matrix)
+    found = s.graph.find(v.op, (other, b), ()) if of is known else None
+    return None if found is None else join(s, c, found)
 
 
 @rewrite(np.sum, rules=STRUCTURE, derived=True)
@@ -181,9 +219,13 @@ def _mirrored(s: Simplifier, m: Node) -> Node | None:
     if is_op(m, np.subtract) or is_op(m, np.add):
         parts = [_mirrored(s, arg) if arg.aval == m.aval else None for arg in m.args]
         return None if None in parts else s.call(m.op.key, *parts)
+    c, x = split(m)
+    if c != 1.0 and x.aval == m.aval:
+        inner = _mirrored(s, x)
+        return None if inner is None else join(s, c, inner)
     pair = _outer(m)
     if pair is not None:
-        return m if pair[0] is pair[1] else None
+        return m if split(pair[0])[1] is split(pair[1])[1] else None
     if is_op(m, np.multiply):
         for turned, v in (m.args, m.args[::-1]):
             plain = is_op(turned, np.transpose) and not turned.params and len(v.aval.shape) == 1
@@ -193,11 +235,11 @@ def _mirrored(s: Simplifier, m: Node) -> Node | None:
 
 
 def _scaled_diagonal(s: Simplifier, factor: Node, v: Node) -> Node:
-    """``diag(diagonal(factor) * v)``, the identity where ``v`` is one over that diagonal."""
-    ones = is_op(v, np.true_divide) and const(v.args[0]) == 1 and is_op(v.args[1], np.diagonal) and not v.args[1].params
-    if ones and v.args[1].args[0] is factor:  # which is never zero
+    """``diag(diagonal(factor) * v)``, a multiple of the identity where ``v`` is one of one over that diagonal."""
+    over = v.args[1] if is_op(v, np.true_divide) and is_factor(v.args[0]) else None
+    if over is not None and is_op(over, np.diagonal) and not over.params and over.args[0] is factor:  # which is never zero
         params = (("dtype", factor.aval.dtype), ("n", factor.aval.shape[0]))
-        return s.graph.add(create.EYE, (), params, factor.aval)
+        return join(s, float(const(v.args[0])), s.graph.add(create.EYE, (), params, factor.aval))
     return s.call(np.diag, s.call(np.multiply, s.call(np.diagonal, factor), v))
 
 
