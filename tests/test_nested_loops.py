@@ -576,3 +576,34 @@ def test_plain_numbers_that_hang_on_decisions_go_through_inner_loops(fun, sign):
     alike = [np.array(x) + 0.01 * random.random() for x in known for _ in range(4)]
     for x in [*alike, *random.normal(size=(30, 8))]:
         assert derivative(x)[0] == pytest.approx(fun(x), rel=1e-9)
+
+
+def test_a_few_iterations_within_others_are_written_out():
+    """So what they read of a table that the loop around fills is saved, not a copy of all the table for each iteration."""
+    moves, heard = (
+        np.log([[0.7, 0.2, 0.1, 0.3], [0.1, 0.6, 0.3, 0.2], [0.2, 0.2, 0.6, 0.1], [0.3, 0.1, 0.1, 0.5]]),
+        np.arange(60) % 5,
+    )
+
+    def forward(moves, signs):
+        table = np.zeros((60, 4))
+        table[0] = signs[:, heard[0]]
+        for t in range(1, 60):
+            for s in range(4):
+                total = 0.0
+                for p in range(4):
+                    total += np.exp(table[t - 1, p] + moves[p, s])
+                table[t, s] = np.log(total) + signs[s, heard[t]]
+        return np.log(np.sum(np.exp(table[-1])))
+
+    derivative = value_and_grad(forward, (0, 1))
+    for turn in range(4):
+        args = moves + 0.01 * turn, np.cos(np.arange(20.0) + turn).reshape(4, 5)
+        value, slopes = derivative(*args)
+        expected, others = value_and_grad(forward, (0, 1), mode="dynamic")(*args)
+        assert value == pytest.approx(expected, rel=1e-12)
+        for mine, theirs in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
+    code = derivative.source(*args, fast=True)
+    assert ".append(table" not in code
+    assert "g_table.copy()" not in code

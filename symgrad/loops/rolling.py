@@ -72,6 +72,7 @@ from symgrad.tracing.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
+BRIEF, FEW = 5, 6  # iterations, of so many operations, that are better written out in those of another loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
 OFTEN = 256  # iterations in all, of loops in one another, from which on a short one is worth a leap
@@ -1198,7 +1199,7 @@ class Roller:
                     self._rebind(end.holds[key], key, result)
             self._settle(end, every, names)
             return True
-        if together:
+        if together or (not ahead and self._is_brief(end.length - start.length)):
             return False
         if self.open and not (self.forked or self.place in trace.apart):  # it may run no iteration
             begun = {key for key in keys if start.nodes[key].aval.kind == "python" != outline.kind(key).kind}
@@ -1225,6 +1226,11 @@ class Roller:
                 self._bind(outline, key, node, i, moved, hangs[i])
         self._settle(end, every, names)
         return True
+
+    def _is_brief(self, operations: int) -> bool:
+        """Whether it is a few iterations within those of another loop, which does better with them written out."""
+        few = len(self.boundaries) - 1 <= BRIEF and operations <= BRIEF * FEW and not self.skipped
+        return few and self._is_inner() and not (self.open or self.forked or self.section)
 
     def _settle(self, end: Boundary, every: Sequence[Key], names: Sequence[Tracer]) -> None:
         """Note which arrays may be one, or two, from here on. What some ways have left in locals, and nobody reads, is that of

@@ -76,7 +76,7 @@ def masks_are_few(program: Program) -> bool:
 
 def long_masks(program: Program) -> bool:
     """Whether there are masks of long arrays."""
-    return any([is_long(node) for node in program.nodes() if node in program.unmasked])
+    return any([is_long(node) for node in program.nodes() if node.op is REGISTRY[np.where] and node.phase is not None])
 
 
 def _turns(nodes: Sequence[Node]) -> int:

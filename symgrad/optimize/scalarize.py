@@ -43,6 +43,8 @@ from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row,
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
+LESS = 0.75  # of the time is what it is worth where there are long arrays, too
+
 
 def scalarize(program: Program) -> Program:
     """The same program on numbers, where it is one of small arrays and that is faster."""
@@ -65,7 +67,8 @@ def scalarize(program: Program) -> Program:
         found.append(taken)
         if not scalarizer.left:
             break
-    return min(found, key=cost)
+    less = LESS if any(map(is_long, program.nodes())) else 1.0
+    return min(found, key=lambda one: cost(one) if one is whole else cost(one) / less)
 
 
 def _takes_apart(node: Node) -> bool:

@@ -13,13 +13,12 @@ def value_and_grad_marginal_likelihood(theta, x, y):
     chol = np.linalg.cholesky(k)  # golden_functions.py:80
     alpha = np.linalg.solve(k, y)  # golden_functions.py:81
     # golden_functions.py:82: return 0.5 * y @ alpha + np.sum(np.log(np.diagonal(chol)))
-    g_alpha = 0.5 * y
     diagonal = np.diagonal(chol)
-    result = g_alpha @ alpha + np.sum(np.log(diagonal))
+    result = 0.5 * y @ alpha + np.sum(np.log(diagonal))
     # backward
     tril = np.tril(chol.T @ np.diag(1.0 / diagonal))
     inv = np.linalg.inv(chol)
-    g_k = 0.5 * (inv.T @ (tril + np.tril(tril, k=-1).T) @ inv) - np.outer(np.linalg.solve(k.T, g_alpha), alpha)
+    g_k = 0.5 * (inv.T @ (tril + np.tril(tril, k=-1).T) @ inv) - np.outer(0.5 * np.linalg.solve(k.T, y), alpha)
     g_noise = 2.0 * (np.sum(g_k * np.eye(5)) * noise)
     prod = g_k * e_2
     g_signal = 2.0 * (np.sum(prod) * signal)
