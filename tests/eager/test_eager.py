@@ -1570,3 +1570,9 @@ def test_istft_inverts_stft(normalized, onesided):
         y = torch.stft(x, 10, 5, 8, center=center, return_complex=True, **options)
         close(arrays([y[0, :, place]]), arrays([frame[: y.shape[1]]]), 1e-12, "frame")
     close(arrays([torch.istft(y, 10, 5, 8, **options)]), arrays([x]), 1e-12, "signal")
+
+
+@pytest.mark.parametrize("fun", [np.linalg.cholesky, lambda a: np.linalg.eigh(a)[0]])
+def test_triangles_of_results_have_second_derivatives(fun):
+    a = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda a: fun((a + a.T) * 1), (a,))
