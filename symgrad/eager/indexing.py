@@ -23,6 +23,9 @@ from symgrad.eager.core import (
     labelled,
     method,
     methods,
+    plain,
+    tied,
+    variant,
     whole,
     wrap,
 )
@@ -44,7 +47,7 @@ NAMES.update({
 
 
 def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
-    """The static part of an index, its arrays, and torch's name of the operation."""
+    """The static part of an index, its arrays (or tensors, writes to which are noticed), and torch's name of the operation."""
     parts: list[Any] = []
     arrays: list[Any] = []
     steps: list[str] = []
@@ -85,7 +88,7 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
                     raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
                 array = array.astype(np.int64)
             parts.append(index.Hole(len(arrays)))
-            arrays.append(array)
+            arrays.append(part if isinstance(part, Tensor) and part.value is array else array)
             if array.dtype == bool and not array.ndim:
                 steps.append("UnsqueezeBackward0")
             axis += array.ndim if array.dtype == bool else 1
@@ -155,7 +158,7 @@ def _numbers_first(spec: Any, arrays: Any) -> tuple[Any, Any] | None:
 
     Torch selects by numbers first; NumPy counts them among the arrays, and puts what arrays that lie apart pick in front.
     """
-    held = [arrays[part.number] if type(part) is index.Hole else part for part in spec]
+    held = [plain(arrays[part.number]) if type(part) is index.Hole else part for part in spec]
     picks = [i for i, part in enumerate(held) if type(spec[i]) is index.Hole and (part.ndim or part.dtype == bool)]
     numbers = [i for i, part in enumerate(held) if i not in picks and (isinstance(part, int) or type(spec[i]) is index.Hole)]
     if not (picks and numbers) or _together(sorted(picks + numbers)):
@@ -170,7 +173,8 @@ def _numbers_first(spec: Any, arrays: Any) -> tuple[Any, Any] | None:
         else:
             first += [slice(None)] * _width(part)
     ends = [(part.start, part.stop, part.step) if type(part) is index.Slice else None for part in spec]
-    return tuple(first), tuple([slice(*end) if (end := ends[i]) else wrap(held[i]) if i in picks else held[i] for i in left])
+    rest = [slice(*end) if (end := ends[i]) else arrays[spec[i].number] if i in picks else held[i] for i in left]
+    return tuple(first), tuple(rest)
 
 
 def _together(places: list[int]) -> bool:
@@ -192,7 +196,7 @@ def getitem(self: Tensor, key: Any) -> Any:
 
 def _out_of_range(x: Tensor, spec: Any, arrays: Any) -> str | None:
     """Torch's words for what is wrong with an index."""
-    shape, axis = x.value.shape, 0
+    shape, axis, arrays = x.value.shape, 0, list(map(plain, arrays))
     for i, part in enumerate(spec):
         array = arrays[part.number] if type(part) is index.Hole else None
         if part is Ellipsis:
@@ -273,7 +277,7 @@ def _put(x: Tensor, values: Any, spec: Any, arrays: Any, op: Any) -> Tensor:
     except IndexError as error:
         raise IndexError(_out_of_range(x, spec, arrays) or str(error)) from None
     except ValueError:
-        place = x.value[index.fill(spec, arrays)].shape
+        place = x.value[index.fill(spec, list(map(plain, arrays)))].shape
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
             f"{list(place)}"
@@ -341,8 +345,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     if not input.value.ndim:
         if places.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {places.size} value(s)")
-        return apply(ops.GATHER, (input, places.reshape(())), {"shape": ()}, "IndexSelectBackward0")
-    return apply(ops.TAKE, (input, places.reshape(-1)), {"axis": axis})
+        return apply(ops.GATHER, (input, tied(places.reshape(()), index)), {"shape": ()}, "IndexSelectBackward0")
+    return apply(ops.TAKE, (input, tied(places.reshape(-1), index)), {"axis": axis})
 
 
 def _in_range(places: Any, least: int, end: int, axis: int | None = None) -> None:
@@ -379,7 +383,7 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
     if not within(table, shape[axis]):
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
-    return flat_places(table, axis, shape)
+    return tied(flat_places(table, axis, shape), places)
 
 
 def within(places: Any, size: int) -> bool:
@@ -529,7 +533,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any
             f"({source.value.shape[axis]})"
         )
     _in_range(index.value, 0, input.value.shape[axis])
-    return apply(ops.INDEX_ADD, (input, rows, index.value.reshape(-1)), {"axis": axis})
+    return apply(ops.INDEX_ADD, (input, rows, tied(index.value.reshape(-1), index)), {"axis": axis})
 
 
 for _fun in (scatter, scatter_add, index_add, index_fill):

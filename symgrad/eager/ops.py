@@ -307,7 +307,7 @@ def _each(fun: Any, slope: float) -> Any:
     def run(x: Any) -> Any:
         if type(x) is Tracer:
             return traced(x)
-        return fun(x) if isinstance(x, float) else np.asarray(values(x), dtype=x.dtype)
+        return fun(x) if x.__class__ is float else np.asarray(values(x), dtype=x.dtype)
 
     run.__name__ = fun.__name__
     traced = primitive(run).defvjp(lambda g, y, x: g * (slope * np.exp(-x * x)))
@@ -869,7 +869,8 @@ def _layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axes: Any, n: i
     """Each row less its mean, over its deviation; scaled and moved where weight and bias are given."""
     kept = _normed(x, axes, n, eps)
     y = kept[0] if weight is None else kept[0] * weight
-    return y if bias is None else y + bias, kept
+    y = y if bias is None else y + bias
+    return y.copy() if y is kept[0] else y, kept  # as it may be written to
 
 
 def _layer_norm_x(

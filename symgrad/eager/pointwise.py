@@ -13,6 +13,7 @@ from symgrad.eager import ops
 from symgrad.eager.core import (
     NAMES,
     NONE,
+    PARTS,
     READS,
     Fused,
     Label,
@@ -168,6 +169,7 @@ NAMES.update({
 })  # fmt: skip
 READS[ops.FILL.key] = [(), ()]
 READS[ops.COPY.key] = [(), ()]
+PARTS[ops.FREXP.key] = (1,)
 
 
 @function
