@@ -263,6 +263,17 @@ def test_the_only_place_is_the_tensors_own():
     assert torch.tensor(3.0).max(0).indices.item() == 0
 
 
+def test_a_hook_stays_with_what_a_view_was():
+    x = torch.ones(2, 2, dtype=torch.double, requires_grad=True)
+    y = x * 2
+    view = y.t()
+    view.register_hook(lambda g: g * 10)
+    other = view + 1
+    view.mul_(3)
+    (y.sum() + other.sum()).backward()
+    assert x.grad.tolist() == [[26, 26], [26, 26]]
+
+
 def test_a_vector_that_became_a_variable_by_its_base():
     base, w = torch.zeros(2, 2, dtype=torch.double), torch.tensor([2.0, 3.0], dtype=torch.double, requires_grad=True)
     row = base[0]
