@@ -274,6 +274,18 @@ def test_a_hook_stays_with_what_a_view_was():
     assert x.grad.tolist() == [[26, 26], [26, 26]]
 
 
+@pytest.mark.parametrize("write", [lambda x, w: x.mul_(3), lambda x, w: w.mul_(3)])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_arguments_of_a_checkpoint_are_watched(write, by_name):
+    x, w = torch.ones(2, requires_grad=True), torch.ones(2)
+    y = x * 1
+    given = ((y,), {"w": w}) if by_name else ((y, w), {})
+    out = torch.utils.checkpoint.checkpoint(lambda x, w: x.sin() * w, *given[0], use_reentrant=False, **given[1])
+    write(y, w)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
 def test_a_vector_that_became_a_variable_by_its_base():
     base, w = torch.zeros(2, 2, dtype=torch.double), torch.tensor([2.0, 3.0], dtype=torch.double, requires_grad=True)
     row = base[0]
