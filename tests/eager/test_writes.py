@@ -286,6 +286,16 @@ def test_arguments_of_a_checkpoint_are_watched(write, by_name):
         out.sum().backward()
 
 
+@pytest.mark.parametrize("write", ["z.imag = z.real", "z[0] = z[1].conj()", "z.real = z.imag * 2", "z[1].imag = z[0].imag"])
+def test_parts_of_complex_numbers_are_not_saved(write):
+    def fun(x):
+        z = x.clone()
+        exec(write, {"z": z})
+        return torch.view_as_real(z * z)
+
+    assert torch.autograd.gradcheck(fun, (torch.tensor([1 + 2j, 3 - 1j], dtype=torch.cdouble, requires_grad=True),))
+
+
 def test_a_vector_that_became_a_variable_by_its_base():
     base, w = torch.zeros(2, 2, dtype=torch.double), torch.tensor([2.0, 3.0], dtype=torch.double, requires_grad=True)
     row = base[0]
