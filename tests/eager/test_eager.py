@@ -1576,3 +1576,17 @@ def test_istft_inverts_stft(normalized, onesided):
 def test_triangles_of_results_have_second_derivatives(fun):
     a = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.double, requires_grad=True)
     assert torch.autograd.gradgradcheck(lambda a: fun((a + a.T) * 1), (a,))
+
+
+STRAIGHT = [
+    F.relu, F.relu6, F.leaky_relu, F.hardtanh, F.hardsigmoid, F.softshrink, F.hardshrink, lambda x: F.threshold(x, 0.0, 1.0),
+    abs,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", STRAIGHT)
+def test_slopes_of_straight_pieces_have_the_derivative_zero(fun):
+    x = torch.tensor([0.7, -0.2, -2.0], requires_grad=True)
+    (g,) = torch.autograd.grad(fun(x).sum(), x, create_graph=True)
+    (gg,) = torch.autograd.grad((g * g).sum(), x, create_graph=True)
+    assert gg.tolist() == [0, 0, 0]

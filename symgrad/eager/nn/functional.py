@@ -130,7 +130,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """``input``, scaled by ``negative_slope`` below zero."""
     require_tensor("leaky_relu", input)
-    y = apply(ops.LEAKY_RELU, (input,), {"slope": negative_slope}, f"LeakyReluBackward{int(inplace)}")
+    y = apply(ops.LEAKY_RELU, (input,), {"negative_slope": negative_slope}, f"LeakyReluBackward{int(inplace)}")
     return _maybe_in_place(input, y, inplace, "leaky_relu")
 
 
