@@ -887,6 +887,10 @@ def execute(
         if not isinstance(op.key, np.ufunc) or not kinds:
             raise
         raise NotImplementedError(f"\"{op.key.__name__}_cpu\" not implemented for '{title(kinds[0])}'") from None
+    except RuntimeError:  # of tensors as options, with which no operation can do anything
+        if not any([isinstance(option, Tensor) for option in params.values()]):
+            raise
+        return execute(op, args, values, wanting, _of_numbers(op, params), label)
     if type(y) is Tracer:
         return y  # a function of tensors met a traced value of ``symgrad.grad``, which goes on as it is
     if wanting and mode.grad:
@@ -896,6 +900,14 @@ def execute(
     if op.alias:
         return view(op, args, params, y)
     return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
+
+
+def _of_numbers(op: Op, params: dict[str, Any]) -> dict[str, Any]:
+    """Options, with numbers in place of tensors."""
+    for name, option in params.items():
+        if isinstance(option, Tensor) and (option.value.ndim or requires(option)):
+            raise TypeError(f"{op.name}(): argument '{name}' must be Number, not Tensor")
+    return {name: option.item() if isinstance(option, Tensor) else option for name, option in params.items()}
 
 
 def unlike(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError | None:

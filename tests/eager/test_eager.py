@@ -1590,3 +1590,15 @@ def test_slopes_of_straight_pieces_have_the_derivative_zero(fun):
     (g,) = torch.autograd.grad(fun(x).sum(), x, create_graph=True)
     (gg,) = torch.autograd.grad((g * g).sum(), x, create_graph=True)
     assert gg.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("fun", "option"),
+    [(F.elu, "alpha"), (F.celu, "alpha"), (F.leaky_relu, "negative_slope"), (F.softplus, "beta"), (F.hardshrink, "lambd")],
+)
+def test_options_are_numbers(fun, option):
+    x = torch.tensor([0.7, -0.2], requires_grad=True)
+    assert fun(x, **{option: torch.tensor(0.5)}).tolist() == fun(x, **{option: 0.5}).tolist()
+    for wrong in (x.sum(), torch.ones(2)):
+        with pytest.raises((TypeError, RuntimeError), match=r"must be Number, not Tensor|ambiguous"):
+            fun(x, **{option: wrong})
