@@ -30,6 +30,7 @@ from symgrad.eager.core import (
     wrap,
 )
 from symgrad.eager.dtypes import title
+from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place
 from symgrad.eager.shapes import expand, expanded, reshape
 from symgrad.eager.values import clone
@@ -189,9 +190,19 @@ def getitem(self: Tensor, key: Any) -> Any:
     if not isinstance(self.value, np.ndarray):
         whole(self)
     try:
-        return apply(index.GETITEM, (self, *arrays), {"spec": spec}, label)
+        op = TAKEN if arrays and not mode.tracing else index.GETITEM
+        return apply(op, (self, *arrays), {"spec": spec}, label)
     except IndexError as error:
         raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
+
+
+def _taken(x: Any, *arrays: Any, spec: Any) -> Any:
+    """In order, as torch has it, where NumPy has the axes of index arrays outermost in memory."""
+    y = x[index.fill(spec, arrays)]
+    return y if y.flags.c_contiguous or not x.flags.c_contiguous else y.copy()
+
+
+TAKEN = variant(index.GETITEM, fun=_taken)
 
 
 def _out_of_range(x: Tensor, spec: Any, arrays: Any) -> str | None:
@@ -242,7 +253,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if arrays:
         kept = self.value.dtype
         value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
-        new = _put(self, value, spec, arrays, index.SETITEM)
+        new = _put(self, _shortened(value), spec, arrays, index.SETITEM)
         assign(self, new, "index_put_")
         return
     if not isinstance(value, Tensor):
@@ -251,11 +262,17 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         target = self.value[index.fill(spec, ())]
     except IndexError as error:
         raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
-    shape = value.value.shape
-    if len(shape) > target.ndim:
-        value = value.reshape(shape[next((i for i, n in enumerate(shape) if n != 1), len(shape)) :])
+    if value.value.ndim > target.ndim:
+        value = _shortened(value)
     expanded(value, target.shape)
     assign(self, value, "copy_", spec)
+
+
+def _shortened(value: Any) -> Any:
+    """Without dimensions of size 1 in front, of which an assigned value may have more than its place."""
+    shape = np.shape(value)
+    ones = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+    return value.reshape(tuple(shape[ones:])) if ones else value
 
 
 @method

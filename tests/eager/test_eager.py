@@ -1602,3 +1602,18 @@ def test_options_are_numbers(fun, option):
     for wrong in (x.sum(), torch.ones(2)):
         with pytest.raises((TypeError, RuntimeError), match=r"must be Number, not Tensor|ambiguous"):
             fun(x, **{option: wrong})
+
+
+def test_assigned_values_may_have_more_dimensions_of_size_1():
+    mask = torch.tensor([[True, False], [True, True]])
+    for value in (torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True), np.array([[[1.0, 2.0, 3.0]]])):
+        x = torch.zeros(2, 2)
+        x[mask] = value
+        assert x.tolist() == [[1, 0], [2, 3]]
+
+
+def test_what_index_tensors_pick_lies_in_order():
+    x, i = torch.arange(24.0).reshape(2, 3, 4), torch.tensor([0, 2])
+    assert x[:, i].stride() == (8, 4, 1)
+    assert x[..., i].stride() == (6, 2, 1)
+    assert x[:, i, i].as_strided((4,), (1,)).tolist() == [0, 10, 12, 22]
