@@ -27,6 +27,7 @@ from symgrad.eager.core import (
     renew,
     requires,
     strided,
+    tied,
     whole,
     wrap,
     writable,
@@ -461,7 +462,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def _table(index: Tensor, axis: int, shape: tuple[int, ...]) -> Tensor:
     """A vector of places along an axis as a table of places for ``scatter``."""
-    return wrap(np.broadcast_to(index.value.reshape(vector_shape(axis, len(shape))), shape))
+    return tied(np.broadcast_to(index.value.reshape(vector_shape(axis, len(shape))), shape), index)
 
 
 @function

@@ -15,7 +15,7 @@ import numpy as np
 from symgrad import api, pytree
 from symgrad.api import Derivative
 from symgrad.eager.autograd.function import Function
-from symgrad.eager.core import OUTSIDE, Tensor, constant, wrap
+from symgrad.eager.core import OUTSIDE, Tensor, constant, look, wrap
 from symgrad.eager.dtypes import default
 from symgrad.eager.modes import following, mode
 from symgrad.errors import NotDifferentiable
@@ -94,6 +94,10 @@ class Step:
         tree, found, moving = form
         for place, out in zip(moving, outs, strict=True):
             found[place] = out
+            for leaf in leaves:
+                if isinstance(leaf, Tensor) and np.may_share_memory(leaf.value, out.value):
+                    look((out,), leaf)
+                    break
         return tree.unflatten([_to_tensor(out) for out in found])
 
 

@@ -65,7 +65,7 @@ def _reads(op: Op, position: int, count: int) -> set[Any]:
     """The arguments (by position) and the result ("y") whose values the rule of one argument looks at."""
     fixed = {i for i in range(count) if not op.differentiable(i)}
     if op.family == "linear":  # whose rules read but shapes
-        return fixed
+        return fixed & _mentioned(op, position, count)
     if (known := READS.get(op.key)) is not None:
         return set(known[position])
     mentioned = _mentioned(op, position, count)
@@ -83,7 +83,7 @@ def _mentioned(op: Op, position: int, count: int) -> set[Any]:
             used |= set(step.argval) if isinstance(step.argval, tuple) else {step.argval}
     found: set[Any] = {"y"} if names and names[0] in used else set()
     found |= {i for i, name in enumerate(names[1:]) if name in used}
-    if code.co_flags & 0x04:  # *args
+    if code.co_flags & 0x04 and code.co_varnames[code.co_argcount + code.co_kwonlyargcount] in used:  # *args
         found |= set(range(len(names) - 1, count))
     return found
 
@@ -94,6 +94,8 @@ READS: dict[Any, Sequence[Sequence[Any]]] = {
     np.clip: [(0, 1, 2)] * 3,
     np.divide: [(1,), (0, 1)],
 }
+# of several results, those that rules read, where these are not all
+PARTS: dict[Any, Sequence[int]] = {np.linalg.slogdet: (0,)}
 # whose results are computed anew where a rule wants them, so that they may be written to, as in torch
 ANEW = {np.absolute, np.clip, np.divide}
 
@@ -229,13 +231,27 @@ class Node:
         for i, edge in zip(self.plan.flows, self.edges, strict=True):
             if args[i] is not None:
                 args[i] = edge if isinstance(edge, Tensor) and edge.value is args[i] else linked(args[i], edge)
+        for i, counter, _ in self.counters:  # which the nodes that are to come watch, too
+            if i >= 0:
+                args[i] = args[i] if isinstance(args[i], Tensor) else wrap(args[i])
+                args[i].counter = counter
         return args
 
     def revived_result(self) -> Any:
         y = self.result
-        if type(y) is tuple:
-            return tuple([_part(self, i, part) for i, part in enumerate(y)])
-        return None if y is None else linked(y, self)
+        if y is None:
+            return None
+        parts = [_part(self, i, part) for i, part in enumerate(y)] if type(y) is tuple else [linked(y, self)]
+        for i, counter, _ in self.counters:
+            if i < 0:
+                parts[-1 - i].counter = counter
+        return tuple(parts) if type(y) is tuple else parts[0]
+
+    def saved(self, which: int) -> Any:
+        """What was saved: an argument, by its position, or from -1 down a result."""
+        if which >= 0:
+            return self.args[which]
+        return self.result[-1 - which] if type(self.result) is tuple else self.result
 
     def free(self) -> None:
         """Let go of the saved values; a second backward through them raises."""
@@ -245,23 +261,22 @@ class Node:
 
     def changed(self, which: int, counter: list[Any], seen: int) -> str:
         """The message that a saved value was written to."""
-        value: Any = self.result if which < 0 else self.args[which]
+        value: Any = self.saved(which)
         edge = next((e for i, e in zip(self.plan.flows, self.edges, strict=True) if i == which), None)
         made = self.name() if which < 0 else edge.name() if isinstance(edge, Node) else None
         if which >= 0 and len(counter) > 3:  # what was saved comes from that write now, unless it was detached
             made = counter[3] if value.base is None else made and "AsStridedBackward0"
-        return modified(value, made, counter, seen, self.name())
+        return modified(value, made, counter, seen, self.name(), max(-1 - which, 0))
 
     def pack(self, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
         """Save what ``pack`` makes of the values, until ``unpack`` is asked for them."""
-        args = list(self.args)
-        packed = {}
-        for i, _, _ in self.counters:
-            if i < 0:
-                packed[i], self.result = pack(wrap(self.result)), None
-            else:
-                packed[i], args[i] = pack(wrap(args[i])), None
-        self.args, self.counters, self.packed = args, [], (packed, unpack)
+        packed = {i: pack(wrap(self.saved(i))) for i, _, _ in self.counters}
+        self.args = [None if i in packed else arg for i, arg in enumerate(self.args)]
+        if type(self.result) is tuple:
+            self.result = tuple([None if -1 - i in packed else part for i, part in enumerate(self.result)])
+        elif -1 in packed:
+            self.result = None
+        self.counters, self.packed = [], (packed, unpack)
         self.params = {name: value for name, value in self.params.items() if name != "kept"}
         self.__class__ = PackedNode
 
@@ -281,9 +296,9 @@ class Node:
         return RemovableHandle(self.hooks, kind, hook)
 
 
-def modified(value: Any, made: str | None, counter: list[Any], seen: int, saver: str) -> str:
-    """The message that a value, which came from the node ``made``, was written to after ``saver`` had saved it."""
-    source = f", which is output 0 of {re.sub(r'Backward[0-9]+$', '', made)}," if made else ""
+def modified(value: Any, made: str | None, counter: list[Any], seen: int, saver: str, number: int = 0) -> str:
+    """The message that a value, output ``number`` of the node ``made``, was written to after ``saver`` had saved it."""
+    source = f", which is output {number} of {re.sub(r'Backward[0-9]+$', '', made)}," if made else ""
     kind = f"CPU{title(value.dtype)}Type" if value.dtype.kind == "c" else f"torch.{title(value.dtype)}Tensor"
     writer = f" It was changed by {counter[1]}() at {counter[2]}, after {saver} had saved it." if counter[1:] else ""
     return (
@@ -326,7 +341,10 @@ class PackedNode(Node):
         packed, unpack = self.packed
         values = {i: unpack(item).value for i, item in packed.items()}
         self.args = [values.get(i, arg) for i, arg in enumerate(self.args)]
-        self.result = values.get(-1, self.result)
+        if type(self.result) is tuple:
+            self.result = tuple([values.get(-1 - i, part) for i, part in enumerate(self.result)])
+        else:
+            self.result = values.get(-1, self.result)
         try:
             return Node.pull(self, g)
         finally:
@@ -731,15 +749,24 @@ def constant(value: Any, shared: bool = False) -> Tensor:
     return tensor
 
 
+def tied(value: Any, x: Tensor) -> Tensor:
+    """A constant made of the values of ``x``, whose memory it may share: where it is saved, writes to ``x`` are noticed."""
+    tensor = _new(Tensor)
+    tensor.value, tensor.counter = value, x.counter
+    if x.inference:
+        tensor.inference = True
+    return tensor
+
+
 def numbers(x: Tensor) -> Any:
     """The value, from which numbers are taken that no gradient flows through."""
     return STOP(x.value) if type(x.value) is Tracer else x.value
 
 
-def linked(value: Any, edge: Any) -> Tensor:
-    """A tensor that came from ``edge``."""
+def linked(value: Any, edge: Any, counter: list[Any] | None = None) -> Tensor:
+    """A tensor that came from ``edge``; ``counter``: of the writes to what it was saved from."""
     tensor = _new(Tensor)
-    tensor.value, tensor.counter, tensor.needs = value, [0], True
+    tensor.value, tensor.counter, tensor.needs = value, [0] if counter is None else counter, True
     tensor.node = edge if not isinstance(edge, Tensor) else cast_of(edge, value)
     return tensor
 
@@ -860,6 +887,10 @@ def execute(
         if not isinstance(op.key, np.ufunc) or not kinds:
             raise
         raise NotImplementedError(f"\"{op.key.__name__}_cpu\" not implemented for '{title(kinds[0])}'") from None
+    except RuntimeError:  # of tensors as options, with which no operation can do anything
+        if not any([isinstance(option, Tensor) for option in params.values()]):
+            raise
+        return execute(op, args, values, wanting, _of_numbers(op, params), label)
     if type(y) is Tracer:
         return y  # a function of tensors met a traced value of ``symgrad.grad``, which goes on as it is
     if wanting and mode.grad:
@@ -869,6 +900,14 @@ def execute(
     if op.alias:
         return view(op, args, params, y)
     return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
+
+
+def _of_numbers(op: Op, params: dict[str, Any]) -> dict[str, Any]:
+    """Options, with numbers in place of tensors."""
+    for name, option in params.items():
+        if isinstance(option, Tensor) and (option.value.ndim or requires(option)):
+            raise TypeError(f"{op.name}(): argument '{name}' must be Number, not Tensor")
+    return {name: option.item() if isinstance(option, Tensor) else option for name, option in params.items()}
 
 
 def unlike(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError | None:
@@ -903,9 +942,12 @@ def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, A
         values = [value if i in reads else None for i, value in enumerate(values)]
     if isinstance(y, tuple):
         node = Node(op, plan, values, params, edges, counters, tuple(y), label)
+        parts = tuple([_part(node, i, part) for i, part in enumerate(y)])
+        if plan.result:
+            counters += [(-1 - i, parts[i].counter, 0) for i in PARTS.get(op.key, range(len(parts)))]
         if mode.packing is not None:
             node.pack(*mode.packing)
-        return tuple([_part(node, i, part) for i, part in enumerate(y)])
+        return parts
     node = Node(op, plan, values, params, edges, counters, y, label)
     tensor = view(op, args, params, y) if op.alias else wrap(y)
     tensor.node, tensor.needs = node, True
@@ -1093,6 +1135,8 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     else:
         counter.append("torch::autograd::CopySlices")
         label = "inplace" if place is None else "copied"
+        if x.node is not None and new.node is not x.node and x.base is not None:
+            _past_hooks(new.node, x)
         rebase(x if x.base is None else x.base, target, new, label, place if x.base is None else None)
         renew(x)  # now, as its base may be detached
     return x
@@ -1198,6 +1242,13 @@ def _keep_first(node: Any, x: Tensor) -> None:
     if type(node) is Node and any([which == 0 and counter is x.counter for which, counter, _ in node.counters]):
         node.args = [np.array(node.args[0]), *node.args[1:]]
         node.counters = [saved for saved in node.counters if saved[0] != 0]
+
+
+def _past_hooks(node: Any, x: Tensor) -> None:
+    """Lead from an operation that is done in place in a view to what that looks at, past hooks on what the view was."""
+    base, old = x.base, x.node
+    if type(node) is Node and type(old) is Node and old.hooks and base is not None and node.edges[0] is old:
+        node.edges[0] = strided(x.value, base.value, base.node or base)
 
 
 def _hold(new: Tensor, x: Tensor) -> None:

@@ -23,10 +23,14 @@ from symgrad.eager.core import (
     labelled,
     method,
     methods,
+    plain,
+    tied,
+    variant,
     whole,
     wrap,
 )
 from symgrad.eager.dtypes import title
+from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place
 from symgrad.eager.shapes import expand, expanded, reshape
 from symgrad.eager.values import clone
@@ -44,7 +48,7 @@ NAMES.update({
 
 
 def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
-    """The static part of an index, its arrays, and torch's name of the operation."""
+    """The static part of an index, its arrays (or tensors, writes to which are noticed), and torch's name of the operation."""
     parts: list[Any] = []
     arrays: list[Any] = []
     steps: list[str] = []
@@ -85,7 +89,7 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
                     raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
                 array = array.astype(np.int64)
             parts.append(index.Hole(len(arrays)))
-            arrays.append(array)
+            arrays.append(part if isinstance(part, Tensor) and part.value is array else array)
             if array.dtype == bool and not array.ndim:
                 steps.append("UnsqueezeBackward0")
             axis += array.ndim if array.dtype == bool else 1
@@ -155,7 +159,7 @@ def _numbers_first(spec: Any, arrays: Any) -> tuple[Any, Any] | None:
 
     Torch selects by numbers first; NumPy counts them among the arrays, and puts what arrays that lie apart pick in front.
     """
-    held = [arrays[part.number] if type(part) is index.Hole else part for part in spec]
+    held = [plain(arrays[part.number]) if type(part) is index.Hole else part for part in spec]
     picks = [i for i, part in enumerate(held) if type(spec[i]) is index.Hole and (part.ndim or part.dtype == bool)]
     numbers = [i for i, part in enumerate(held) if i not in picks and (isinstance(part, int) or type(spec[i]) is index.Hole)]
     if not (picks and numbers) or _together(sorted(picks + numbers)):
@@ -170,7 +174,8 @@ def _numbers_first(spec: Any, arrays: Any) -> tuple[Any, Any] | None:
         else:
             first += [slice(None)] * _width(part)
     ends = [(part.start, part.stop, part.step) if type(part) is index.Slice else None for part in spec]
-    return tuple(first), tuple([slice(*end) if (end := ends[i]) else wrap(held[i]) if i in picks else held[i] for i in left])
+    rest = [slice(*end) if (end := ends[i]) else arrays[spec[i].number] if i in picks else held[i] for i in left]
+    return tuple(first), tuple(rest)
 
 
 def _together(places: list[int]) -> bool:
@@ -185,14 +190,24 @@ def getitem(self: Tensor, key: Any) -> Any:
     if not isinstance(self.value, np.ndarray):
         whole(self)
     try:
-        return apply(index.GETITEM, (self, *arrays), {"spec": spec}, label)
+        op = TAKEN if arrays and not mode.tracing else index.GETITEM
+        return apply(op, (self, *arrays), {"spec": spec}, label)
     except IndexError as error:
         raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
 
 
+def _taken(x: Any, *arrays: Any, spec: Any) -> Any:
+    """In order, as torch has it, where NumPy has the axes of index arrays outermost in memory."""
+    y = x[index.fill(spec, arrays)]
+    return y if y.flags.c_contiguous or not x.flags.c_contiguous else y.copy()
+
+
+TAKEN = variant(index.GETITEM, fun=_taken)
+
+
 def _out_of_range(x: Tensor, spec: Any, arrays: Any) -> str | None:
     """Torch's words for what is wrong with an index."""
-    shape, axis = x.value.shape, 0
+    shape, axis, arrays = x.value.shape, 0, list(map(plain, arrays))
     for i, part in enumerate(spec):
         array = arrays[part.number] if type(part) is index.Hole else None
         if part is Ellipsis:
@@ -238,7 +253,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if arrays:
         kept = self.value.dtype
         value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
-        new = _put(self, value, spec, arrays, index.SETITEM)
+        new = _put(self, _shortened(value), spec, arrays, index.SETITEM)
         assign(self, new, "index_put_")
         return
     if not isinstance(value, Tensor):
@@ -247,11 +262,17 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         target = self.value[index.fill(spec, ())]
     except IndexError as error:
         raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
-    shape = value.value.shape
-    if len(shape) > target.ndim:
-        value = value.reshape(shape[next((i for i, n in enumerate(shape) if n != 1), len(shape)) :])
+    if value.value.ndim > target.ndim:
+        value = _shortened(value)
     expanded(value, target.shape)
     assign(self, value, "copy_", spec)
+
+
+def _shortened(value: Any) -> Any:
+    """Without dimensions of size 1 in front, of which an assigned value may have more than its place."""
+    shape = np.shape(value)
+    ones = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+    return value.reshape(tuple(shape[ones:])) if ones else value
 
 
 @method
@@ -273,7 +294,7 @@ def _put(x: Tensor, values: Any, spec: Any, arrays: Any, op: Any) -> Tensor:
     except IndexError as error:
         raise IndexError(_out_of_range(x, spec, arrays) or str(error)) from None
     except ValueError:
-        place = x.value[index.fill(spec, arrays)].shape
+        place = x.value[index.fill(spec, list(map(plain, arrays)))].shape
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
             f"{list(place)}"
@@ -341,8 +362,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     if not input.value.ndim:
         if places.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {places.size} value(s)")
-        return apply(ops.GATHER, (input, places.reshape(())), {"shape": ()}, "IndexSelectBackward0")
-    return apply(ops.TAKE, (input, places.reshape(-1)), {"axis": axis})
+        return apply(ops.GATHER, (input, tied(places.reshape(()), index)), {"shape": ()}, "IndexSelectBackward0")
+    return apply(ops.TAKE, (input, tied(places.reshape(-1), index)), {"axis": axis})
 
 
 def _in_range(places: Any, least: int, end: int, axis: int | None = None) -> None:
@@ -379,7 +400,7 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
     if not within(table, shape[axis]):
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
-    return flat_places(table, axis, shape)
+    return tied(flat_places(table, axis, shape), places)
 
 
 def within(places: Any, size: int) -> bool:
@@ -529,7 +550,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any
             f"({source.value.shape[axis]})"
         )
     _in_range(index.value, 0, input.value.shape[axis])
-    return apply(ops.INDEX_ADD, (input, rows, index.value.reshape(-1)), {"axis": axis})
+    return apply(ops.INDEX_ADD, (input, rows, tied(index.value.reshape(-1), index)), {"axis": axis})
 
 
 for _fun in (scatter, scatter_add, index_add, index_fill):

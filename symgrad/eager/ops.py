@@ -69,11 +69,30 @@ def _logit_rule(g: Any, y: Any, x: Any, eps: float | None = None) -> Any:
 
 
 LOGIT = Fused(_logit, _logit_rule, family="elementwise", name="logit")
-RELU = Fused(
+
+
+def _bent(fun: Any, passed: Any, name: str, by_result: bool = False, **options: Any) -> Fused:
+    """A function of straight pieces. ``passed(g, x)``: the cotangent, which is recorded as depending on ``x``, with slope zero.
+
+    ``by_result``: it is the result that tells the pieces apart, and is saved.
+    """
+    gate: Fused = Fused(
+        passed,
+        lambda h, _, g, x, **params: gate(h, x, **params),
+        lambda h, _, g, x, **params: np.zeros_like(h),
+        family="elementwise",
+        name=f"{name}_backward",
+    )
+    chosen: Any = lambda g, x, params: (passed if g.__class__ is np.ndarray else gate)(g, x, **params)
+    rule: Any = (lambda g, y, x, **p: chosen(g, y, p)) if by_result else (lambda g, y, x, **p: chosen(g, x, p))
+    return Fused(fun, rule, family="elementwise", name=name, **options)
+
+
+RELU = _bent(
     _traced(lambda x: np.where(x <= 0, 0, x), lambda x: np.maximum(0, x)),
-    lambda g, y, x: np.where(y <= 0, 0, g),
-    family="elementwise",
-    name="relu",
+    lambda g, y: np.where(y <= 0, 0, g),
+    "relu",
+    by_result=True,
 )
 RSQRT = Fused(lambda x: 1 / np.sqrt(x), lambda g, y, x: g * (-0.5 * y**3), family="elementwise", name="rsqrt")
 
@@ -307,7 +326,7 @@ def _each(fun: Any, slope: float) -> Any:
     def run(x: Any) -> Any:
         if type(x) is Tracer:
             return traced(x)
-        return fun(x) if isinstance(x, float) else np.asarray(values(x), dtype=x.dtype)
+        return fun(x) if x.__class__ is float else np.asarray(values(x), dtype=x.dtype)
 
     run.__name__ = fun.__name__
     traced = primitive(run).defvjp(lambda g, y, x: g * (slope * np.exp(-x * x)))
@@ -429,21 +448,19 @@ MISH = Fused(_first(_mish), _mish_rule, family="elementwise", name="mish", keeps
 SOFTPLUS = Fused(
     _first(_softplus), _softplus_rule, family="elementwise", name="softplus", keeps=_softplus, kernel="softplus_cpu"
 )
-LEAKY_RELU = Fused(
-    lambda x, slope: np.where(x > 0, x, x * slope),
-    lambda g, y, x, slope: np.where(x > 0, g, g * slope),
-    family="elementwise",
-    name="leaky_relu",
+LEAKY_RELU = _bent(
+    lambda x, negative_slope: np.where(x > 0, x, x * negative_slope),
+    lambda g, x, negative_slope: np.where(x > 0, g, g * negative_slope),
+    "leaky_relu",
     kernel="leaky_relu_cpu",
 )
-HARDTANH = Fused(
+HARDTANH = _bent(
     _traced(
         lambda x, low, high: np.where(x <= low, low, np.where(x >= high, high, x)),
         lambda x, low, high: np.minimum(x.dtype.type(high), np.maximum(x.dtype.type(low), x)),  # which keeps zeros' signs
     ),
-    lambda g, y, x, low, high: np.where((x > low) & (x < high), g, 0),
-    family="elementwise",
-    name="hardtanh",
+    lambda g, x, low, high: np.where((x > low) & (x < high), g, 0),
+    "hardtanh",
 )
 
 CELU = Fused(
@@ -453,11 +470,10 @@ CELU = Fused(
     name="celu",
     kernel="elu_cpu",
 )
-HARDSIGMOID = Fused(
+HARDSIGMOID = _bent(
     _traced(lambda x: np.where(x <= -3, 0, np.where(x < 3, (x + 3) / 6, 1)), lambda x: np.clip(x + 3, 0, 6) / 6),
-    lambda g, y, x: np.where((x > -3) & (x < 3), g / 6, 0),
-    family="elementwise",
-    name="hardsigmoid",
+    lambda g, x: np.where((x > -3) & (x < 3), g / 6, 0),
+    "hardsigmoid",
 )
 HARDSWISH = Fused(
     _traced(lambda x: np.where(x <= -3, 0 * x, np.where(x < 3, x * (x + 3) / 6, x)), lambda x: x * np.clip(x + 3, 0, 6) / 6),
@@ -465,24 +481,21 @@ HARDSWISH = Fused(
     family="elementwise",
     name="hardswish",
 )
-SOFTSHRINK = Fused(
+SOFTSHRINK = _bent(
     lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
-    lambda g, y, x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, g),
-    family="elementwise",
-    name="softshrink",
+    lambda g, x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, g),
+    "softshrink",
 )
-HARDSHRINK = Fused(
+HARDSHRINK = _bent(
     lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, x),
-    lambda g, y, x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, g),
-    family="elementwise",
-    name="hardshrink",
+    lambda g, x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, g),
+    "hardshrink",
     kernel="hardshrink_cpu",
 )
-THRESHOLD = Fused(
+THRESHOLD = _bent(
     lambda x, threshold, value: np.where(x <= threshold, np.asarray(value, x.dtype), x),
-    lambda g, y, x, threshold, value: np.where(x <= threshold, 0, g),
-    family="elementwise",
-    name="threshold",
+    lambda g, x, threshold, value: np.where(x <= threshold, 0, g),
+    "threshold",
     kernel="threshold_cpu",
     kinds="fiu",
 )
@@ -869,7 +882,8 @@ def _layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axes: Any, n: i
     """Each row less its mean, over its deviation; scaled and moved where weight and bias are given."""
     kept = _normed(x, axes, n, eps)
     y = kept[0] if weight is None else kept[0] * weight
-    return y if bias is None else y + bias, kept
+    y = y if bias is None else y + bias
+    return y.copy() if y is kept[0] else y, kept  # as it may be written to
 
 
 def _layer_norm_x(

@@ -13,6 +13,7 @@ from symgrad.eager import ops
 from symgrad.eager.core import (
     NAMES,
     NONE,
+    PARTS,
     READS,
     Fused,
     Label,
@@ -168,6 +169,7 @@ NAMES.update({
 })  # fmt: skip
 READS[ops.FILL.key] = [(), ()]
 READS[ops.COPY.key] = [(), ()]
+PARTS[ops.FREXP.key] = (1,)
 
 
 @function
@@ -202,7 +204,7 @@ def positive(input: Tensor) -> Any:
 @function
 def conj(input: Tensor) -> Any:
     """Complex conjugates; of real numbers, the tensor itself."""
-    return apply(known(np.conjugate), (input,)) if input.value.dtype.kind == "c" else input
+    return apply(CONJ, (input,)) if input.value.dtype.kind == "c" else input
 
 
 @function
@@ -232,6 +234,9 @@ def real(input: Tensor) -> Any:
 
 
 _PART = ("SelectBackward0", ("ViewAsRealBackward0", 0))
+# of complex numbers, which they need not look at
+CONJ = variant(known(np.conjugate), rules=(lambda g, y, x: np.conj(g),))
+IMAG = variant(known(np.imag), rules=(lambda g, y, x: -1j * g,))
 
 
 @function
@@ -239,7 +244,7 @@ def imag(input: Tensor) -> Any:
     """The imaginary parts."""
     if input.value.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return apply(known(np.imag), (input,), NONE, _PART)
+    return apply(IMAG, (input,), NONE, _PART)
 
 
 @function

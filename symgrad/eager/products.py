@@ -22,6 +22,7 @@ from symgrad.eager.core import (
     labelled,
     methods,
     requires,
+    tied,
     unlike,
     variant,
     wrap,
@@ -134,7 +135,7 @@ def _bmm_label(*values: Any) -> Any:
 
 def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
     """As torch has it: the vector as a matrix of one row, whose product is squeezed again."""
-    row = unsqueeze(x, 0) if x.needs else x.value.reshape(1, -1)
+    row = unsqueeze(x, 0) if requires(x) else tied(x.value.reshape(1, -1), x)
     product = apply(ROW_MM, (row, w), NONE, "MmBackward0")
     if product.node is None:
         return wrap(product.value.reshape(-1))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager.bridge import through
-from symgrad.eager.core import NONE, Tensor, apply, assign, methods
+from symgrad.eager.core import NONE, Tensor, apply, assign, known, methods, variant
 from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
@@ -26,6 +26,7 @@ class _Recorder:
 
 
 EAGER: Any = _Recorder()
+_OWN: dict[Any, Op] = {np.einsum: variant(known(np.einsum), alias=True)}  # of one operand, its result may be a view
 
 
 def plain_tree(tree: Any) -> Any:
@@ -39,7 +40,7 @@ def plain_tree(tree: Any) -> Any:
 
 def call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A NumPy function on tensors."""
-    handler = REGISTRY.get(func)
+    handler = _OWN.get(func) or REGISTRY.get(func)
     home = getattr(func, "__module__", "numpy")  # which ufuncs have had since NumPy 2.2
     name = f"{home}.{func.__name__}".replace("numpy", "np", 1)
     if handler is None:

@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.eager import ops, shapes
 from symgrad.eager.core import (
     NAMES,
+    PARTS,
     Fused,
     Tensor,
     apply,
@@ -23,7 +24,9 @@ from symgrad.eager.core import (
     known,
     labelled,
     plain,
+    plan_of,
     requires,
+    tied,
     variant,
     wrap,
 )
@@ -250,11 +253,13 @@ def _both(op: Op) -> Op:
 
     def rule(g: Any, y: Any, a: Any, *, ddof: Any = 0, **params: Any) -> Any:
         parts = [op.rules[0](g[0], y[0], a, ddof=ddof, **params) if g[0] is not None else None]  # type: ignore[misc]
-        parts.append(MEAN.rules[0](g[1], y[1], a, **params) if g[1] is not None else None)  # type: ignore[misc]
+        parts.append(MEAN.rules[0](g[1], None, a, **params) if g[1] is not None else None)  # type: ignore[misc]
         found = [part for part in parts if part is not None]
         return found[0] if len(found) == 1 else found[0] + found[1]
 
-    return Fused(fun, rule, name=f"{op.name.removeprefix('np.')}_mean")
+    made = Fused(fun, rule, name=f"{op.name.removeprefix('np.')}_mean")
+    PARTS[made.key] = (0,) if plan_of(op, 1, (0,)).result else ()
+    return made
 
 
 # -- norms ---------------------------------------------------------------------------------------------------------
@@ -346,15 +351,6 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
 # -- extremes ------------------------------------------------------------------------------------------------------
 
 
-def pick(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
-    """The elements at ``places`` along an axis, which goes unless ``keepdim``."""
-    shape = input.value.shape
-    flat = flat_places(places, axis, shape)
-    if keepdim and shape:
-        flat = flat.reshape((*shape[:axis], 1, *shape[axis + 1 :]))
-    return apply(ops.PICK, (input, flat), {"shape": shape}, label)
-
-
 def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any, keepdim: bool) -> Any:
     if isinstance(dim, Tensor):
         return binary(pairwise, input, dim)
@@ -368,7 +364,7 @@ def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any,
     axis = axis_of(dim, input.value.ndim)
     if input.value.ndim and not input.value.shape[axis]:
         raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
-    places = arg(input.value, axis=axis) if input.value.ndim else _FIRST
+    places = arg(input.value, axis=axis) if input.value.ndim else _first()
     return RESULTS[name](*picked(input, places, axis, keepdim, f"{name.title()}Backward0"))
 
 
@@ -470,19 +466,24 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         place = _lower_median(value.reshape(-1), 0)
         return apply(ops.MEDIAN, (input, np.asarray(place)))
     axis = axis_of(dim, value.ndim)
-    places = _lower_median(value, axis) if value.ndim else _FIRST
+    places = _lower_median(value, axis) if value.ndim else _first()
     return RESULTS["median"](*picked(input, places, axis, keepdim, "MedianBackward1"))
 
 
-_FIRST = np.zeros((), np.int64)  # the place of the only element
+def _first() -> Any:
+    """The place of the only element."""
+    return np.zeros((), np.int64)
 
 
 def picked(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
-    """The elements at ``places`` along an axis, and these places."""
-    values = pick(input, places, axis, keepdim, label)
-    if keepdim and input.value.ndim:
-        return values, wrap(np.expand_dims(places, axis))
-    return values, wrap(places if isinstance(places, Traced) else np.asarray(places))
+    """The elements at ``places`` along an axis, and these places. ``places`` may lack the axis; ``keepdim``: it comes back."""
+    shape = input.value.shape
+    places = places if isinstance(places, Traced) else np.asarray(places)
+    flat = flat_places(places, axis, shape)
+    if keepdim and shape:
+        places, flat = (x.reshape((*shape[:axis], 1, *shape[axis + 1 :])) for x in (places, flat))
+    found = wrap(places)
+    return apply(ops.PICK, (input, tied(flat, found)), {"shape": shape}, label), found
 
 
 @function
@@ -491,13 +492,13 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     axis, value = axis_of(dim, input.value.ndim), input.value
     if not 1 <= k <= (value.shape[axis] if value.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
-    places = _order(value, axis, False)[along(axis, k - 1)] if value.ndim else _FIRST
+    places = _order(value, axis, False)[along(axis, k - 1)] if value.ndim else _first()
     return RESULTS["kthvalue"](*picked(input, places, axis, keepdim, "KthvalueBackward0"))
 
 
 def _order(value: Any, axis: int, descending: bool) -> Any:
     if not value.ndim:
-        return _FIRST
+        return _first()
     if not descending:
         return value.argsort(axis, kind="stable")
     backwards = along(axis, slice(None, None, -1))
@@ -509,13 +510,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     """The elements in order along ``dim``, and their places."""
     axis = axis_of(dim, input.value.ndim)
     order = _order(input.value, axis, descending)
-    return RESULTS["sort"](_ordered(input, order, axis, f"SortBackward{int(stable is not None)}"), wrap(order))
-
-
-def _ordered(input: Tensor, order: Any, axis: int, label: str) -> Any:
-    """The elements at the places of ``order``, which has all axes."""
-    shape = input.value.shape
-    return apply(ops.PICK, (input, flat_places(order, axis, shape)), {"shape": shape}, label)
+    return RESULTS["sort"](*picked(input, order, axis, False, f"SortBackward{int(stable is not None)}"))
 
 
 @function
@@ -532,7 +527,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise RuntimeError("selected index k out of range")
     order = _order(input.value, axis, largest)
     order = order[along(axis, slice(k))] if input.value.ndim else order
-    return RESULTS["topk"](_ordered(input, order, axis, "TopkBackward0"), wrap(order))
+    return RESULTS["topk"](*picked(input, order, axis, False, "TopkBackward0"))
 
 
 @function
@@ -617,14 +612,14 @@ def _running(name: str, arg: Any) -> Any:
     @called(name, f"The running {name[3:]}imum along a dimension, and its places.")
     def fun(input: Tensor, dim: int) -> Any:
         value = input.value
-        axis, places = axis_of(dim, value.ndim), _FIRST
+        axis, places = axis_of(dim, value.ndim), _first()
         if value.ndim:
             best = arg.accumulate(value, axis)
             here = np.arange(value.shape[axis]).reshape(vector_shape(axis, value.ndim))
             places = np.maximum.accumulate(np.where((value == best) | (value != value), here, 0), axis)  # each NaN is one
-        flat = flat_places(places, axis, value.shape)
-        found = apply(ops.GATHER, (input, flat), {"shape": value.shape}, f"{name.title()}Backward0")
-        return RESULTS[name](found, wrap(places))
+        where = wrap(places)
+        flat = tied(flat_places(places, axis, value.shape), where)
+        return RESULTS[name](apply(ops.GATHER, (input, flat), {"shape": value.shape}, f"{name.title()}Backward0"), where)
 
     return fun
 

@@ -1570,3 +1570,50 @@ def test_istft_inverts_stft(normalized, onesided):
         y = torch.stft(x, 10, 5, 8, center=center, return_complex=True, **options)
         close(arrays([y[0, :, place]]), arrays([frame[: y.shape[1]]]), 1e-12, "frame")
     close(arrays([torch.istft(y, 10, 5, 8, **options)]), arrays([x]), 1e-12, "signal")
+
+
+@pytest.mark.parametrize("fun", [np.linalg.cholesky, lambda a: np.linalg.eigh(a)[0]])
+def test_triangles_of_results_have_second_derivatives(fun):
+    a = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda a: fun((a + a.T) * 1), (a,))
+
+
+STRAIGHT = [
+    F.relu, F.relu6, F.leaky_relu, F.hardtanh, F.hardsigmoid, F.softshrink, F.hardshrink, lambda x: F.threshold(x, 0.0, 1.0),
+    abs,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", STRAIGHT)
+def test_slopes_of_straight_pieces_have_the_derivative_zero(fun):
+    x = torch.tensor([0.7, -0.2, -2.0], requires_grad=True)
+    (g,) = torch.autograd.grad(fun(x).sum(), x, create_graph=True)
+    (gg,) = torch.autograd.grad((g * g).sum(), x, create_graph=True)
+    assert gg.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("fun", "option"),
+    [(F.elu, "alpha"), (F.celu, "alpha"), (F.leaky_relu, "negative_slope"), (F.softplus, "beta"), (F.hardshrink, "lambd")],
+)
+def test_options_are_numbers(fun, option):
+    x = torch.tensor([0.7, -0.2], requires_grad=True)
+    assert fun(x, **{option: torch.tensor(0.5)}).tolist() == fun(x, **{option: 0.5}).tolist()
+    for wrong in (x.sum(), torch.ones(2)):
+        with pytest.raises((TypeError, RuntimeError), match=r"must be Number, not Tensor|ambiguous"):
+            fun(x, **{option: wrong})
+
+
+def test_assigned_values_may_have_more_dimensions_of_size_1():
+    mask = torch.tensor([[True, False], [True, True]])
+    for value in (torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True), np.array([[[1.0, 2.0, 3.0]]])):
+        x = torch.zeros(2, 2)
+        x[mask] = value
+        assert x.tolist() == [[1, 0], [2, 3]]
+
+
+def test_what_index_tensors_pick_lies_in_order():
+    x, i = torch.arange(24.0).reshape(2, 3, 4), torch.tensor([0, 2])
+    assert x[:, i].stride() == (8, 4, 1)
+    assert x[..., i].stride() == (6, 2, 1)
+    assert x[:, i, i].as_strided((4,), (1,)).tolist() == [0, 10, 12, 22]

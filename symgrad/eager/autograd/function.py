@@ -97,7 +97,7 @@ class _Saved:
             node = self.edge if self.tensor is None else self.tensor.node
             made = (node.node if type(node) is Part else node).name() if node else None
             raise RuntimeError(modified(self.value, made, self.counter, self.seen, self.name))
-        return self.tensor if self.tensor is not None else linked(self.value, self.edge)
+        return self.tensor if self.tensor is not None else linked(self.value, self.edge, self.counter)
 
 
 class FunctionNode(Node):

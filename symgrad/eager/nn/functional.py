@@ -12,7 +12,21 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops, reductions
-from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled, methods, numbers, plain, requires, unlike, wrap
+from symgrad.eager.core import (
+    Tensor,
+    apply,
+    assign,
+    axis_of,
+    called,
+    labelled,
+    methods,
+    numbers,
+    plain,
+    requires,
+    tied,
+    unlike,
+    wrap,
+)
 from symgrad.eager.dtypes import title
 from symgrad.eager.indexing import flat_places, narrow, within
 from symgrad.eager.modes import mode
@@ -116,7 +130,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """``input``, scaled by ``negative_slope`` below zero."""
     require_tensor("leaky_relu", input)
-    y = apply(ops.LEAKY_RELU, (input,), {"slope": negative_slope}, f"LeakyReluBackward{int(inplace)}")
+    y = apply(ops.LEAKY_RELU, (input,), {"negative_slope": negative_slope}, f"LeakyReluBackward{int(inplace)}")
     return _maybe_in_place(input, y, inplace, "leaky_relu")
 
 
@@ -292,13 +306,13 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Any:
 
 
 def _constant(weight: Any, function: str, argument: str) -> Any:
-    """The plain values of a weight, to which no gradient flows."""
+    """A weight, to which no gradient flows."""
     if isinstance(weight, Tensor) and mode.grad and requires(weight):
         raise RuntimeError(
             f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot have "
             "requires_grad True."
         )
-    return None if weight is None else plain(weight)
+    return weight
 
 
 def binary_cross_entropy_with_logits(
@@ -455,7 +469,7 @@ def nll_loss(
         if np.any(outside):
             raise IndexError(f"Target {places[outside][0]} is out of bounds.")
         known = np.where(kept, places, 0)
-        table = np.ones(classes, x.value.dtype) if weight is None else _constant(weight, "nll_loss_forward", "weight")
+        table = np.ones(classes, x.value.dtype) if weight is None else plain(_constant(weight, "nll_loss_forward", "weight"))
         if table.shape != (classes,):
             raise RuntimeError(
                 f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
@@ -530,7 +544,7 @@ def _smooth_loss(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, r
     """The loss of targets that are spread evenly over all classes, times their number; in torch's steps."""
     gone = target.value == ignore_index
     kept = ~gone if np.bitwise_or.reduce(gone, None) else None
-    scale = None if weight is None else plain(_along(weight, logs, axis))
+    scale = None if weight is None else _along(weight, logs, axis)
     label: Any = ("MaskedFillBackward0", ("NegBackward0", ("SumBackward1", 0 if weight is None else ("MulBackward0", 0, 1))))
     total = None
     if reduction == "mean":
@@ -884,13 +898,13 @@ def embedding(
         weight.counter[0] += 1
     try:
         if padding_idx is None and not scale_grad_by_freq:
-            return apply(ops.TAKE, (weight, places), {"axis": 0}, "EmbeddingBackward0")
+            return apply(ops.TAKE, (weight, input), {"axis": 0}, "EmbeddingBackward0")
         shares = np.ones(places.shape, weight.value.dtype)
         if scale_grad_by_freq:
             shares /= np.bincount(places.reshape(-1))[places]
         if padding_idx is not None:
             shares[places == padding_idx % len(weight.value)] = 0
-        return apply(ops.EMBEDDING, (weight, places, shares))
+        return apply(ops.EMBEDDING, (weight, input, shares))
     except IndexError:
         raise IndexError("index out of range in self") from None
 
@@ -964,7 +978,7 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
-    rows = embedding(wrap(ids), weight, None, max_norm, norm_type, scale_grad_by_freq)
+    rows = embedding(tied(ids, input), weight, None, max_norm, norm_type, scale_grad_by_freq)
     if per_sample_weights is not None:
         rows = rows * reshape(per_sample_weights, (-1, 1))[: len(ids)]
     if padding_idx is not None:

@@ -165,10 +165,10 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     x = input if input.value.ndim == 2 else input.reshape(1, -1)
-    places = wrap(target.value.reshape(-1, 1))
+    places = target.reshape(-1, 1)
     gap = FUNCTIONS["relu"](margin - gather(x, 1, places) + x)
     gap = gap if p == 1 else gap**2
-    gap = gap if weight is None else gap * unsqueeze(weight[wrap(target.value.reshape(-1))], 1)
+    gap = gap if weight is None else gap * weight[places]
     others = np.arange(x.value.shape[1]) != places.value
     loss = (gap * wrap(others.astype(x.value.dtype))).sum(1) / x.value.shape[1]
     loss = loss if input.value.ndim == 2 or target.value.ndim else loss.reshape(())

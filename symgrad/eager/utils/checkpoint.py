@@ -6,8 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from symgrad import pytree
 from symgrad.eager.autograd.graph import saved_tensors_hooks
-from symgrad.eager.core import Tensor
+from symgrad.eager.core import Tensor, modified
 from symgrad.eager.modes import enable_grad
 from symgrad.eager.random import default_generator
 
@@ -38,6 +39,7 @@ def checkpoint(
     if use_reentrant is None:
         warnings.warn(_PASS_IT, stacklevel=2)
     drawn = default_generator.get_state()
+    given = [(x, x.counter[0]) for x in pytree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
     count = 0
     again: dict[int, Tensor] = {}
 
@@ -58,6 +60,10 @@ def checkpoint(
         return again.pop(number)
 
     def recomputed() -> list[Tensor]:
+        for x, seen in given:
+            if x.counter[0] != seen:
+                made = x.grad_fn and x.grad_fn.name()
+                raise RuntimeError(modified(x.value, made, x.counter, seen, "checkpoint"))
         found: list[Tensor] = []
         now = default_generator.get_state()
         if preserve_rng_state:
