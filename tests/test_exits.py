@@ -3,10 +3,13 @@
 import ast
 import copy
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from agreement import right_at
+from agreement import program_of, right_at
+from hypothesis import given
+from hypothesis import strategies as st
 
 from symgrad import value_and_grad
 from symgrad.source.exits import at_the_end
@@ -326,3 +329,53 @@ def test_what_is_computed_before_the_way_out_is_read_there(tmp_path, name, end):
             if k is not None:
                 x[k] = 0.9
             right_at(derivative, fun, x, (1e-12, 1e-12), (1e-12, 1e-12))
+
+
+OVER = [
+    "for t in range(n):",
+    "for t in range(1, n):",
+    "for t in range(n - 1, -1, -1):",
+    "for t, v in enumerate(x):",
+    "while t < n - 1:",
+]
+MADE_OF = ["{a} + {b}", "{a} * {b}", "0.5 * np.sin({a})", "{a} - 0.3 * {b}", "np.tanh({a} + {b})", "0.7 * {a} + 0.1 * t"]
+
+
+def lines(rng: random.Random) -> Iterator[str]:
+    """The lines of a loop that is left where an element is large: what is computed before is read there, or later, or not."""
+    over, names = rng.choice(OVER), ["s", "u", "x[t]"]
+
+    def made() -> str:
+        return rng.choice(MADE_OF).format(a=rng.choice(names), b=rng.choice(names))
+
+    def changed(indent: str, times: int) -> Iterator[str]:
+        for _ in range(times):
+            yield f"{indent}{rng.choice('su')} = {made()}"
+
+    yield "def program(x):"
+    yield "    n, s, u, t = len(x), 0.3, 0.1, -1"
+    yield f"    {over}"
+    if over.startswith("while"):
+        yield "        t += 1"
+    names += ["v"] if "v" in over else []
+    for k in range(rng.randint(0, 3)):
+        yield f"        d{k} = {made()}"
+        names.append(f"d{k}")
+    yield from changed("        ", rng.randint(0, 1))
+    yield "        if x[t] > 0.5:"
+    yield from changed("            ", rng.randint(0, 2))
+    yield rng.choice(["            break", f"            return s + {made()}"])
+    yield from changed("        ", rng.randint(1, 3))
+    yield f"    return {rng.choice(['s', 's + 2.0 * u', 's * u', 's + 0.1 * t', 's - x[t]'])}"
+
+
+@given(st.integers(0, 2**40))
+def test_random_loops_that_are_left_early(seed: int) -> None:
+    rng = random.Random(seed)
+    program = program_of(lines(rng), {"x": (9,)}, seed)
+    derivative = value_and_grad(program.fun)
+    for k in (*rng.choices(range(9), k=4), *range(9), None, 0, 1):
+        x = np.array([rng.uniform(-0.3, 0.3) for _ in range(9)])
+        if k is not None:
+            x[k] = 0.9
+        right_at(derivative, program.fun, x, (1e-10, 1e-10), (1e-9, 1e-9))
