@@ -1,5 +1,7 @@
 """Slices that move with a loop's index, ``x[i : i + 3]``: views of what they are taken from, at which nobody looks."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -530,5 +532,5 @@ def test_windows_of_tables_are_numbers():
     assert derivative.cache_info().hits == 2
     code = derivative.source(y[:3], y[3:6], y, fast=True).splitlines()
     loops = "\n".join([line for line in code if line.startswith(" " * 8)])
-    assert ".item(" in loops
+    assert re.search(r"\b_?\w+ = e\[", loops)  # a list meanwhile
     assert not any(call in loops for call in ("take", ".dot(", "multiply(", "add_each"))

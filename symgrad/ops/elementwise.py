@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
+from symgrad.ir import Node
 from symgrad.ops.core import A, Choice, Op, Sample, composite, constant, elementwise, literal, multiple, nonzero, op
 from symgrad.ops.index import array_of
 
@@ -131,7 +132,8 @@ def weight(exp: Any, x: Any, other: Any, y: Any) -> Any:
 
 
 def _is_zero(x: Any) -> bool:
-    value = literal(x.node) if hasattr(x, "node") else x
+    node = getattr(x, "node", None)
+    value = literal(node) if isinstance(node, Node) else x
     return type(value) in (int, float) and value == 0
 
 
