@@ -43,7 +43,7 @@ from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row,
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
-LESS = 0.75  # of the time is what it is worth where there are long arrays, too
+LESS = 0.75  # of the time is what it is worth where there are long arrays, too, and no loops
 
 
 def scalarize(program: Program) -> Program:
@@ -67,7 +67,8 @@ def scalarize(program: Program) -> Program:
         found.append(taken)
         if not scalarizer.left:
             break
-    less = LESS if any(map(is_long, program.nodes())) else 1.0
+    straight = not any(isinstance(node.op, Loop) for node in nodes)
+    less = LESS if straight and any(map(is_long, nodes)) else 1.0
     return min(found, key=lambda one: cost(one) if one is whole else cost(one) / less)
 
 
