@@ -951,3 +951,22 @@ def test_arrays_that_loops_go_through_number_by_number_are_lists_meanwhile(name)
         agree(derivative(*args), plain(*args), 0.0)
         agree(derivative(*args), value_and_grad(fun, (0, 1), mode="dynamic")(*args), 1e-11)
     assert (derivative.source(*args, fast=True) != plain.source(*args, fast=True)) is listed
+
+
+def test_whole_numbers_overflow_in_tables_as_numpys_do():
+    def hashed(x):
+        h = np.zeros(len(x) + 1, int)
+        for i in range(len(x)):
+            h[i + 1] = h[i] * 31 + i + (1 if x[i] > 0 else 2)
+        total = 0.0
+        for i in range(1, len(x) + 1):
+            total += x[h[i] % len(x)] * i
+        return total + np.sum(h % 7)
+
+    derivative = value_and_grad(hashed)
+    for seed in range(5):
+        x = np.random.default_rng(seed).standard_normal(40)
+        with np.errstate(over="ignore"):
+            value, slopes = derivative(x)
+            agree((value, slopes), value_and_grad(hashed, mode="dynamic")(x), 1e-13)
+            assert value == pytest.approx(hashed(x), rel=1e-13)

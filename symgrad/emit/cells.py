@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from symgrad.emit.blocks import assign
 from symgrad.emit.build import call, method, name
 from symgrad.emit.printer import Def, For, If, Line, While, With
+from symgrad.ir import Aval
 
 LISTING, PACKING, GAIN = 1, 4, 4  # what it takes to make a list, or an array, of a number, and what is gained by each use
-_KINDS = {"float", "int", "bool"}
+_KINDS = {"float", "bool"}
 _NEW = {"np.zeros", "np.ones", "np.full", "np.empty", "empty"}
 
 
@@ -34,11 +35,12 @@ class Cells:
         self.shapes: dict[str, tuple[int, ...]] = {}  # of the arrays that loops do it with, by their variables
         self.loops = 0  # that are being written
 
-    def note(self, place: ast.expr, array: ast.expr, shape: tuple[int, ...]) -> None:
-        if isinstance(array, ast.Name):
+    def note(self, place: ast.expr, array: ast.expr, aval: Aval) -> None:
+        """One of them; Python's whole numbers know no overflow, so that arrays of those stay."""
+        if isinstance(array, ast.Name) and aval.dtype.kind in "fb":
             self.places[id(place)] = place
             if self.loops:
-                self.shapes[array.id] = shape
+                self.shapes[array.id] = aval.shape
 
     def listed(self, block: list[Any]) -> None:
         """Make lists of those arrays in a function's statements that nothing else needs while a loop runs."""

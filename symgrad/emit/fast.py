@@ -460,7 +460,7 @@ class FastBuilder(BlockBuilder):
                 place = ast.Constant(item)
                 one = ast.Subscript(value, place, ast.Load()) if listed else method(value, "item", place)
                 if not listed and len(array.aval.shape) == 1:
-                    self.cells.note(one, value, array.aval.shape)
+                    self.cells.note(one, value, array.aval)
                 block.append(Line(assign(name(names[item]), one), comment))
                 comment = ""
         else:
@@ -559,7 +559,7 @@ class FastBuilder(BlockBuilder):
         (target,) = statement.targets if isinstance(statement, ast.Assign) else (statement.target,)
         value = node.args[node.op is not index.SCATTER].aval
         if isinstance(target, ast.Subscript) and value.kind == "python" and value.dtype == node.aval.dtype:
-            self.cells.note(target, target.value, node.aval.shape)
+            self.cells.note(target, target.value, node.aval)
 
     def _course(self, *args: Any) -> Any:
         loop = super()._course(*args)
@@ -1097,7 +1097,7 @@ def cell(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``x.item(i, j)``."""
     found = method(args[0], "item", *args[1:])
     if isinstance(b, FastBuilder):
-        b.cells.note(found, args[0], node.args[0].aval.shape)
+        b.cells.note(found, args[0], node.args[0].aval)
     return found
 
 

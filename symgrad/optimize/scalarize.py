@@ -52,8 +52,10 @@ def scalarize(program: Program) -> Program:
     nodes = program.nodes()
     if not all_small(nodes, program.roots()) or not any(_takes_apart(node) for node in nodes):
         return whole
-    most = max(HOPE * MOST, MORE * len(nodes))
-    if _operations(nodes, False) > most or OPERATION * _operations(nodes, True) > HOPE * cost(whole):
+    straight = not any(isinstance(node.op, Loop) for node in nodes)
+    less, hope = (LESS, 1) if straight and any(map(is_long, nodes)) else (1.0, HOPE)
+    most = max(hope * MOST, MORE * len(nodes))
+    if _operations(nodes, False) > most or OPERATION * _operations(nodes, True) > hope * cost(whole):
         return whole  # before it takes long to find out
     found = [whole]
     for calls in (True, False):
@@ -67,8 +69,6 @@ def scalarize(program: Program) -> Program:
         found.append(taken)
         if not scalarizer.left:
             break
-    straight = not any(isinstance(node.op, Loop) for node in nodes)
-    less = LESS if straight and any(map(is_long, nodes)) else 1.0
     return min(found, key=lambda one: cost(one) if one is whole else cost(one) / less)
 
 
