@@ -342,29 +342,34 @@ MADE_OF = ["{a} + {b}", "{a} * {b}", "0.5 * np.sin({a})", "{a} - 0.3 * {b}", "np
 
 
 def lines(rng: random.Random) -> Iterator[str]:
-    """The lines of a loop that is left where an element is large: what is computed before is read there, or later, or not."""
-    over, names = rng.choice(OVER), ["s", "u", "x[t]"]
+    """The lines of a loop that is left where an element is large: what is computed before is read there, or later, or not; or
+    in the next iteration of a loop around it."""
+    over, names, around = rng.choice(OVER), ["s", "u", "x[t]"], rng.random() < 0.4
+    deep = "    " * around
 
     def made() -> str:
         return rng.choice(MADE_OF).format(a=rng.choice(names), b=rng.choice(names))
 
     def changed(indent: str, times: int) -> Iterator[str]:
         for _ in range(times):
-            yield f"{indent}{rng.choice('su')} = {made()}"
+            yield f"{deep}{indent}{rng.choice('su')} = {made()}"
 
     yield "def program(x):"
     yield "    n, s, u, t = len(x), 0.3, 0.1, -1"
-    yield f"    {over}"
+    if around:
+        yield "    for r in range(3):"
+        yield "        t = -1"
+    yield f"{deep}    {over}"
     if over.startswith("while"):
-        yield "        t += 1"
+        yield f"{deep}        t += 1"
     names += ["v"] if "v" in over else []
     for k in range(rng.randint(0, 3)):
-        yield f"        d{k} = {made()}"
+        yield f"{deep}        d{k} = {made()}"
         names.append(f"d{k}")
-    yield from changed("        ", rng.randint(0, 1))
-    yield "        if x[t] > 0.5:"
+    yield from changed("        ", rng.randint(0, 2))
+    yield f"{deep}        if x[t] > 0.5:"
     yield from changed("            ", rng.randint(0, 2))
-    yield rng.choice(["            break", f"            return s + {made()}"])
+    yield f"{deep}            {rng.choice(['break', f'return s + {made()}'])}"
     yield from changed("        ", rng.randint(1, 3))
     yield f"    return {rng.choice(['s', 's + 2.0 * u', 's * u', 's + 0.1 * t', 's - x[t]'])}"
 

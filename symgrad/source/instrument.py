@@ -839,7 +839,10 @@ class _Rewriter(ast.NodeTransformer):
         every = self.used[-1].read
         dead = self._dead(node) - outside.keys()
         changed = dead and self._changed(node)
-        private = tuple(sorted(name for name in stores | target if every[name] == inside[name] or name in dead - changed))
+        # what an iteration has come to when it ends the loop, the next run of that may read, if there is a loop around
+        kept = getattr(node, "live", every.keys()) if leaving is not None else ()
+        own = {name for name in stores | target if every[name] == inside[name] and name not in kept}
+        private = tuple(sorted(own | ((stores | target) & (dead - changed))))
         doubtful = tuple(sorted(dead.intersection(stores | target) - {*private}))
         counting = _counted([*walk(node)]) | counted
         below = [*_below_ifs(node.body)]
