@@ -384,3 +384,27 @@ def test_random_loops_that_are_left_early(seed: int) -> None:
         if k is not None:
             x[k] = 0.9
         right_at(derivative, program.fun, x, (1e-10, 1e-10), (1e-9, 1e-9))
+
+
+def test_what_an_iteration_has_come_to_is_read_in_the_next_run_of_the_loop():
+    """By nothing else: the test of the loop comes between."""
+
+    def fun(x):
+        s, u, w = 0.3, 0.1, 0.0
+        for _ in range(4):
+            for v in x:
+                d = 0.7 * u
+                u = 0.7 * v
+                if v > 0.5:
+                    break
+                u = s * v
+                s = np.sin(d) * 0.5
+            w = w + s * 0.3
+        return w + s
+
+    derivative = value_and_grad(fun)
+    for k in (1, 8, 3, 19, *range(8), None, 0, 1, 2, 18, 19, 1, 0):
+        x = 0.1 + 0.01 * np.arange(20.0)
+        if k is not None:
+            x[k] = 0.9
+        right_at(derivative, fun, x, (1e-12, 1e-12), (1e-12, 1e-12))
