@@ -408,3 +408,25 @@ def test_what_an_iteration_has_come_to_is_read_in_the_next_run_of_the_loop():
         if k is not None:
             x[k] = 0.9
         right_at(derivative, fun, x, (1e-12, 1e-12), (1e-12, 1e-12))
+
+
+def test_what_the_rest_of_an_iteration_reads_goes_round():
+    """Even if it goes from one rest to the next alone: that of the last iteration is run behind the loop."""
+
+    def fun(x):
+        s, u = 0.3, 0.1
+        for v in x:
+            d = np.sin(v)
+            s = 0.7 * d
+            if v > 0.5:
+                return 2.0 * s
+            s = s - 0.9 * u
+            u = s - 0.3 * d
+        return s
+
+    derivative = value_and_grad(fun)
+    for k in (3, None, None, 5, *range(8), None, 0, 1, 7):
+        x = 0.1 + 0.04 * np.arange(8.0)
+        if k is not None:
+            x[k] = 0.9
+        right_at(derivative, fun, x, (1e-12, 1e-12), (1e-12, 1e-12))

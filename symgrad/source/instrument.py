@@ -827,7 +827,8 @@ class _Rewriter(ast.NodeTransformer):
         outside = Counter[str]()
         if leaving is not None:
             leaving.leaves = loop  # type: ignore[attr-defined]
-            for part in leaving.body:  # it runs when the loop is over
+            rest = node.body[node.body.index(leaving) + 1 :] if isinstance(node, ast.For) else []
+            for part in [*leaving.body, *rest]:  # it runs when the loop is over, or in the last iteration, behind all tests
                 outside += names_read(part)
             inside -= outside
         stores = {name for statement in node.body for name in names_stored(statement)} & self.scopes[-1][0]
