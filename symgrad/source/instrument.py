@@ -827,7 +827,8 @@ class _Rewriter(ast.NodeTransformer):
         outside = Counter[str]()
         if leaving is not None:
             leaving.leaves = loop  # type: ignore[attr-defined]
-            rest = node.body[node.body.index(leaving) + 1 :] if isinstance(node, ast.For) else []
+            ends = isinstance(node, ast.For) and not hasattr(node, "room")  # for room, the loop has a test
+            rest = node.body[node.body.index(leaving) + 1 :] if ends else []
             for part in [*leaving.body, *rest]:  # it runs when the loop is over, or in the last iteration, behind all tests
                 outside += names_read(part)
             inside -= outside
