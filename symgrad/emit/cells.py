@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from symgrad.emit.blocks import assign
 from symgrad.emit.build import call, method, name
-from symgrad.emit.printer import Def, For, If, Line, While, With
+from symgrad.emit.printer import Def, For, If, Line, While, With, text
 from symgrad.ir import Aval
 
 LISTING, PACKING, GAIN = 1, 4, 4  # what it takes to make a list, or an array, of a number, and what is gained by each use
@@ -141,7 +141,7 @@ def _homes(block: list[Any], variable: str) -> Iterator[tuple[list[Any], int]]:
             node = item.node
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == variable:
                 made = node.value
-                if _is_copy(made) or (isinstance(made, ast.Call) and ast.unparse(made.func) in _NEW):
+                if _is_copy(made) or (isinstance(made, ast.Call) and text(made.func) in _NEW):
                     yield block, i
         elif not isinstance(item, Def):
             for inner in _blocks(item):

@@ -142,7 +142,7 @@ def by_what_is_inverted(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     return s.add(np.multiply, a, share)
 
 
-def _combine(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:
+def combined(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:
     """``a + sign * b`` with signs and common factors sorted out."""
     (ca, x), (cb, y) = split(a), split(b)
     cb *= sign
@@ -190,7 +190,7 @@ def add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         return b
     if is_number(b, 0.0):
         return a
-    return _combine(s, a, b, 1.0)
+    return combined(s, a, b, 1.0)
 
 
 @rewrite(np.subtract, derived=True)
@@ -200,7 +200,7 @@ def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         return a
     if is_number(a, 0.0) and b.aval.dtype == node.aval.dtype:
         return s.call(np.negative, b)
-    return _combine(s, a, b, -1.0)
+    return combined(s, a, b, -1.0)
 
 
 @rewrite(

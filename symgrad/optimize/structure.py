@@ -16,6 +16,7 @@ from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.symmetry import is_symmetric
 from symgrad.optimize.rewriting import SCALING, Rewrite, Simplifier, const, is_factor, is_op, join, rewrite, split
+from symgrad.optimize.scales import combined
 from symgrad.program import Program
 
 STRUCTURE: dict[Any, list[Rewrite]] = {}
@@ -146,23 +147,18 @@ def factor_in_front(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return None if c == 1.0 or _outer(node) is None else s.call(np.outer, join(s, c * d, u), w)
 
 
-@rewrite(np.add, np.subtract, of=(np.outer,), rules=STRUCTURE, derived=True)
+@rewrite(np.subtract, of=(np.outer,), rules=STRUCTURE, derived=True)
 def outer_twice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``m - outer(u, w) - outer(v, w)`` as ``m - outer(u + v, w)``."""
     total, last = args
     pair = _outer(last)
-    if pair is None or not is_op(total, np.subtract) or not is_op(node, np.subtract) or total.exact or s.used.get(total, 0) > 1:
+    if pair is None or not is_op(total, np.subtract) or total.exact or s.used.get(total, 0) > 1:
         return None
     first = _outer(total.args[1])
     if first is None or first[1] is not pair[1]:
         return None
-    return s.call(np.subtract, total.args[0], s.call(np.outer, _sum(s, first[0], pair[0]), pair[1]))
-
-
-def _sum(s: Simplifier, a: Node, b: Node) -> Node:
-    """``a + b``, of multiples of one vector another multiple."""
-    (c, x), (d, y) = split(a), split(b)
-    return join(s, c + d, x) if x is y and c + d != 0 else s.call(np.add, a, b)
+    both = combined(s, first[0], pair[0], 1.0) or s.call(np.add, first[0], pair[0])
+    return s.call(np.subtract, total.args[0], s.call(np.outer, both, pair[1]))
 
 
 @rewrite(np.matmul, rules=STRUCTURE)

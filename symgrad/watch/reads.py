@@ -852,12 +852,7 @@ class Reads:
     def is_one(self, a: Any, b: Any) -> bool:
         """``a is b``. Arguments may be one object, or one from outside."""
         one, other = map(self._place, (a, b))
-        if (
-            a is b
-            or one is None
-            or other is None
-            or not any([type(end.root) is Argument and not end.steps for end in (one, other)])
-        ):
+        if a is b or one is None or other is None or not (_is_argument(one) or _is_argument(other)):
             return self.identity(a, single=False) is self.identity(b, single=False)
         found = one.find(self.leaves) is other.find(self.leaves)
         self.check(one.then("one", other), "is", found)
