@@ -39,6 +39,7 @@ from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors
+from symgrad.loops.tables import Lists
 from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
@@ -236,7 +237,7 @@ class Family:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*apart}
             trace.moving, trace.sections = {**self.moving}, self.sections
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
-            trace.spans = "spans" not in self.off
+            trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
         watch(trace, state, fills)
@@ -329,7 +330,8 @@ class Family:
         self.learnt += 1
         self.told = state.trace.moving
         if not state.trace.apart <= self.apart:
-            begun = state.trace.apart - self.apart <= {TURNING}  # it has been so since the trace began
+            new = state.trace.apart - self.apart
+            begun = all([one == TURNING or type(one) is Lists for one in new])  # it has been so since the trace began
             self.apart |= state.trace.apart
             self._begin_anew()
             if not begun:

@@ -115,6 +115,9 @@ def add_each(out: Array, index: Any, value: Array) -> None:
     if len(arrays) > 1 and not any([part is Ellipsis for part in arrays]):
         while _is_whole(arrays[-1]):
             arrays = arrays[:-1]
+    if out.ndim == 1 and len(arrays) == 1 and np.ndim(arrays[0]) > 1 and arrays[0].dtype.kind in "iu":
+        np.add.at(out, arrays[0].reshape(-1), _of_shape(value, arrays[0].shape).reshape(-1))  # of one axis, NumPy is fast
+        return
     few = _FEW if len(arrays) == 1 else 4 * _FEW
     plain = np.size(value) < few or out.ndim < 2 or not out.size or not out.flags.c_contiguous
     if not plain and _is_whole(arrays[0]):

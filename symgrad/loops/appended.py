@@ -25,6 +25,7 @@ from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 TAKEN = "[?]"  # the last part of the key of the mask; that of item ``-i`` is ``-i``
+FAR = 3  # from the end of a list, where its items go round
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 
 
@@ -134,12 +135,21 @@ class Grown:
         if not self.whole or len(self.owner) != self.end:
             self.whole = False
             return (object(),), {}
-        found = self.arrays(name)
-        for i in range(1, 1 + min(self.deepest, len(self.owner))):
+        return GROWN, {**self.arrays(name), **self._last(name, 0, trace)}
+
+    def deeper(self, name: str, deepest: int, trace: Trace) -> dict[Key, Tracer]:
+        """The first iteration reads so far from the end: the values that go round from here on, too."""
+        before, self.deepest = self.deepest, max(self.deepest, deepest if deepest <= FAR else 0)
+        return self._last(name, before, trace)
+
+    def _last(self, name: str, before: int, trace: Trace) -> dict[Key, Tracer]:
+        """The items at its end as far as iterations read them, but for so many."""
+        found: dict[Key, Tracer] = {}
+        for i in range(1 + before, 1 + min(self.deepest, len(self.owner))):
             item = self.owner[-i]
-            if type(item) is Tracer or type(item) in NUMBERS:
+            if (type(item) is Tracer and not item.tape.draft) or type(item) in NUMBERS:
                 found[name, -i] = trace.lookup(item.node if type(item) is Tracer else trace.constant(item)[0])
-        return GROWN, found
+        return found
 
     def arrays(self, name: str) -> dict[Key, Tracer]:
         """The arrays that go round for it, if there is one by now."""

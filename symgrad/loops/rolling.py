@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, Aval, Node, content_of
+from symgrad.ir import CAPTURED, CONST, Aval, Node, content_of
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
@@ -64,6 +64,7 @@ from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
 from symgrad.loops.ways import joined_kind
+from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed
@@ -84,6 +85,7 @@ CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do n
 # ones will not be alike where loops in them are short
 MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
+_SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
 _OF_NUMBERS = (), np.dtype(float)  # the items of a list to which no iteration has appended any
 
 
@@ -128,6 +130,7 @@ class Roller:
         # lists, and are many, or any may be the last one
         long = what is not None and what.length > FAR
         self.forked = self.section or ((tested or long) and bool(lists))
+        self.decided = False  # whether those of a loop in it do
         self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
         self.turns = 0  # how often that was something else than in the iteration before
         self.whole = True  # whether all that locals held was looked at, between all iterations
@@ -167,6 +170,10 @@ class Roller:
     def _is_often(self, length: int) -> bool:
         """Whether a short loop runs many iterations in all, in those around it."""
         return length >= 2 * LEAP and length * self._around() >= OFTEN
+
+    def is_long(self, many: int) -> bool:
+        """Whether it decides, or so many iterations of it run in all, in the loops around it."""
+        return self.decides or (self.what is not None and self.what.length * self._around() >= many)
 
     def _around(self) -> int:
         """How many iterations of the loops around it there are, as far as that is known beforehand."""
@@ -428,6 +435,23 @@ class Roller:
         elif self.forked or len(self.boundaries) == 1:
             self._append(name, grown)
 
+    def is_near(self, name: str, owner: list[Any], key: Tracer) -> bool:
+        """Whether ``key`` is as far from the end of a list, to which each iteration appends an item, in all of them."""
+        grown, node = self.grown.get(name), key.node
+        if grown is None or grown.owner is not owner or grown.some or self.what is None or self.what.step != 1:
+            return False
+        if node.op in _SHIFTS and node.args[1].op is CONST:
+            node = node.args[0]
+        if node.op is not INDEX or dict(node.params)["loop"] != self.serial or not 0 <= key.value < len(owner):
+            return False
+        far = len(owner) - int(key.value)
+        if len(self.boundaries) == 1 and len(owner) == grown.begin:
+            for place, item in grown.deeper(name, far, self.trace).items():
+                for bound in self.boundaries[0].every():
+                    bound.holds[place], bound.nodes[place] = item, item.node
+                    bound.containers.add(id(item))
+        return far <= grown.deepest
+
     def _place(self) -> Any:
         """Which item of what it runs over is at hand, from 0 on."""
         assert self.what is not None
@@ -572,6 +596,8 @@ class Roller:
             stuck = self.open and len(self.boundaries) > 2 and self.pattern is None and bool(saw)
         if (decided or self.turns >= TURNS or stuck) and not self.forked:  # from here on, all that locals hold is looked at
             self.forked = True
+            if decided and self.around is not None:
+                self.around.decided = True
             if len(self.boundaries) == 1 or (self.whole and not decided):
                 self.pattern = None
                 return

@@ -73,8 +73,12 @@ def precise(x: Any, y: Any) -> Any:
 
 
 def power_x1(g: Any, y: Any, x1: Any, x2: Any) -> Any:
+    """``x2 * x1 ** (x2 - 1)``, and 0 for ``0 ** 0``."""
     x2 = precise(x2, y)
-    return g * (x2 * x1 ** (x2 - (x2 != 0)))
+    below = x2 != 0
+    if _number(x2) is None:  # which may move away from zero
+        below = below | (abs(x1) > 0)
+    return g * (x2 * x1 ** (x2 - below))
 
 
 def power_x2(g: Any, y: Any, x1: Any, x2: Any) -> Any:
@@ -131,9 +135,15 @@ def weight(exp: Any, x: Any, other: Any, y: Any) -> Any:
     return np.where(alone & (other == y), 0.5, exp(np.where(alone, 0, x) - np.where(alone, 0, y)))
 
 
-def _is_zero(x: Any) -> bool:
+def _number(x: Any) -> Any:
+    """A plain number that an argument is; None for others."""
     node = getattr(x, "node", None)
     value = literal(node) if isinstance(node, Node) else x
+    return value if isinstance(value, (int, float, complex, np.generic)) else None
+
+
+def _is_zero(x: Any) -> bool:
+    value = _number(x)
     return type(value) in (int, float) and value == 0
 
 

@@ -112,9 +112,10 @@ BINCOUNT = Op(
     complex=False,
 )
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """The sums of ``weights`` by number; the largest number is looked at."""
+    """The sums of ``weights`` by number; the largest number is looked at, or but whether it is below ``minlength``."""
     x = array_of(x)
-    n = max(minlength, int(np.max(x)) + 1 if np.size(x) else 0)
+    within = np.size(x) == 0 or (minlength > 0 and bool(np.max(x) < minlength))
+    n = minlength if within else int(np.max(x)) + 1
     return _COUNTS(x, minlength=n) if weights is None else BINCOUNT(x, array_of(weights), minlength=n)
 
 

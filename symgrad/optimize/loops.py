@@ -150,14 +150,34 @@ def needed(body: Body, course: Course, ends: Iterable[int], settled: Container[i
     carried = {i for i in ends if i < n} | ({course.test} if course.test is not None else set())
     places = {item: i for i, item in enumerate(body.carry) if i not in settled}
     found: set[Node] = set()
+    read: dict[Node, set[int]] = {}  # of the loops in it
     waiting = [*(body.after[i] for i in carried), *(body.saved[i - n] for i in ends if i >= n)]
     while waiting:
-        new = ancestors(waiting, known=found)
-        found.update(new)
-        more = {places[node] for node in new if node in places} - carried
-        carried |= more
-        waiting = [body.after[i] for i in more]
+        node = waiting.pop()
+        if node in found:
+            continue
+        found.add(node)
+        if node in places and places[node] not in carried:
+            carried.add(places[node])
+            waiting.append(body.after[places[node]])
+        if node.op is ITEM and isinstance(node.args[0].op, Loop):
+            loop, item = node.args[0], dict(node.params)["item"]
+            read.setdefault(loop, set()).add(item)
+            waiting += _arguments(loop, read[loop])
+        else:
+            waiting += node.args
     return sorted(carried), found
+
+
+def _arguments(loop: Node, items: Iterable[int]) -> list[Node]:
+    """The arguments of a loop that some of its results need."""
+    body, course = loop.op.body, loop.op.course
+    firsts, lists, fixed = loop.op.split(loop.args)
+    carry, inner = needed(body, course, items)
+    counts = course.test is None and course.count is None  # they tell how often it runs
+    elements = [given for item, given in zip(body.elements, lists, strict=True) if counts or item in inner]
+    rest = [given for item, given in zip(body.invariants, fixed, strict=True) if item in inner]
+    return [*[firsts[i] for i in carry], *elements, *rest]
 
 
 class _Trimmer(Simplifier):

@@ -33,6 +33,7 @@ OPTIMISATIONS = {
     "math": "programs of Python's floats in Python's own arithmetic, in the code that runs",
     "select": "what masks select computed for all that they select from, so that code does not hang on how many there are",
     "spans": "slices and loops as long as the index of a loop around says kept in loops, where written out they are much",
+    "tables": "lists of numbers that long loops fill, or such as decide, as arrays",
     "vectorize": "loops whose iterations need nothing of one another done for all iterations at once",
 }
 

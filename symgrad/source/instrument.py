@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
-from symgrad.source.lists import appended, in_room, marked
+from symgrad.source.lists import appended, by_place, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -52,27 +52,34 @@ from symgrad.source.syntax import (
     walk,
     with_private_names,
 )
+from symgrad.source.tables import Group, with_tables
 from symgrad.source.texts import numbered
 
 HOOKS = "__symgrad__"
 _FACTORY = "__symgrad_factory__"
 
 # by identity, and by rewriter: code objects of different files can be equal
-_codes: dict[tuple[int, type], tuple[weakref.ref[CodeType], CodeType | None]] = {}
+_codes: dict[tuple[int, type, frozenset[Group]], tuple[weakref.ref[CodeType], CodeType | None]] = {}
 _trees: dict[str, tuple[int, list[ast.stmt], list[FunctionNode]]] = {}  # of a file: its hash, imports and functions
 
 
-def instrumented(fun: FunctionType, hooks: Any, calls_only: bool = False, sections: bool = False) -> Callable[..., Any] | None:
+def instrumented(
+    fun: FunctionType,
+    hooks: Any,
+    calls_only: bool = False,
+    sections: bool = False,
+    tables: frozenset[Group] = frozenset(),
+) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
     ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]`` and ``np.c_[...]``;
-    ``sections``: see ``symgrad.source.sections``.
+    ``sections``: see ``symgrad.source.sections``; ``tables``: the lists that are arrays, see ``symgrad.source.tables``.
     """
     code, kind = fun.__code__, _Calls if calls_only else _InSections if sections else _Rewriter
-    key = id(code), kind
+    key = id(code), kind, tables
     known = _codes.get(key)
     if known is None or known[0]() is not code:
-        known = _codes[key] = (weakref.ref(code, functools.partial(_forget, _codes, key)), _rewrite(fun, kind))
+        known = _codes[key] = (weakref.ref(code, functools.partial(_forget, _codes, key)), _rewrite(fun, kind, tables))
     new = known[1]
     if new is None:
         return None
@@ -89,7 +96,7 @@ def _forget(codes: dict[Any, Any], key: Any, _: Any) -> None:
     codes.pop(key, None)
 
 
-def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | None:
+def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozenset[Group]) -> CodeType | None:
     code = fun.__code__
     found = definition(fun)
     if found is None:
@@ -106,7 +113,8 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls and _turns(tree, fun):
-        tree = in_room(joined(at_the_end(unrolled(numbered(as_ifs(tree), fun.__globals__), fun.__globals__))))
+        tree = with_tables(as_ifs(tree), tables)
+        tree = in_room(joined(at_the_end(unrolled(numbered(tree, fun.__globals__), fun.__globals__))))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
@@ -580,6 +588,9 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> Any:
+        way, table = getattr(node, "hook", ("", None))
+        if way:
+            return _hook(way, node, node, _constants(table))
         use = getattr(node, "use", None)
         if use is not None:
             return _hook("handed", node, node, self.visit(use))
@@ -607,13 +618,25 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):
             node.value, node.slice = self.visit(node.value), self.visit(node.slice)
+            way, table = getattr(node, "hook", ("", None))
+            if way:
+                return _hook(way, node, node.value, _constants(table), *_parts_of_index(node.slice))
+            loop, name = getattr(node, "grown", ("", ""))
+            if loop:
+                return _hook("grown_item", node, ast.Name(loop, ast.Load()), ast.Constant(name), node.value, node.slice)
             return _hook("item", node, node.value, _as_value(node.slice))
         owner: Any = self.visit(copied(node.value)) if _is_plain_chain(node.value) else None
         if self._outer_chain(node.value):
             node.value = _hook("place", node.value, node.value)
         else:
             node.value = self._assigned_in(node)
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = _parts_of_index(node.slice)
+        if hasattr(node, "places"):
+            table = node.table  # type: ignore[attr-defined]
+            facts = [(_constants(table), copied(node.value), ast.Constant(i)) for i in range(len(parts))]
+            places: list[Any] = [_hook("table_place", p, self.visit(p), *more) for p, more in zip(parts, facts, strict=True)]
+            node.slice = places[0] if len(places) == 1 else placed(ast.Tuple(places, ast.Load()), node.slice)
+            return node
         known = owner is None or any([isinstance(part, ast.Slice) for part in parts]) or isinstance(node.slice, ast.Constant)
         node.slice = self._index(node.slice) if known else _hook("key", node.slice, self.visit(node.slice), owner)
         return node
@@ -886,7 +909,8 @@ class _Rewriter(ast.NodeTransformer):
                 if chosen:  # some iterations may not
                     more = sorted(made_of & stores - target)
                     first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
-        for name in sorted(_looked_up(node, stores | target) - stores - target):
+        grown = {one.name for one in appended(node, self.scopes[-1][0])} if isinstance(node, ast.For) else set()
+        for name in sorted(_looked_up(node, stores | target) - stores - target - grown):
             if name in settled or not self._local(name):
                 read = self.visit(placed(ast.Name(name, ast.Load()), node))
                 first.append(ast.Expr(_hook("looked_up", node, ast.Name(loop, ast.Load()), read, ast.Constant(decides))))
@@ -919,6 +943,8 @@ class _Rewriter(ast.NodeTransformer):
         for name, _, some, statements in lists:
             for statement in statements:
                 statement.appends = loop, name
+            for item in by_place(node, name):
+                item.grown = loop, name  # type: ignore[attr-defined]
             if some:
                 facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ()))
                 made = _hook("chosen", node, ast.Name(name, ast.Load()), ast.Name(loop, ast.Load()), *facts)
@@ -1037,6 +1063,9 @@ class _Rewriter(ast.NodeTransformer):
                     value.elts = [self._kept(part, [to]) for part, to in zip(parts, target.elts, strict=True)]
                 elif len(owners) == 1 and "" not in owners:  # attributes of one object
                     value = self._kept(value, target.elts[:1])
+            elif hasattr(target, "table"):
+                hook = "table_made" if isinstance(target, ast.Name) else "table_entry"
+                value = _hook(hook, value, value, _constants(target.table))
             elif isinstance(target, ast.Name) and not self._local(target.id):
                 value = _hook("kept", value, value)
             elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
@@ -1225,6 +1254,15 @@ def _is_plain_index(node: ast.expr) -> bool:
 
 def _constant(names: tuple[Any, ...] | None) -> ast.expr:
     return ast.Constant(None) if names is None else ast.Tuple([ast.Constant(name) for name in names], ast.Load())
+
+
+def _constants(table: Any) -> ast.expr:
+    """``(("a", "b"), 1)``."""
+    return ast.Tuple([_constants(item) if isinstance(item, tuple) else ast.Constant(item) for item in table], ast.Load())
+
+
+def _parts_of_index(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _as_value(node: ast.expr) -> Any:

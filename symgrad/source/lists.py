@@ -47,7 +47,8 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
         deepest = _deepest(loop, name, len(statements))
         if deepest is not None:
             every, early = set[int]().union(*_counts(loop.body, statements)), way_out(loop) is not None
-            some = (0 in every or early) and 2 not in every and not deepest and not loop.orelse
+            near = next(by_place(loop, name), None) is not None
+            some = (0 in every or early) and 2 not in every and not deepest and not near and not loop.orelse
             if some or not early:
                 found.append(Appended(name, deepest, some, statements))
     return found
@@ -215,9 +216,29 @@ def _deepest(node: ast.For, name: str, appends: int) -> int | None:
     """How far from its end a loop reads a list that is there under a ``name``; None where it does anything else with it but so
     many ``appends``."""
     read: list[Any] = [item for item in walk(node) if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name]
-    ends = [item.slice for item in read if isinstance(item.slice, ast.UnaryOp) and isinstance(item.slice.op, ast.USub)]
-    places: list[Any] = [getattr(end.operand, "value", None) for end in ends]
+    places: list[Any] = [_from_the_end(item.slice) for item in read]
     names = [item for item in walk(node) if isinstance(item, ast.Name) and item.id == name]
-    known = len(places) == len(read) and all([place in (1, 2, 3) for place in places])
     loads = all([isinstance(item.ctx, ast.Load) for item in (*read, *names)])
-    return max(places, default=0) if known and loads and len(names) == len(read) + appends else None
+    if None in places or not loads or len(names) != len(read) + appends:
+        return None
+    return max(places, default=0)
+
+
+def by_place(node: ast.For, name: str) -> Iterator[ast.Subscript]:
+    """Where a loop reads such a list by another index, which may be as far from its end in all iterations."""
+    for item in walk(node):
+        if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name and isinstance(item.slice, _INDICES):
+            yield item
+
+
+_INDICES = (ast.Name, ast.BinOp)
+
+
+def _from_the_end(index: ast.expr) -> int | None:
+    """How far from the end of a list a constant index is, 0 for other indices; None for those that no loop reads there."""
+    if isinstance(index, _INDICES):
+        return 0
+    if not isinstance(index, ast.UnaryOp) or not isinstance(index.op, ast.USub):
+        return None
+    place = getattr(index.operand, "value", None)
+    return place if place in (1, 2, 3) else None

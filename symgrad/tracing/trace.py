@@ -102,7 +102,7 @@ class Trace:
         self.masked = False  # whether derivatives have masks in them: of what these hide, no warning is raised
         self.unmasked: dict[Node, Node | None] = {}  # of masked results, what is the same where it is finite: see Program
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
-        self._tokens = 0
+        self.tokens = 0
         self._loops = 0
         self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
         self._tables: dict[Any, Any] = {}  # that loops run over, by content
@@ -118,6 +118,7 @@ class Trace:
         self.ways: dict[Any, Any] = {}  # and of this one
         self.recalled = False  # whether it took in what earlier calls did
         self.sections = False  # whether ways meet outside of loops, too: see symgrad.source.sections
+        self.tables = True  # whether lists that loops fill may be arrays: see symgrad.loops.tables
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.untidy = False  # whether loops have been rolled up since an iteration around them began
         self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
@@ -293,8 +294,8 @@ class Trace:
 
     def lane(self, x: Tracer) -> Tracer:
         """``x``, one element of a batch, behind an identity node of its own: what stands for all elements of the batch."""
-        self._tokens += 1
-        result: Tracer = self.record(IDENTITY, (x,), {"token": self._tokens})
+        self.tokens += 1
+        result: Tracer = self.record(IDENTITY, (x,), {"token": self.tokens})
         result.node.active = result.frozen = True
         return result
 
@@ -615,11 +616,12 @@ class Trace:
         runs (around the one ``within``), as code does that is a loop.
 
         As long as the trace is short, it is not: with such as they are, each iteration on its own, code is faster. Where it
-        turns out to be long, ``Otherwise`` ends the run.
+        turns out to be long, or where iterations decide, ``Otherwise`` ends the run.
         """
         known = TURNING in self.apart
         long = known or len(self.graph.nodes) > LONG or self.graph.next_index > 2 * LONG  # as short loops are rolled up
-        if not self.spans or self.lanes or self.exemplary or not long:
+        deciding = {loop.serial for loop in self.rollers if loop.boundaries and (loop.forked or loop.decided)}
+        if not self.spans or self.lanes or self.exemplary or not (long or deciding):
             return False
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
@@ -627,7 +629,8 @@ class Trace:
         if any([node.active or node.aval not in (_INT, _BOOL) for node in nodes]):
             return False
         loops = {loop.serial for loop in self.rollers if loop.boundaries and loop is not within}
-        if not loops or not any([node.op is INDEX and loop_number(node) in loops for node in ancestors(nodes)]):
+        turning = {loop_number(node) for node in ancestors(nodes) if node.op is INDEX} & loops if loops else set()
+        if not turning or not (long or turning & deciding):
             return False
         if not known:
             if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:
@@ -965,7 +968,7 @@ class Trace:
         self.values[node] = value
         if op in WRITES and self.user:
             self._wrote(node)
-        if mixes is not None and isinstance(aval, Aval) and aval.kind == "scalar":
+        if mixes is not None and isinstance(aval, Aval) and (aval.kind == "scalar" or op in WRITES):
             self.mixed[node] = mixes
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
@@ -1113,8 +1116,8 @@ class Tape(Trace):
         return node
 
     def fresh(self, x: Tracer) -> Tracer:
-        self._tokens += 1
-        node = self._append(IDENTITY, (x.node,), (("token", self._tokens),), x.value, True)
+        self.tokens += 1
+        node = self._append(IDENTITY, (x.node,), (("token", self.tokens),), x.value, True)
         node.differentiated = True
         return Tracer(self, node, x.value, frozen=True)
 
@@ -1153,7 +1156,7 @@ class Tape(Trace):
         return self._write(op, args, nodes, flows, params, _compute(op, values, params))
 
     def recorded(self, wrt: Sequence[Node]) -> list[Node]:
-        one = len(wrt) == self._tokens  # no other derivative is taken in this run
+        one = len(wrt) == self.tokens  # no other derivative is taken in this run
         return [node for node in self.graph.nodes if node.differentiated] if one else []
 
     def _operands(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
@@ -1214,8 +1217,8 @@ class Tape(Trace):
             super().note(reason)
 
     def lane(self, x: Tracer) -> Tracer:
-        self._tokens += 1
-        node = self._append(IDENTITY, (x.node,), (("token", self._tokens),), x.value, True)
+        self.tokens += 1
+        node = self._append(IDENTITY, (x.node,), (("token", self.tokens),), x.value, True)
         return Tracer(self, node, x.value, frozen=True)
 
 

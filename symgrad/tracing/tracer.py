@@ -816,7 +816,8 @@ def _over(tape: Run, node: Node, y: Node, depth: int) -> Any:
         return None
     if node.op is _POWER:
         exponent = None if node.args[1].active or _over(tape, node.args[0], y, 0) is None else _known(tape, node.args[1])
-        return tape.lookup(y) ** (exponent - 1) if isinstance(exponent, (int, float)) and exponent >= 1 else None
+        smooth = isinstance(exponent, (int, float)) and (exponent == 1 or exponent >= 2)  # so that the factor has slopes
+        return tape.lookup(y) ** (exponent - 1) if smooth else None
     first, *rest = [_over(tape, arg, y, depth - 1) for arg in node.args]
     if node.op is _NEGATIVE:
         return None if first is None else -first

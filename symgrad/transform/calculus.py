@@ -20,16 +20,21 @@ from symgrad.errors import IntegerArgument, NonScalarOutput, NotDifferentiable, 
 from symgrad.ir import Aval, Node
 from symgrad.ops import create
 from symgrad.ops.core import Traced, dtype_of, fit
-from symgrad.ops.engine import ASTYPE, TO_ARRAY, TO_FLOAT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import ASTYPE, IDENTITY, TO_ARRAY, TO_FLOAT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.index import GETITEM
 from symgrad.tracing.frames import raised_at, recursing, where
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import batch
 from symgrad.transform.forward import forward
+from symgrad.transform.loop import Loop
 from symgrad.transform.reverse import path, reverse
 from symgrad.transform.units import at_units
 
 Fun = Callable[..., Any]
+
+FEW = 8  # numbers of an array, by each of which an output is differentiated on its own
+LONG = 128  # elements from which on an array is worth calls of its own
 
 
 # -- variables and outputs -----------------------------------------------------------------------------------------
@@ -517,7 +522,8 @@ def jacobian(
         for v in group.tracers
     )
     if mode == "auto":
-        mode = "forward" if columns < rows else "reverse"
+        few = columns == rows and all([_reads_of_elements([out.node for out in outs], n) is not None for n in run.wrt])
+        mode = "forward" if columns < rows or few else "reverse"
     blocks = _by_columns(trace, run, outs, holomorphic) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
     if flat:
         return run.tree.unflatten(
@@ -580,10 +586,46 @@ def _by_columns(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: 
 
 def _pushed(trace: Trace, run: Linearized, outs: Sequence[Node], n: Node, scale: complex = 1.0) -> list[Any]:
     """What each output does when one variable moves by ``scale``; of an array by each unit vector, along a new first axis."""
+    reads = _reads_of_elements(outs, n)
+    if reads is not None:  # the zeros of unit tangents go no further
+        one = [trace.constant_like(scale, nodes[0].aval) if nodes else None for nodes in reads]
+        found = [forward(trace, outs, nodes, [g for _ in nodes]) for nodes, g in zip(reads, one, strict=True)]
+        return [_rows(trace, parts, o.aval) for parts, o in zip(zip(*found, strict=True), outs, strict=True)]
     unit = _stand_in(trace, n.aval, scale) if n.aval.shape else trace.constant_like(scale, n.aval)
     ts = forward(trace, outs, run.wrt, [unit if m is n else None for m in run.wrt])
     linear = [None if t is None else fit(t, o.aval) for t, o in zip(ts, outs, strict=True)]
     return at_units(trace, unit, linear, scale) if n.aval.shape else linear
+
+
+def _reads_of_elements(outs: Sequence[Node], n: Node) -> list[list[Node]] | None:
+    """Of an array of few numbers the nodes that read each of them, if all that is done with it is to read them."""
+    shape, names = n.aval.shape, {n}
+    if len(shape) != 1 or shape[0] > FEW:
+        return None
+    reads: list[list[Node]] = [[] for _ in range(shape[0])]
+    order = path(outs, [n])
+    for node in order[1:]:
+        if names.isdisjoint(node.args):
+            continue
+        place: Any = dict(node.params).get("spec") if node.op is GETITEM and len(node.args) == 1 else None
+        if node.op is IDENTITY:
+            names.add(node)
+        elif place is not None and len(place) == 1 and type(place[0]) is int:
+            reads[place[0]].append(node)
+        else:
+            return None
+    sizes = [math.prod(node.aval.shape) for node in order if isinstance(node.aval, Aval)]
+    # one loop, or few calls, for all of them are better
+    short = shape[0] < max(sizes, default=0) < LONG or any([isinstance(node.op, Loop) for node in order])
+    return reads if names.isdisjoint(outs) and not short else None
+
+
+def _rows(trace: Trace, parts: Sequence[Any], aval: Aval) -> Any:
+    """Tangents of an output as the rows of an array; None if there are none."""
+    if all([part is None for part in parts]):
+        return None
+    columns = [trace.constant_like(0.0, aval) if part is None else fit(part, aval) for part in parts]
+    return np.moveaxis(np.stack(columns, axis=-1), -1, 0)
 
 
 def hessian_product(

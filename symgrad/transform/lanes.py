@@ -77,7 +77,7 @@ class Lanes:
                 continue
             waiting.pop()
             if one._make is not None:
-                one._test, one._make = one._make(), None
+                one._test, one._make = _fixed(one._make()), None
         return self._test
 
     def mask(self, until: Lanes | None) -> Any:

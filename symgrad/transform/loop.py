@@ -395,15 +395,17 @@ class Loop(Op):
             lives = [sub.input(("live", k), mask_like(plain(value), True)) for k, value in enumerate(values)]
         seeds = [(after[i].node, gs[place]) for place, i in enumerate(flows)]
         seeds += [(s.node, e) for s, e in zip([s for j, s in enumerate(saved) if given[n + j]], extra, strict=True)]
-        if self.course.once:  # what is added to a total is added in its place
-            seeds += [(fixed[i].node, total) for i, total in zip(uses, totals, strict=True)]
+        placed = [
+            self.course.once or self._is_for_ifs(i) for i in uses
+        ]  # what is added to these totals is added in their place
+        seeds += [(fixed[i].node, total) for i, total, place in zip(uses, totals, placed, strict=True) if place]
         around = None
         more = {j: sub.input(("saved live", j), mask_like(plain(saved[j]), True)) for j in range(len(saved)) if sure[j]}
         if levels is not None:
             beyond = [max(levels[i], self.inside) for i in flows]
             beyond += [levels[n + m + i] for i in uses] + [levels[n + i] for i in elements]
             masks = [more.get(j) for j in range(len(saved)) if given[n + j]]
-            masks += lives[len(flows) :] if self.course.once else []
+            masks += [mask for mask, place in zip(lives[len(flows) :], placed, strict=True) if place]
             around = Around(dict(zip(wrt, beyond, strict=True)), [*lives[: len(flows)], *masks])
         kept = [is_inexact(node.aval) for node, _ in seeds]
         if around is not None:
@@ -412,17 +414,15 @@ class Loop(Op):
         shaped = [sub.constant_like(0.0, node.aval) if part is None else part for part, node in zip(found, wrt, strict=True)]
         back = shaped[: len(flows)]
         sums = shaped[len(flows) : len(ends)]
-        if not self.course.once:
-            known = zip(totals, found[len(flows) :], sums, strict=False)
-            sums = [total if part is None else total + more for total, part, more in known]
+        known_parts = zip(totals, found[len(flows) :], sums, placed, strict=False)
+        sums = [more if place else total if part is None else total + more for total, part, more, place in known_parts]
         own = shaped[len(ends) :]
         masks = []
         if around is not None:
             masks = [_live(sub, node, g, around) for node, g in zip(wrt, found, strict=True)]
             own += masks[len(ends) :]
-            if not self.course.once:
-                totalled: list[Any] = [np.logical_or(a, b) for a, b in zip(lives, list[Any](masks), strict=False)]
-                masks = [*masks[: len(flows)], *totalled[len(flows) :]]
+            behind = zip(lives[len(flows) :], list[Any](masks[len(flows) :]), placed, strict=False)
+            masks = [*masks[: len(flows)], *[b if place else np.logical_or(a, b) for a, b, place in behind]]
         carried, ended, read = [*gs, *totals, *lives], [*back, *sums, *masks], [*starts, *items, *extra, *more.values()]
         if self.course.once:  # an ``if`` again, which begins with what is there: nothing need be saved
             test = starts[self.course.test]
@@ -439,6 +439,12 @@ class Loop(Op):
         if outer is None:
             self._made["backward", key] = made
         return made
+
+    def _is_for_ifs(self, i: int) -> bool:
+        """Whether ``if``s in it read an invariant: they add to its total in place, or not at all."""
+        item = self.body.invariants[i]
+        ifs = [node for node in self.body.nodes() if isinstance(node.op, Loop) and node.op.course.once]
+        return any([item in node.op.split(node.args)[2] for node in ifs])
 
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
         """The body in a trace of its own, on the values that the first iteration has; on some, where there is none."""

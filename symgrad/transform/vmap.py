@@ -170,13 +170,15 @@ def _all_ways(trace: Trace, fun: Fun, columns: Columns) -> Way:
         if len(ways) == MAX_WAYS:
             raise _Alone(f"they go more than {MAX_WAYS} ways through it")
         lanes: dict[Node, Any] = {}
-        one = 0 if mask is None else np.argmax(mask)
+        one, tokens = 0 if mask is None else np.argmax(mask), trace.tokens
         args, kwargs = columns.row(lambda column, one=one, lanes=lanes: _lane(trace, column, one, lanes))  # type: ignore[misc]
         leaves, tree, looks = _watched(trace, fun, args, kwargs)
         try:
             way, others = _together(trace, columns.size, lanes, Way(mask, leaves, [], tree), looks, agreed, names)
         except CannotBatch as error:
             raise _Alone(str(error)) from None
+        if way is None:  # what comes is traced as if that had not been
+            trace.tokens = tokens
         ways += [way] if way else []
         waiting += others
     if len(ways) > 1:
@@ -240,7 +242,7 @@ def _together(
     floor = min(node.index for node in lanes)
     ends = [leaf.node for leaf in way.leaves if isinstance(leaf, Tracer)]
     looks = _looks(trace, lanes, guards, floor)
-    named = _named(looks, lanes, floor, names)
+    named = _named(looks, lanes, names)
     mask = way.mask
     others: list[tuple[Any, frozenset[int]]] = []
     while True:  # anew with fewer elements, when some go another way
@@ -291,10 +293,10 @@ def _looks(trace: Trace, lanes: dict[Node, Any], guards: list[Guard], floor: int
     return looks
 
 
-def _named(looks: list[Guard], lanes: dict[Node, Any], floor: int, names: dict[Any, int]) -> list[int]:
+def _named(looks: list[Guard], lanes: dict[Node, Any], names: dict[Any, int]) -> list[int]:
     """A number for each look: the same as on another way, if there the same was computed of the columns."""
     numbers: dict[Node, Any] = {lane: ("lane", i) for i, lane in enumerate(lanes)}
-    for node in ancestors([look.node for look in looks], floor):
+    for node in ancestors([look.node for look in looks]):  # also what another way has left there
         if node in numbers:
             continue
         if node.op in (CONST, INDEX):
@@ -302,7 +304,7 @@ def _named(looks: list[Guard], lanes: dict[Node, Any], floor: int, names: dict[A
             key: Any = (type(value), repr(value))
         elif node.args:
             params = () if node.op is IDENTITY else node.params  # which tells derivatives apart
-            key = (node.op, params, node.aval, *[numbers.get(arg, arg) for arg in node.args])
+            key = (node.op, params, node.aval, *[numbers[arg] for arg in node.args])
         else:
             key = node
         numbers[node] = names.setdefault(key, len(names))

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import INPUT
-from symgrad.loops import ordering
+from symgrad.loops import ordering, tables
 from symgrad.loops.iterables import table
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -417,7 +417,8 @@ class Calls(Reads):
         if HOOKS in code.co_freevars:  # made by an instrumented function, and so instrumented itself
             return fun(*args, **kwargs)
         self.check(self.home(fun).then("attr", "__code__"), "is", code)
-        inside = instrumented(fun, Frame(self, fun), sections=self.trace.sections)
+        arrays = tables.groups(self.trace.apart, code)
+        inside = instrumented(fun, Frame(self, fun, arrays), sections=self.trace.sections, tables=arrays)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             if not self.harmless(fun):
@@ -1142,8 +1143,8 @@ _OPERATING = frozenset({abs, divmod, *[getattr(operator, name) for name in OPERA
 class Frame:
     """The hooks as one function sees them: with its own globals and closure cells."""
 
-    def __init__(self, state: Calls, fun: FunctionType) -> None:
-        self._state, self._fun = state, fun
+    def __init__(self, state: Calls, fun: FunctionType, arrays: frozenset[tuple[str, ...]] = frozenset()) -> None:
+        self._state, self._fun, self._arrays = state, fun, arrays
         self._space = fun.__globals__
 
     def glob(self, name: str, value: Any) -> Any:
@@ -1166,6 +1167,39 @@ class Frame:
             package = str(self._space.get("__package__") or self._space.get("__name__", "")).split(".")
             module = ".".join([*package[: len(package) - level + 1], *([module] if module else [])])
         return self._state.imported(module, name, value)
+
+    def table_made(self, value: Any, table: Any) -> Any:
+        """A list that is to be an array, see ``symgrad.loops.tables``."""
+        return tables.made(self._state.trace, value, tables.Site(self._fun.__code__, *table))
+
+    def table_copied(self, array: Any, table: Any) -> Any:
+        """A copy of such a list."""
+        return tables.copied(array, tables.Site(self._fun.__code__, *table))
+
+    def table_entry(self, value: Any, table: Any) -> Any:
+        """A number that is put into a list that may be an array, or is one."""
+        site = tables.Site(self._fun.__code__, *table)
+        return (
+            tables.entry(self._state.trace, value, site)
+            if table[0] in self._arrays
+            else tables.ask(self._state.trace, value, site)
+        )
+
+    def table_place(self, index: Any, table: Any, array: Any, axis: int) -> Any:
+        """Where that is."""
+        return tables.place(self._state.trace, index, array.shape[axis], tables.Site(self._fun.__code__, *table))
+
+    def table_item(self, array: Any, table: Any, *indices: Any) -> Any:
+        """A number of such a list."""
+        return self._state.item(array, tuple([self.table_place(index, table, array, i) for i, index in enumerate(indices)]))
+
+    def table_items(self, array: Any, table: Any, *indices: Any) -> Any:
+        """Such a list, or one in it, as a list."""
+        return tables.listed(self.table_array(array, table, *indices))
+
+    def table_array(self, array: Any, table: Any, *indices: Any) -> Any:
+        """The same for NumPy, which makes an array of its own of it."""
+        return (self.table_item(array, table, *indices) if indices else array).copy()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)

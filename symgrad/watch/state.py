@@ -174,6 +174,11 @@ class State(Calls):
             loop.appended(name, owner)
         return value
 
+    def grown_item(self, loop: Any, name: str, owner: Any, key: Any) -> Any:
+        """``owner[key]`` in a loop that appends to it."""
+        near = type(loop) is Roller and type(key) is Tracer and type(owner) is list and loop.is_near(name, owner, key)
+        return owner[int(key.value)] if near else self.item(owner, key)
+
     def chosen(self, value: Any, loop: Any, name: str, kept: bool) -> Any:
         """A list to which some iterations of a loop may have appended an item, after it.
 
