@@ -610,6 +610,31 @@ def test_passes_nest():
     assert np.allclose(jvp(grad(lambda x: np.sum(x**3)), (V,), (np.ones(4),))[1], 6 * V)
 
 
+@pytest.mark.parametrize("n", [1, 200])
+def test_few_numbers_are_moved_one_by_one(n):
+    """The zeros of unit vectors are no part of the code, where all that is done with an array is to read its numbers."""
+    t = np.linspace(0.0, 3.0, n)
+
+    def decays(p):
+        a, k, _, d = p
+        return a * np.exp(-k * t) + p[-1] * d
+
+    def misfit(p):
+        return np.sum(decays(p) ** 3)
+
+    p = np.array([1.5, 0.7, 2.0, -0.3])
+    e = np.exp(-p[1] * t)
+    always(jacobian(decays), np.stack([e, -p[0] * t * e, 0 * t, 0 * t + 2 * p[3]], axis=-1), p)
+    slope = grad(misfit)
+    central = np.stack([(slope(p + h) - slope(p - h)) / 2e-5 for h in 1e-5 * np.eye(4)])
+    for _ in range(3):
+        np.testing.assert_allclose(hessian(misfit)(p), central, rtol=1e-6, atol=1e-6)
+    if n > 1:
+        assert "eye" not in jacobian(decays).source(p)
+        assert "eye" not in hessian(misfit).source(p)
+        np.testing.assert_allclose(vmap(hessian(misfit))(np.stack([p, p + 1.0]))[0], central, rtol=1e-6, atol=1e-6)
+
+
 def test_stop_gradient():
     always(grad(lambda x: x * stop_gradient(x)), 3.0, 3.0)
     always(grad(lambda x: np.sum(x * stop_gradient({"a": x, "b": (x, 2.0)})["b"][0])), V, V)

@@ -931,3 +931,20 @@ def test_lists_grow_beside_a_filled_array_that_has_two_names():
         value, slope = derivative(x)
         assert value == pytest.approx(fun(x))
         np.testing.assert_allclose(slope, [2 * (x[0] + n - 1), *np.ones(n - 1)])
+
+
+def test_a_list_that_begins_with_a_constant_array():
+    """Trajectories: each state is an array that is filled."""
+
+    def swung(p, n):
+        states = [np.array([-1.0, 1.0])]
+        for _ in range(n):
+            y = np.empty(2)
+            y[0] = p[0] * states[-1][1]
+            y[1] = states[-1][0]
+            states.append(y)
+        return np.sum(states[-1] ** 2)
+
+    for n, slope in [(2, 2.0), (3, 1.5), (4, 1.0), (8, 0.125)]:
+        for _ in range(3):
+            assert grad(swung)(np.array([0.5]), n) == pytest.approx([slope])

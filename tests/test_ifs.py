@@ -233,3 +233,25 @@ def test_first_calls_run_no_loop_that_keeps_whole_arrays(monkeypatch):
     assert (N, 500) not in [shape for shapes in saved for shape in shapes]
     assert value == pytest.approx(counts_rows(x))
     np.testing.assert_allclose(slope, value_and_grad(counts_rows, mode="dynamic")(x)[1], rtol=1e-9)
+
+
+def test_what_an_if_adds_to_a_total_is_added_in_its_place():
+    """Not to zeros that are added then, for every iteration; nor are masks made of what nobody asks for."""
+
+    def drained(w):
+        level, spent = 1.0, 0.0
+        for t in range(200):
+            if level > 0.5:
+                level -= 0.1 * w[t]
+                spent += level**2
+            else:
+                level += 0.3
+        return spent
+
+    derivative, dynamic = grad(drained), grad(drained, mode="dynamic")
+    for w in np.random.default_rng(0).normal(size=(5, 200)):
+        np.testing.assert_allclose(derivative(w), dynamic(w), rtol=1e-12)
+    backward = derivative.source(w).partition("# backward")[2]
+    assert "zeros(200)" in backward.partition("for ")[0]
+    assert "zeros" not in backward.partition("for ")[2]
+    assert "bool" not in backward

@@ -501,6 +501,8 @@ def test_repeated_rows_add_up(dtype):
         ((3, 7, 5, 2), (every, rows, columns), (3, 600, 4, 2)),
         ((3, 7, 5), (every, rows[:, 0], slice(1, 3)), (3, 600, 2)),
         ((3, 7), (0, rows), (600, 4)),
+        ((7,), rows, (600, 4)),
+        ((7,), rows, (600, 1)),
         ((3, 7, 5), (2, rows, every), (600, 4, 5)),
         ((3, 5, 7), (2, every, rows), (600, 4, 5)),
         ((3, 5, 7), (every, 4, rows), (3, 600, 4)),

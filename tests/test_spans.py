@@ -353,3 +353,23 @@ def test_what_is_left_in_a_local_of_another_loop():
     derivative, dynamic, x = grad(fun), grad(fun, mode="dynamic"), R(size=12)
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-10)
+
+
+def test_short_nests_that_decide_have_code_for_all_their_ways():
+    def sorted_by_hand(w):
+        x = w.copy()
+        for i in range(len(x)):
+            for j in range(len(x) - 1 - i):
+                if x[j] > x[j + 1]:
+                    kept = x[j]
+                    x[j] = x[j + 1]
+                    x[j + 1] = 0.9 * kept
+            x[0] = 0.5 * x[0]
+        return sum([(i + 1) * x[i] for i in range(len(x))])
+
+    derivative, dynamic = value_and_grad(sorted_by_hand), value_and_grad(sorted_by_hand, mode="dynamic")
+    for w in np.random.default_rng(0).normal(size=(20, 8)):
+        (value, slope), (expected, other) = derivative(w), dynamic(w)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11)
+    assert derivative.cache_info().misses <= 4

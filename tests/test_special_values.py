@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from symgrad import grad, hvp, jvp, value_and_grad, vmap
+from symgrad import grad, hessian, hvp, jvp, value_and_grad, vmap
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -5e-324, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0]
 UNARY = """sin cos tan exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal negative positive absolute fabs sign
@@ -211,3 +211,28 @@ def test_running_ones_of_wide_arrays(fun):
     np.testing.assert_allclose(
         hvp(lambda x: np.sum(g * fun(x) ** 2))(x, g), (derivative(x + 1e-6 * g) - derivative(x - 1e-6 * g)) / 2e-6, atol=1e-5
     )
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda p: p[0] ** p[1],
+        lambda p: np.power(p[0], p[1]),
+        lambda p: np.sum(np.float_power(p[:1], p[1])),
+    ],
+)
+@pytest.mark.parametrize("y", [0.0, 1.0, 2.0, -1.0, 0.5])
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_second_derivatives_of_powers(fun, y, mode):
+    """d2 / dx dy = x ** (y - 1) * (1 + y * log(x)), at exponents where the first by x is 0, too."""
+    x = 3.0
+    mixed = x ** (y - 1) * (1 + y * np.log(x))
+    expected = [[y * (y - 1) * x ** (y - 2), mixed], [mixed, x**y * np.log(x) ** 2]]
+    np.testing.assert_allclose(hessian(fun, mode=mode)(np.array([x, y])), expected, rtol=1e-12, atol=1e-15)
+    assert grad(lambda x, y: x**y, (0, 1), mode=mode)(0.0, 0.0) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("power", [2.2, 2.5, 3, 3.5])
+@pytest.mark.parametrize("size", [np.abs, np.linalg.norm, lambda x: np.hypot(x[0], x[1])])
+def test_second_derivatives_of_powers_of_sizes_at_zero(size, power):
+    np.testing.assert_array_equal(hessian(lambda x: np.sum(size(x) ** power))(np.zeros(2)), np.zeros((2, 2)))

@@ -600,3 +600,31 @@ def test_custom_rules():
 
 def test_truth_values_of_pythons_are_counted():
     agrees(lambda x: x * ((x.item() > 0) + (x.item() < 9) - (x.item() > 0.5) - -(x.item() > 0.2)), np.linspace(-1, 1, 5))
+
+
+def side(x):
+    if x < 0:
+        return x * x
+    if x < 1:
+        return 2 * x**3
+    return np.sin(x) if x < 2 else x**4
+
+
+def weighted(w, x):
+    r = x * w
+    if r < 1.0:
+        return 0.5 * r * r
+    return r - 0.5
+
+
+@pytest.mark.parametrize("kind", [lambda fun, *_: fun, grad, hessian])
+def test_elements_go_the_same_ways_whichever_is_the_first(kind):
+    rng = np.random.default_rng(0)
+    alone, others = kind(side), kind(weighted, 1)
+    one, two = vmap(alone), vmap(others, (None, 0))
+    for _ in range(12):
+        x = 3 * rng.normal(size=40)
+        np.testing.assert_allclose(one(x), [alone(v) for v in x], rtol=1e-12)
+        np.testing.assert_allclose(two(1.5, x), [others(1.5, v) for v in x], rtol=1e-12)
+    assert one.cache_info().misses <= 4
+    assert two.cache_info().misses <= 4

@@ -1201,7 +1201,7 @@ class Rebuild:
     """Puts a namedtuple or a dataclass together again, in generated code."""
 
     def __init__(self, tree: TreeDef) -> None:
-        self.tree = tree
+        self.tree = TreeDef(tree.kind, tree.keys, tuple(TreeDef(LEAF) for _ in tree.children))
 
     def __call__(self, *items: Any) -> Any:
-        return TreeDef(self.tree.kind, self.tree.keys, tuple(TreeDef(LEAF) for _ in items)).unflatten(items)
+        return self.tree.unflatten(items)

@@ -150,7 +150,6 @@ def needed(body: Body, course: Course, ends: Iterable[int], settled: Container[i
     carried = {i for i in ends if i < n} | ({course.test} if course.test is not None else set())
     places = {item: i for i, item in enumerate(body.carry) if i not in settled}
     found: set[Node] = set()
-    read: dict[Node, set[int]] = {}  # of the loops in it
     waiting = [*(body.after[i] for i in carried), *(body.saved[i - n] for i in ends if i >= n)]
     while waiting:
         node = waiting.pop()
@@ -161,23 +160,24 @@ def needed(body: Body, course: Course, ends: Iterable[int], settled: Container[i
             carried.add(places[node])
             waiting.append(body.after[places[node]])
         if node.op is ITEM and isinstance(node.args[0].op, Loop):
-            loop, item = node.args[0], dict(node.params)["item"]
-            read.setdefault(loop, set()).add(item)
-            waiting += _arguments(loop, read[loop])
+            loop = node.args[0]
+            waiting += [loop.args[i] for i in _arguments(loop.op, dict(node.params)["item"])]
         else:
             waiting += node.args
     return sorted(carried), found
 
 
-def _arguments(loop: Node, items: Iterable[int]) -> list[Node]:
-    """The arguments of a loop that some of its results need."""
-    body, course = loop.op.body, loop.op.course
-    firsts, lists, fixed = loop.op.split(loop.args)
-    carry, inner = needed(body, course, items)
-    counts = course.test is None and course.count is None  # they tell how often it runs
-    elements = [given for item, given in zip(body.elements, lists, strict=True) if counts or item in inner]
-    rest = [given for item, given in zip(body.invariants, fixed, strict=True) if item in inner]
-    return [*[firsts[i] for i in carry], *elements, *rest]
+def _arguments(loop: Loop, item: int) -> list[int]:
+    """The arguments of a loop that one of its results needs."""
+    if item not in loop.needed:
+        body, course = loop.body, loop.course
+        carry, inner = needed(body, course, [item])
+        counts = course.test is None and course.count is None  # the elements tell how often it runs
+        elements = [counts or part in inner for part in body.elements]
+        n = len(body.carry)
+        rest = [*elements, *[part in inner for part in body.invariants]]
+        loop.needed[item] = [*carry, *[n + i for i, is_needed in enumerate(rest) if is_needed]]
+    return loop.needed[item]
 
 
 class _Trimmer(Simplifier):

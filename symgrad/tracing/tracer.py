@@ -816,8 +816,9 @@ def _over(tape: Run, node: Node, y: Node, depth: int) -> Any:
         return None
     if node.op is _POWER:
         exponent = None if node.args[1].active or _over(tape, node.args[0], y, 0) is None else _known(tape, node.args[1])
-        smooth = isinstance(exponent, (int, float)) and (exponent == 1 or exponent >= 2)  # so that the factor has slopes
-        return tape.lookup(y) ** (exponent - 1) if smooth else None
+        if not isinstance(exponent, (int, float)) or not (exponent == 1 or exponent >= 2):  # else the factor has no slope at 0
+            return None
+        return tape.lookup(y) ** (exponent - 1)
     first, *rest = [_over(tape, arg, y, depth - 1) for arg in node.args]
     if node.op is _NEGATIVE:
         return None if first is None else -first

@@ -101,6 +101,7 @@ class Loop(Op):
         self.like = self._like if course.count is not None else None
         self.saves = [node.aval for node in body.saved]
         self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
+        self.needed: dict[int, list[int]] = {}  # which arguments each result needs, as optimize.loops finds
         self._made: dict[Any, Any] = {}
 
     @functools.cached_property
