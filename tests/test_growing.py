@@ -21,11 +21,10 @@ def cascade(x, w):
 
 
 def ranked(x):
-    v = [x[i] for i in range(4)]
-    for i in range(4):
-        for j in range(3 - i):
-            if v[j] > v[j + 1]:
-                v[j], v[j + 1] = v[j + 1], v[j]
+    v = [x[0], x[1], x[2], x[3]]
+    for j in ("one", 0), ("two", 1), ("three", 2), ("one", 0), ("two", 1), ("one", 0):  # no loop for code, as it has no table
+        if v[j[1]] > v[j[1] + 1]:
+            v[j[1]], v[j[1] + 1] = v[j[1] + 1], v[j[1]]
     return sum(w * w * (k + 1) for k, w in enumerate(v))
 
 
@@ -183,13 +182,14 @@ def test_an_account():
 
 def sorted_by_swaps(x):
     v, swapped = [x[i] for i in range(12)], True
+    held = [v]  # no array is in the place of a list that others hold
     while swapped:
         swapped = False
         for j in range(11):
             if v[j] > v[j + 1]:
                 v[j], v[j + 1] = v[j + 1], v[j]
                 swapped = True
-    return sum(w * w * (k + 1) for k, w in enumerate(v))
+    return sum(w * w * (k + 1) for k, w in enumerate(held[0]))
 
 
 def test_traces_that_take_the_place_of_others_are_counted_as_those_of_new_ends():

@@ -108,10 +108,12 @@ def test_what_is_not_finite_is_masked_as_ever(fun, bad):
 
 
 def roots(p):
+    p = 1.0 * p  # of which more is done than to read its numbers
     return np.sum(np.sqrt(p[0] * X) / (p[1] + X) * np.log(p[2] * X))
 
 
 def curves(p):
+    p = 1.0 * p
     return np.sqrt(p[0] * X) * np.log(p[2] + p[1] * X)
 
 

@@ -1851,3 +1851,32 @@ def test_what_is_written_over_at_once_is_not_written():
     np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1], rtol=1e-12)
     forward = str(derivative.source(x)).split("# backward")[0]
     assert sum("[i] = " in line for line in forward.splitlines() if "#" not in line) == 1
+
+
+WINDOWED = {
+    "from the left": lambda windows, k: windows @ k,
+    "from the right": lambda windows, k: k @ windows.T,
+    "summed": lambda windows, k: np.sum(windows * k, axis=1),
+}
+
+
+@pytest.mark.parametrize("kind", WINDOWED)
+@pytest.mark.parametrize(("n", "m"), [(200, 9), (60, 51), (7, 7), (9, 1)])
+def test_products_of_windows_are_correlations(kind, n, m):
+    def fun(k, x):
+        windows = np.lib.stride_tricks.sliding_window_view(x, m)
+        return np.sum(np.tanh(WINDOWED[kind](windows, k)) ** 2)
+
+    def loop(k, x):
+        return sum([np.tanh(x[i : i + m] @ k) ** 2 for i in range(n - m + 1)])
+
+    rng = np.random.default_rng(0)
+    k, x = rng.normal(size=m), rng.normal(size=n)
+    derivative = grad(fun, (0, 1))
+    for _ in range(3):
+        for found, expected in zip(derivative(k, x), grad(loop, (0, 1), mode="dynamic")(k, x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+    if n == 200:
+        code = derivative.source(k, x, fast=True)
+        assert "correlate(" in code
+        assert "convolve(" in code

@@ -897,6 +897,9 @@ class FastBuilder(BlockBuilder):
             return call_of("abs", *args)
         if node.op in OPERATORS and known:
             self.python.add(node)
+        elif isinstance(node.op.key, np.ufunc) and node.op not in (*FAST, *SPELLINGS) and node.aval.dtype == np.float64:
+            self.python.add(node)  # of NumPy's number, whatever follows would take longer
+            return call_of("float", default_spelling(self, node, args))
         return None
 
     def _is_python(self, node: Node) -> bool:

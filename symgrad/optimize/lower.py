@@ -12,10 +12,11 @@ from symgrad import runtime
 from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.shape import ADD_WINDOWS
 from symgrad.ops.signal import INTERP
 from symgrad.optimize.identities import masked
 from symgrad.optimize.places import writes_into_zeros, written_again
-from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, filling, is_op, len_of, rewrite, split
+from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, filling, is_op, join, len_of, rewrite, split
 from symgrad.optimize.scales import common_number, signs
 from symgrad.optimize.structure import CHOLESKY, INVERSE, is_eye
 from symgrad.optimize.sums import writes_one_each
@@ -162,6 +163,36 @@ def long_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     if len(x.aval.shape) != 1 or x.aval.shape != y.aval.shape or x.aval.shape[0] < LONG or node.params:
         return None
     return s.call(INNER, x, y) if x.aval.dtype == y.aval.dtype == node.aval.dtype and x.aval.dtype.char in "fd" else None
+
+
+@rewrite(np.dot, np.matmul, rules=LOWER)
+def correlation(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Products of all windows on a row, which lie over one another: BLAS would copy them first."""
+    for windows, y in (args, args[::-1]):
+        windows = windows.args[0] if is_op(windows, np.transpose) and not windows.params else windows
+        if is_op(windows, np.lib.stride_tricks.sliding_window_view) and len(windows.aval.shape) == 2:
+            (x,) = windows.args
+            rows = len(x.aval.shape) == len(y.aval.shape) == len(node.aval.shape) == 1
+            if rows and node.aval.dtype.char in "fd" and x.aval.dtype == y.aval.dtype == node.aval.dtype and not node.params:
+                return s.call(np.correlate, x, y, mode="valid")
+    return None
+
+
+@rewrite(ADD_WINDOWS, rules=LOWER)
+def convolution(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What the products of each number of a row with all of another one add up to, each row one place further."""
+    times, products = split(args[0])
+    products = products.args[0] if is_op(products, np.transpose) and not products.params else products
+    if len(node.aval.shape) != 1 or len(products.aval.shape) != 2 or node.aval.dtype.char not in "fd":
+        return None
+    if not any([is_op(products, fun) for fun in (np.outer, np.multiply, np.matmul)]):
+        return None
+    (n, m), shapes = products.aval.shape, {part.aval.shape for part in products.args}
+    outer = is_op(products, np.outer) or shapes in ({(n, 1), (m,)}, {(n, 1), (1, m)})
+    if not outer or any([part.aval.dtype != node.aval.dtype for part in products.args]):
+        return None
+    rows = [s.call(np.reshape, part, shape=(math.prod(part.aval.shape),)) for part in products.args]
+    return join(s, times, s.call(np.convolve, *rows))
 
 
 @rewrite(np.dot, np.matmul, rules=LOWER)

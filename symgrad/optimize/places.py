@@ -51,6 +51,11 @@ def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
                 kept.append(args[count + part.number])
                 part = index.Hole(len(kept) - 1)
         spec.append(part)
+    shape = node.aval.shape if node.op is index.SCATTER else args[0].aval.shape
+    try:
+        index.region(tuple([0 if type(part) is index.Hole else part for part in spec]), shape)
+    except IndexError:  # beyond the end, in a loop that never runs
+        return None
     changed = tuple(sorted({**params, "spec": tuple(spec)}.items()))
     return s.make(node.op, (*args[:count], *kept), changed, node.aval)
 

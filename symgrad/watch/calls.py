@@ -177,6 +177,8 @@ class Calls(Reads):
         if fun is int and len(args) == 1 and not kwargs and type(args[0]) is Tracer and not np.ndim(args[0].like):
             return self._int(args[0])
         if isinstance(fun, type):
+            if issubclass(fun, np.number) and len(args) == 1 and type(args[0]) in (list, tuple) and not kwargs:
+                return self._call_numpy(np.array, np.array, (*args, fun), {})  # the same
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
             return self._call_builtin(fun, args, kwargs)

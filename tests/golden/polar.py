@@ -7,8 +7,5 @@ def jacfwd_polar(p):
     cos = np.cos(phi)
     sin = np.sin(phi)
     # tangents
-    eye = np.eye(2)
-    t_r = eye[:, 0]
-    t_phi = eye[:, 1]
-    t_result = np.stack([t_r * cos - t_phi * (sin * r), t_r * sin + t_phi * (cos * r)], axis=1)
-    return t_result.T.copy()
+    t_result = np.stack([-(sin * r), cos * r])
+    return np.stack([np.stack([cos, sin]), t_result], axis=-1)
