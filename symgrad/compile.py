@@ -39,7 +39,7 @@ from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors
-from symgrad.loops.tables import Lists
+from symgrad.loops.tables import Lists, as_lists
 from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
@@ -224,10 +224,13 @@ class Family:
                 if end.causes <= apart:
                     raise
                 apart |= end.causes
-            except SymgradError as error:
-                if fills or INTO_PLAIN not in str(error):
+            except Exception as error:
+                lists = as_lists(apart) - apart
+                plain = isinstance(error, SymgradError) and INTO_PLAIN in str(error) and not fills
+                if not lists and not plain:
                     raise
-                self.fills = fills = True
+                apart |= lists
+                self.fills = fills = fills or (plain and not lists)
 
     def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any], fills: bool) -> Traced:
         fun, learnt = user.fun, self.learnt

@@ -214,9 +214,42 @@ def row_put(w):
     return d[3][1] + d[10][0] + sum(d[4])
 
 
+def run_over_under_another_name(w):
+    y = [1.0, 2.0, 3.0, 4.0]
+    z, total = y, 0.0
+    for i in range(4):
+        if w[i] > 0:
+            z[i] = w[i]
+        for v in y:
+            total = total + v
+            z[3] = v * w[0]
+    return total
+
+
+def handed_to_python(w):
+    y, total = [0.5, 2.0, 3.0, 0.0, 0.0], 0.0
+    for t in range(12):
+        if w[t] > 0:
+            y[4] = y[4] + w[t] * float(y[1])
+        for _ in range(int(y[2])):
+            total = total + y[4]
+    return total + len(str(y[0]))
+
+
+def told_apart(w):
+    y = [w[0], w[0], 0.0, 0.0]
+    for t in range(2, 12):
+        if w[t] > 0:
+            y[2 + t % 2] = w[t]
+    return y[2] + 2 * y[3] if y[0] is y[1] else y[2]
+
+
 @pytest.mark.parametrize(
     "fun",
     [
+        run_over_under_another_name,
+        handed_to_python,
+        told_apart,
         other_name,
         one_row_often,
         of_arrays,

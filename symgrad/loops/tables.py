@@ -2,7 +2,8 @@
 
 A run begins with lists as they are. Where a loop that decides, or a long one, puts a traced number into one of them,
 ``Otherwise`` ends the run, and in the next one that list is an array. Its numbers are Python's and NumPy's, ``mixed``; where
-that matters, or where the list turns out to be none of numbers alone, the run ends once more, and the list stays one.
+that matters, where the list turns out to be none of numbers alone, or where anything is raised, the run ends once more, and the
+list stays one.
 """
 
 from __future__ import annotations
@@ -57,9 +58,15 @@ def groups(apart: Collection[Any], code: CodeType) -> frozenset[tuple[str, ...]]
     return frozenset([one.group for one in found if not one.stay]) - {one.group for one in found if one.stay}
 
 
+def as_lists(apart: Collection[Any]) -> set[Lists]:
+    """What says that those which are arrays stay lists after all: what raised then may be a matter of that."""
+    return {one._replace(stay=True) for one in apart if type(one) is Lists and not one.stay}
+
+
 def ask(trace: Trace, value: Any, site: Site) -> Any:
     """A number that a function puts into a list, which is better an array in a loop."""
-    if type(value) is Tracer and value.node.active and trace.symbolic and trace.tables and not trace.lanes:
+    done = trace.impure or trace.trying or trace.hooks.impure or trace.hooks.effects  # what would be done again
+    if type(value) is Tracer and value.node.active and trace.symbolic and trace.tables and not trace.lanes and not done:
         asked, loop = Lists(site.code, site.group, False), trace.innermost_loop()
         if loop is not None and loop.is_long(MANY) and asked not in trace.apart and _is_number(value):
             raise trace.refuse(Otherwise(frozenset([asked])))
@@ -69,7 +76,7 @@ def ask(trace: Trace, value: Any, site: Site) -> Any:
 def made(trace: Trace, value: Any, site: Site) -> Tracer:
     """A list that nobody else has as an array."""
     rows = value if site.depth == 2 else [value]
-    if type(value) is not list or any([type(row) is not list for row in rows]):
+    if type(value) is not list or any([type(row) is not list for row in rows]) or trace.trying:
         raise site.refused(trace)
     alike = len({len(row) for row in rows}) == 1 and len({id(row) for row in rows}) == len(rows)
     if not alike or not 0 < len(rows) * len(rows[0]) <= MOST or not all([_is_number(item) for row in rows for item in row]):

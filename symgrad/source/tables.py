@@ -79,7 +79,6 @@ class _Uses:
         self.looped: list[tuple[str, ast.AST]] = []  # that loops run over
         for statement in function.body:
             self._look(statement, ())
-        self.others |= {name for name, loop in self.looped if any([name == one and loop in up for one, up in self.stored])}
         self.written = {name for name, around in self.stored if around}
 
     def tables(self) -> list[Table]:
@@ -98,9 +97,14 @@ class _Uses:
         for names in {id(names): names for names in groups.values()}.values():
             depths = set[int]().union(*[self.depths.get(name, set()) for name in names])
             fine = names <= self.made | {one for link in self.links for one in link} and names.isdisjoint(self.others)
-            if fine and not names.isdisjoint(self.written) and len(depths) == 1:
+            if fine and not names.isdisjoint(self.written) and len(depths) == 1 and not self._change_while_read(names):
                 found.append(Table(tuple(sorted(names)), *depths))
         return sorted(found)
+
+    def _change_while_read(self, names: set[str]) -> bool:
+        """Whether a loop that runs over a list of these names assigns an item of it."""
+        loops = [loop for name, loop in self.looped if name in names]
+        return any([loop in around for name, around in self.stored if name in names for loop in loops])
 
     def _look(self, node: Any, around: tuple[ast.AST, ...]) -> None:
         """Look through a statement or an expression, in the loops ``around``."""
@@ -114,6 +118,8 @@ class _Uses:
                 self._assign(target, value, around)
         elif isinstance(node, ast.Subscript):
             self._item(node, around)
+        elif isinstance(node, ast.Compare) and any([isinstance(sign, (ast.Is, ast.IsNot)) for sign in node.ops]):
+            self.others |= set(names_read(node))  # which item is which, no array tells
         elif isinstance(node, ast.Return) and node.value is not None:
             for given in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
                 self._reader(given, around)

@@ -286,11 +286,10 @@ class Loop(Op):
         return self.joint_in_lanes(g, args, [None] * len(g), [0] * len(args), {})[0]
 
     def adding(self, args: Sequence[Node]) -> list[int]:
-        """The arrays among its arguments to whose cotangents it adds: an ``if`` that is not taken leaves them alone, and a loop
-        over a range, in a loop, adds to few elements of them as a rule."""
+        """The arguments to whose cotangents it adds, in their place: an ``if`` that is not taken leaves them alone, and a loop
+        adds to few elements of them as a rule."""
         n, m, _ = self.counts
-        ranged = self.course == Course() and not self.body.saved
-        places = {arg: i for i, arg in enumerate(args)} if self.course.once or ranged else {}
+        places = {arg: i for i, arg in enumerate(args)}
         return [
             i
             for arg, i in places.items()
@@ -396,9 +395,7 @@ class Loop(Op):
             lives = [sub.input(("live", k), mask_like(plain(value), True)) for k, value in enumerate(values)]
         seeds = [(after[i].node, gs[place]) for place, i in enumerate(flows)]
         seeds += [(s.node, e) for s, e in zip([s for j, s in enumerate(saved) if given[n + j]], extra, strict=True)]
-        placed = [
-            self.course.once or self._is_for_ifs(i) for i in uses
-        ]  # what is added to these totals is added in their place
+        placed = [self.course.once or self._is_for_loops(i) for i in uses]  # whether what is added to a total is in its place
         seeds += [(fixed[i].node, total) for i, total, place in zip(uses, totals, placed, strict=True) if place]
         around = None
         more = {j: sub.input(("saved live", j), mask_like(plain(saved[j]), True)) for j in range(len(saved)) if sure[j]}
@@ -441,11 +438,11 @@ class Loop(Op):
             self._made["backward", key] = made
         return made
 
-    def _is_for_ifs(self, i: int) -> bool:
-        """Whether ``if``s in it read an invariant: they add to its total in place, or not at all."""
+    def _is_for_loops(self, i: int) -> bool:
+        """Whether loops and ``if``s in it read an invariant: they add to its total in place, or not at all."""
         item = self.body.invariants[i]
-        ifs = [node for node in self.body.nodes() if isinstance(node.op, Loop) and node.op.course.once]
-        return any([item in node.op.split(node.args)[2] for node in ifs])
+        inner = [node for node in self.body.nodes() if isinstance(node.op, Loop)]
+        return any([item in node.op.split(node.args)[2] for node in inner])
 
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
         """The body in a trace of its own, on the values that the first iteration has; on some, where there is none."""
