@@ -287,9 +287,10 @@ class Loop(Op):
 
     def adding(self, args: Sequence[Node]) -> list[int]:
         """The arguments to whose cotangents it adds, in their place: an ``if`` that is not taken leaves them alone, and a loop
-        adds to few elements of them as a rule."""
+        adds to few elements of them as a rule, if that cannot be infinite times zero."""
         n, m, _ = self.counts
-        places = {arg: i for i, arg in enumerate(args)}
+        ranged = self.course == Course() and not self.body.saved
+        places = {arg: i for i, arg in enumerate(args)} if self.course.once or ranged or self.inside < POLES else {}
         return [
             i
             for arg, i in places.items()
