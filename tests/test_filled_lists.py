@@ -46,7 +46,7 @@ def edit_distance(w):
             if other < best:
                 best = other
             d[i][j] = best
-    return d[n][m] + max(d[n])
+    return d[n][m] + sum(d[n])
 
 
 def two_rows(w):
@@ -244,9 +244,53 @@ def told_apart(w):
     return y[2] + 2 * y[3] if y[0] is y[1] else y[2]
 
 
+def of_shared_rows(w):
+    row = [w[0], 0.0, 0.0]
+    d = [row, [0.0] * 3]
+    for t in range(12):
+        if w[t] > 0:
+            d[t % 2][t % 3] = w[t]
+    row[0] = 2.0 * w[1]
+    return d[0][0] + d[1][2]
+
+
+def copied_with_its_rows(w):
+    d = [[0.0] * 3 for _ in range(2)]
+    e = d[:]
+    for t in range(12):
+        if w[t] > 0:
+            d[t % 2][t % 3] = w[t]
+    return e[0][0] + e[1][2]
+
+
+def made_of_rows(w):
+    rows = [[0.0] * 3 for _ in range(2)]
+    d = [*rows, [w[0]] * 3]
+    for t in range(12):
+        if w[t] > 0:
+            d[t % 3][t % 2] = w[t]
+    return rows[0][0] + rows[1][1] + d[2][0]
+
+
+def max(items, at_most=None):  # no builtin
+    if type(items) is list:
+        items[0] = 7.0
+    return items[1] if at_most is None else items
+
+
+def with_another_max(w):
+    y = [0.0] * 12
+    for t in range(1, 12):
+        y[t] = w[t] + max(y) if w[t] > 0 else y[t - 1]
+    return y[0] + y[11]
+
+
 @pytest.mark.parametrize(
     "fun",
     [
+        of_shared_rows,
+        copied_with_its_rows,
+        made_of_rows,
         run_over_under_another_name,
         handed_to_python,
         told_apart,

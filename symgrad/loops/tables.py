@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.ir import Aval
 from symgrad.ops.engine import NAMED
 from symgrad.tracing.mixed import Mixed, Otherwise
-from symgrad.tracing.trace import Trace
+from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import Tracer, plain
 
 MANY = 256  # iterations in all of loops in which a list is better an array, though they decide on nothing
@@ -76,10 +76,11 @@ def ask(trace: Trace, value: Any, site: Site) -> Any:
 def made(trace: Trace, value: Any, site: Site) -> Tracer:
     """A list that nobody else has as an array."""
     rows = value if site.depth == 2 else [value]
-    if type(value) is not list or any([type(row) is not list for row in rows]) or trace.trying:
+    lists = type(value) is list and all([type(row) is list for row in rows]) and not trace.trying
+    if not lists or (site.depth == 2 and not all([is_held_so_often(row, 1, 0) for row in rows])):  # others may change a row
         raise site.refused(trace)
-    alike = len({len(row) for row in rows}) == 1 and len({id(row) for row in rows}) == len(rows)
-    if not alike or not 0 < len(rows) * len(rows[0]) <= MOST or not all([_is_number(item) for row in rows for item in row]):
+    size = len(rows) * len(rows[0]) if rows and len({len(row) for row in rows}) == 1 else 0
+    if not 0 < size <= MOST or not all([_is_number(item) for row in rows for item in row]):
         raise site.refused(trace)
     array = trace.gather([[*row] for row in rows] if site.depth == 2 else [*value])
     array = array if array.dtype == _FLOAT else array.astype(float)

@@ -19,6 +19,7 @@ from symgrad.source.syntax import (
     FunctionNode,
     declared,
     names_read,
+    names_stored,
     owner_of,
     paired,
     parts_of,
@@ -28,7 +29,7 @@ from symgrad.source.syntax import (
 
 Group = tuple[str, ...]  # of names, in order, that lists go between
 
-_EAGER = frozenset(["sum", "min", "max", "sorted", "list", "tuple", "any", "all", "len"])  # functions that look through a list
+_EAGER = frozenset(["sum", "min", "max", "sorted", "list", "tuple", "any", "all", "len"])  # builtins that look through a list
 _LAZY = frozenset(["enumerate", "zip", "reversed"])  # that give its items later
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _PAUSES = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Delete)
@@ -43,18 +44,21 @@ class Table(NamedTuple):
     depth: int
 
 
-def tables(function: FunctionNode) -> list[Table]:
-    """The lists of a function that may be arrays, and are written to in a loop."""
+def tables(function: FunctionNode, own: Collection[str] = ()) -> list[Table]:
+    """The lists of a function that may be arrays, and are written to in a loop. ``own``: the module's names, and those of
+    functions around it, no more those of builtins."""
     if isinstance(function, ast.Lambda) or any([isinstance(part, _PAUSES) for part in walk(function)]):
         return []
     uses = _Uses(function)
-    return uses.tables() if uses.written and uses.names.isdisjoint(LOCAL_READERS) else []
+    read = {part.id for part in walk(function) if isinstance(part, ast.Name)}
+    fine = read.isdisjoint(LOCAL_READERS) and read.isdisjoint((_EAGER | _LAZY) & {*own, *names_stored(function)})
+    return uses.tables() if uses.written and fine else []
 
 
-def with_tables(function: FunctionNode, groups: Collection[Group]) -> FunctionNode:
+def with_tables(function: FunctionNode, groups: Collection[Group], own: Collection[str]) -> FunctionNode:
     """The function, changed in place: the lists of these ``groups`` are arrays, and their names and items know by which hook
     they are read; where an item is assigned, of other lists that may be arrays, too, the target knows its ``table``."""
-    for table in tables(function):
+    for table in tables(function, own):
         if table.group in groups:
             _Tabler(table).generic_visit(function)
         for part in walk(function):
@@ -69,7 +73,6 @@ class _Uses:
 
     def __init__(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         arguments = {item.arg for item in walk(function.args) if isinstance(item, ast.arg)}
-        self.names: set[str] = set()
         self.others = {*arguments, *declared(function)}  # that are no such lists, or of which more is done
         self.made: set[str] = set()
         self.depths: dict[str, set[int]] = {}  # at which items are assigned, or read
@@ -97,7 +100,8 @@ class _Uses:
         for names in {id(names): names for names in groups.values()}.values():
             depths = set[int]().union(*[self.depths.get(name, set()) for name in names])
             fine = names <= self.made | {one for link in self.links for one in link} and names.isdisjoint(self.others)
-            if fine and not names.isdisjoint(self.written) and len(depths) == 1 and not self._change_while_read(names):
+            fine = fine and not names.isdisjoint(self.written) and len(depths) == 1 and not self._change_while_read(names)
+            if fine and (depths == {1} or names.isdisjoint([name for name, *_ in self.copies])):  # copies share their rows
                 found.append(Table(tuple(sorted(names)), *depths))
         return sorted(found)
 
@@ -109,7 +113,6 @@ class _Uses:
     def _look(self, node: Any, around: tuple[ast.AST, ...]) -> None:
         """Look through a statement or an expression, in the loops ``around``."""
         if isinstance(node, ast.Name):  # what is done with it, no other case has told
-            self.names.add(node.id)
             self.others.add(node.id)
         elif isinstance(node, _SCOPES):
             self.others |= {item.id for item in walk(node) if isinstance(item, ast.Name)} | {getattr(node, "name", "")}
@@ -124,7 +127,6 @@ class _Uses:
             for given in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
                 self._reader(given, around)
         elif isinstance(node, ast.Call) and _is_eager(node):
-            self.names |= set(names_read(node.func))
             for given in [*node.args, *[keyword.value for keyword in node.keywords]]:
                 self._all(given, around) if isinstance(given, ast.GeneratorExp) else self._reader(given, around)
         elif isinstance(node, COMPREHENSIONS) and not isinstance(node, ast.GeneratorExp):
@@ -159,15 +161,12 @@ class _Uses:
     def _assign(self, target: Any, value: Any, around: tuple[ast.AST, ...]) -> None:
         source = copied_from(value)
         if isinstance(target, ast.Name) and isinstance(value, ast.Name):
-            self.names |= {target.id, value.id}
             self.links.append((target.id, value.id))
             return
         if isinstance(target, ast.Name) and source is not None:
-            self.names |= {target.id, source}
             self.copies.append((target.id, source, _makes_list(value)))
             return
         if isinstance(target, ast.Name) and _makes_list(value):
-            self.names.add(target.id)
             self.made.add(target.id)
         else:
             self._look(target, around)
@@ -180,7 +179,6 @@ class _Uses:
         if not isinstance(owner, ast.Name):
             self._look(owner, around)
             return
-        self.names.add(owner.id)
         if len(indices) > 2 or any([isinstance(index, _NO_INDEX) for index in indices]):
             self.others.add(owner.id)
         self.depths.setdefault(owner.id, set()).add(len(indices))
@@ -191,7 +189,6 @@ class _Uses:
         """What is given to something that changes nothing: a list, a row of one, or something else."""
         owner, indices = _taken(node)
         if isinstance(owner, ast.Name) and len(indices) < 2 and not any([isinstance(index, _NO_INDEX) for index in indices]):
-            self.names.add(owner.id)
             for index in indices:  # of a list, or of one in it
                 self._look(index, around)
         else:
