@@ -897,8 +897,9 @@ class FastBuilder(BlockBuilder):
             return call_of("abs", *args)
         if node.op in OPERATORS and known:
             self.python.add(node)
-        elif isinstance(node.op.key, np.ufunc) and node.op not in (*FAST, *SPELLINGS) and node.aval.dtype == np.float64:
-            self.python.add(node)  # of NumPy's number, whatever follows would take longer
+        called = isinstance(node.op.key, np.ufunc) and node.op not in FAST and node.op not in SPELLINGS
+        if called and node.aval.dtype == np.float64:  # of NumPy's number, whatever follows would take longer
+            self.python.add(node)
             return call_of("float", default_spelling(self, node, args))
         return None
 

@@ -23,6 +23,7 @@ from symgrad.tracing.tracer import Tracer, plain
 
 MANY = 256  # iterations in all of loops in which a list is better an array, though they decide on nothing
 MOST = 1 << 16  # items of such a list
+EXACT = 2**53  # up to which whole numbers are floats
 _FLOAT = np.dtype(float)
 
 
@@ -119,7 +120,7 @@ def listed(array: Tracer) -> list[Any]:
 def _is_number(value: Any) -> bool:
     """Whether it is a float, or an int that is one as well, traced or not."""
     if type(value) is not Tracer:
-        return type(value) in (int, float, np.float64) and float(value) == value
+        return type(value) in (float, np.float64) or (type(value) is int and abs(value) <= EXACT)
     known = value.node.aval
     if not isinstance(known, Aval) or known.kind == "array":
         return False
