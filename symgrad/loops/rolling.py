@@ -172,8 +172,13 @@ class Roller:
         return length >= 2 * LEAP and length * self._around() >= OFTEN
 
     def is_long(self, many: int) -> bool:
-        """Whether it decides, or so many iterations of it run in all, in the loops around it."""
-        return self.decides or (self.what is not None and self.what.length * self._around() >= many)
+        """Whether it has decided on something, or one around it has, or so many iterations of it run in all, in those."""
+        loop: Roller | None = self
+        while loop is not None:
+            if loop.forked or loop.decided:
+                return True
+            loop = loop.around
+        return self.what is not None and self.what.length * self._around() >= many
 
     def _around(self) -> int:
         """How many iterations of the loops around it there are, as far as that is known beforehand."""
