@@ -115,7 +115,7 @@ def add_each(out: Array, index: Any, value: Array) -> None:
     if len(arrays) > 1 and not any([part is Ellipsis for part in arrays]):
         while _is_whole(arrays[-1]):
             arrays = arrays[:-1]
-    if out.ndim == 1 and len(arrays) == 1 and np.ndim(arrays[0]) > 1 and arrays[0].dtype.kind in "iu":
+    if out.ndim == 1 and len(arrays) == 1 and np.ndim(arrays[0]) > 1 and _is_places(arrays[0]):
         np.add.at(out, arrays[0].reshape(-1), _of_shape(value, arrays[0].shape).reshape(-1))  # of one axis, NumPy is fast
         return
     few = _FEW if len(arrays) == 1 else 4 * _FEW

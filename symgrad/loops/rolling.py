@@ -76,7 +76,7 @@ SHORTEST = 4  # iterations that are worth a loop
 BRIEF, FEW = 5, 6  # iterations, of so many operations, that are better written out in those of another loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
-OFTEN = 256  # iterations in all, of loops in one another, from which on a short one is worth a leap
+OFTEN = 256  # iterations in all, of loops in one another, from which on a short one is worth a leap, and a list an array
 TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
 WAYS = 256  # iterations before a loop is given up in which ever more ways are gone
@@ -171,14 +171,19 @@ class Roller:
         """Whether a short loop runs many iterations in all, in those around it."""
         return length >= 2 * LEAP and length * self._around() >= OFTEN
 
-    def is_long(self, many: int) -> bool:
-        """Whether it has decided on something, or one around it has, or so many iterations of it run in all, in those."""
+    @property
+    def has_decided(self) -> bool:
+        """Whether its iterations were seen to decide on something, or those of a loop in it."""
+        return self.forked or self.decided
+
+    def is_long(self) -> bool:
+        """Whether it has decided on something, or one around it has, or many iterations of it run in all, in those."""
         loop: Roller | None = self
         while loop is not None:
-            if loop.forked or loop.decided:
+            if loop.has_decided:
                 return True
             loop = loop.around
-        return self.what is not None and self.what.length * self._around() >= many
+        return self.what is not None and self.what.length * self._around() >= OFTEN
 
     def _around(self) -> int:
         """How many iterations of the loops around it there are, as far as that is known beforehand."""

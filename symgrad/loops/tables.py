@@ -21,7 +21,6 @@ from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import Tracer, plain
 
-MANY = 256  # iterations in all of loops in which a list is better an array, though they decide on nothing
 MOST = 1 << 16  # items of such a list
 EXACT = 2**53  # up to which whole numbers are floats
 _FLOAT = np.dtype(float)
@@ -69,7 +68,7 @@ def ask(trace: Trace, value: Any, site: Site) -> Any:
     done = trace.impure or trace.trying or trace.hooks.impure or trace.hooks.effects  # what would be done again
     if type(value) is Tracer and value.node.active and trace.symbolic and trace.tables and not trace.lanes and not done:
         asked, loop = Lists(site.code, site.group, False), trace.innermost_loop()
-        if loop is not None and loop.is_long(MANY) and asked not in trace.apart and _is_number(value):
+        if loop is not None and loop.is_long() and asked not in trace.apart and _is_number(value):
             raise trace.refuse(Otherwise(frozenset([asked])))
     return value
 

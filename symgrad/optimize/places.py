@@ -52,8 +52,10 @@ def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
                 part = index.Hole(len(kept) - 1)
         spec.append(part)
     shape = node.aval.shape if node.op is index.SCATTER else args[0].aval.shape
-    try:
-        index.region(tuple([0 if type(part) is index.Hole else part for part in spec]), shape)
+    nearest = min(shape, default=0)
+    try:  # where no number tells at once that it is there
+        if not all([-nearest <= part < nearest for part in spec if type(part) is int]):
+            index.region(tuple([0 if type(part) is index.Hole else part for part in spec]), shape)
     except IndexError:  # beyond the end, in a loop that never runs
         return None
     changed = tuple(sorted({**params, "spec": tuple(spec)}.items()))

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
-from symgrad.source.lists import appended, by_place, in_room, marked
+from symgrad.source.lists import Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -909,7 +909,8 @@ class _Rewriter(ast.NodeTransformer):
                 if chosen:  # some iterations may not
                     more = sorted(made_of & stores - target)
                     first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
-        grown = {one.name for one in appended(node, self.scopes[-1][0])} if isinstance(node, ast.For) else set()
+        node.grows = appended(node, self.scopes[-1][0]) if isinstance(node, ast.For) else []  # type: ignore[union-attr]
+        grown = {one.name for one in node.grows}  # type: ignore[union-attr]
         for name in sorted(_looked_up(node, stores | target) - stores - target - grown):
             if name in settled or not self._local(name):
                 read = self.visit(placed(ast.Name(name, ast.Load()), node))
@@ -938,13 +939,13 @@ class _Rewriter(ast.NodeTransformer):
     def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool]], list[ast.stmt]]:
         """The lists that a loop only appends to, and what follows it: of those to which not all iterations do, the function
         gets what there is."""
-        lists = appended(node, self.scopes[-1][0])
+        lists: list[Appended] = node.grows  # type: ignore[attr-defined]
         after: list[ast.stmt] = []
-        for name, _, some, statements in lists:
+        for name, _, some, statements, read in lists:
             for statement in statements:
                 statement.appends = loop, name
-            for item in by_place(node, name):
-                item.grown = loop, name  # type: ignore[attr-defined]
+            for item in read:
+                item.grown = loop, name
             if some:
                 facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ()))
                 made = _hook("chosen", node, ast.Name(name, ast.Load()), ast.Name(loop, ast.Load()), *facts)

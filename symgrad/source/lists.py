@@ -27,7 +27,8 @@ _ENDS = {"0": "first", "-1": "last"}
 
 
 class Appended(NamedTuple):
-    """A list that a loop only appends to, in so many statements, and reads so far from its end.
+    """A list that a loop only appends to, in so many statements, and reads so far from its end, or where it is ``read`` by
+    another index, which may be as far from it in all iterations.
 
     ``some``: an iteration may append nothing, or a ``break`` ends the loop before all have run; and none appends two items.
     """
@@ -36,6 +37,7 @@ class Appended(NamedTuple):
     deepest: int
     some: bool
     statements: list[Any]
+    read: list[Any]
 
 
 def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
@@ -47,10 +49,10 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
         deepest = _deepest(loop, name, len(statements))
         if deepest is not None:
             every, early = set[int]().union(*_counts(loop.body, statements)), way_out(loop) is not None
-            near = next(by_place(loop, name), None) is not None
-            some = (0 in every or early) and 2 not in every and not deepest and not near and not loop.orelse
+            read = [item for item in _items(loop, name) if isinstance(item.slice, _INDICES)]
+            some = (0 in every or early) and 2 not in every and not (deepest or read or loop.orelse)
             if some or not early:
-                found.append(Appended(name, deepest, some, statements))
+                found.append(Appended(name, deepest, some, statements, read))
     return found
 
 
@@ -101,7 +103,7 @@ def _mark(function: ast.FunctionDef, others: set[str]) -> None:
     for block, loop, around in _fors(function.body, ()):
         before = {name for item in block[: block.index(loop)] if isinstance(item, ast.Assign) for name in names_stored(item)}
         loop.kept = []  # type: ignore[attr-defined]
-        for name, _, some, _ in appended(loop, before - others):
+        for name, _, some, *_ in appended(loop, before - others):
             handed = _handed(name, [use for use in uses if loop not in use.around], around) if some else None
             if handed is not None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
@@ -215,7 +217,7 @@ def _is_append(node: Any) -> bool:
 def _deepest(node: ast.For, name: str, appends: int) -> int | None:
     """How far from its end a loop reads a list that is there under a ``name``; None where it does anything else with it but so
     many ``appends``."""
-    read: list[Any] = [item for item in walk(node) if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name]
+    read = _items(node, name)
     places: list[Any] = [_from_the_end(item.slice) for item in read]
     names = [item for item in walk(node) if isinstance(item, ast.Name) and item.id == name]
     loads = all([isinstance(item.ctx, ast.Load) for item in (*read, *names)])
@@ -224,11 +226,9 @@ def _deepest(node: ast.For, name: str, appends: int) -> int | None:
     return max(places, default=0)
 
 
-def by_place(node: ast.For, name: str) -> Iterator[ast.Subscript]:
-    """Where a loop reads such a list by another index, which may be as far from its end in all iterations."""
-    for item in walk(node):
-        if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name and isinstance(item.slice, _INDICES):
-            yield item
+def _items(node: ast.For, name: str) -> list[Any]:
+    """Where a loop names an item of what is there under a ``name``."""
+    return [item for item in walk(node) if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name]
 
 
 _INDICES = (ast.Name, ast.BinOp)

@@ -31,9 +31,7 @@ Group = tuple[str, ...]  # of names, in order, that lists go between
 
 _EAGER = frozenset(["sum", "min", "max", "sorted", "list", "tuple", "any", "all", "len"])  # builtins that look through a list
 _LAZY = frozenset(["enumerate", "zip", "reversed"])  # that give its items later
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _PAUSES = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Delete)
-_LOOPS = (ast.For, ast.While)
 _NO_INDEX = (ast.Slice, ast.Tuple, ast.Compare, ast.BoolOp, ast.Starred, ast.IfExp, ast.NamedExpr)
 
 
@@ -86,11 +84,13 @@ class _Uses:
 
     def tables(self) -> list[Table]:
         """The groups of names that may be arrays."""
-        for copy, name, _ in [one for one in self.copies if one[1] in self.made and one[1] not in self.others]:
-            self.links.append((copy, name))
-        for copy, name, listed in [one for one in self.copies if one[1] not in self.made or one[1] in self.others]:
-            self.others |= {name} if listed else {name, copy}
-            self.made |= {copy}
+        known = self.made - self.others
+        for copy, name, listed in self.copies:
+            if name in known:
+                self.links.append((copy, name))
+            else:
+                self.others |= {name} if listed else {name, copy}
+                self.made.add(copy)
         groups = {name: {name} for name in self.made}
         for one, other in self.links:
             if one in groups or other in groups:
@@ -114,7 +114,7 @@ class _Uses:
         """Look through a statement or an expression, in the loops ``around``."""
         if isinstance(node, ast.Name):  # what is done with it, no other case has told
             self.others.add(node.id)
-        elif isinstance(node, _SCOPES):
+        elif isinstance(node, FunctionNode | ast.ClassDef):
             self.others |= {item.id for item in walk(node) if isinstance(item, ast.Name)} | {getattr(node, "name", "")}
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             for target, value in paired(node.targets[0], node.value):
@@ -238,10 +238,10 @@ class _Tabler(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         before, self.way = self.way, "table_items"
-        if _is_eager(node):
-            self.way = (
-                "table_array" if isinstance(node.func, ast.Attribute) else "" if _name_of(node) == "len" else "table_items"
-            )
+        if isinstance(node.func, ast.Attribute) and _is_eager(node):
+            self.way = "table_array"
+        elif _name_of(node) == "len":
+            self.way = ""
         self.generic_visit(node)
         self.way = before
         return node

@@ -620,17 +620,16 @@ class Trace:
         """
         known = TURNING in self.apart
         long = known or len(self.graph.nodes) > LONG or self.graph.next_index > 2 * LONG  # as short loops are rolled up
-        deciding = {loop.serial for loop in self.rollers if loop.boundaries and (loop.forked or loop.decided)}
-        if not self.spans or self.lanes or self.exemplary or not (long or deciding):
+        if not self.spans or self.lanes or self.exemplary:
             return False
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
             return False
         if any([node.active or node.aval not in (_INT, _BOOL) for node in nodes]):
             return False
-        loops = {loop.serial for loop in self.rollers if loop.boundaries and loop is not within}
-        turning = {loop_number(node) for node in ancestors(nodes) if node.op is INDEX} & loops if loops else set()
-        if not turning or not (long or turning & deciding):
+        running = [loop for loop in self.rollers if loop.boundaries and loop is not within]
+        loops = {loop.serial for loop in running if long or loop.has_decided}
+        if not loops or not any([node.op is INDEX and loop_number(node) in loops for node in ancestors(nodes)]):
             return False
         if not known:
             if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:

@@ -1172,24 +1172,20 @@ class Frame:
 
     def table_made(self, value: Any, table: Any) -> Any:
         """A list that is to be an array, see ``symgrad.loops.tables``."""
-        return tables.made(self._state.trace, value, tables.Site(self._fun.__code__, *table))
+        return tables.made(self._state.trace, value, self._site(table))
 
     def table_copied(self, array: Any, table: Any) -> Any:
         """A copy of such a list."""
-        return tables.copied(array, tables.Site(self._fun.__code__, *table))
+        return tables.copied(array, self._site(table))
 
     def table_entry(self, value: Any, table: Any) -> Any:
         """A number that is put into a list that may be an array, or is one."""
-        site = tables.Site(self._fun.__code__, *table)
-        return (
-            tables.entry(self._state.trace, value, site)
-            if table[0] in self._arrays
-            else tables.ask(self._state.trace, value, site)
-        )
+        put = tables.entry if table[0] in self._arrays else tables.ask
+        return put(self._state.trace, value, self._site(table))
 
     def table_place(self, index: Any, table: Any, array: Any, axis: int) -> Any:
         """Where that is."""
-        return tables.place(self._state.trace, index, array.shape[axis], tables.Site(self._fun.__code__, *table))
+        return tables.place(self._state.trace, index, array.shape[axis], self._site(table))
 
     def table_item(self, array: Any, table: Any, *indices: Any) -> Any:
         """A number of such a list."""
@@ -1202,6 +1198,9 @@ class Frame:
     def table_array(self, array: Any, table: Any, *indices: Any) -> Any:
         """The same for NumPy, which makes an array of its own of it."""
         return (self.table_item(array, table, *indices) if indices else array).copy()
+
+    def _site(self, table: Any) -> tables.Site:
+        return tables.Site(self._fun.__code__, *table)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
