@@ -390,3 +390,33 @@ def test_lines_stay():
     lines = {line for _, _, line in made.__code__.co_lines() if line}
     first = clipped.__code__.co_firstlineno
     assert lines <= set(range(first, first + 7))
+
+
+NUMBERS = [1.0]
+
+
+def larger_first(a, b):
+    if a > b:
+        return a * b
+    return a - b
+
+
+def reads_a_global_in_its_ways(x, c):
+    q = x + NUMBERS[0] if x > 0.5 else c * x
+    s = 0.1
+    if c > 0:
+        if x > 0 and c < 1:
+            s = larger_first((c * x if c > x else c), np.tanh(NUMBERS[0]))
+        else:
+            return np.sin(c * x)
+    return s + q
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_of_globals_first_read_in_a_way(seed):
+    """They are inputs, as those that are read before, not operations of the way."""
+    rng = np.random.default_rng(seed)
+    code, dynamic = grad(reads_a_global_in_its_ways), grad(reads_a_global_in_its_ways, mode="dynamic")
+    for number, x, c in rng.normal(size=(100, 3)).tolist():
+        NUMBERS[0] = number
+        np.testing.assert_allclose(code(x, c), dynamic(x, c), rtol=1e-12)

@@ -6,14 +6,14 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from symgrad.ir import CAPTURED, CONST, Aval, Node, aval_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, aval_of
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.tracing.tracer import Tracer
 
 Key = tuple[Any, ...]
 # where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node), ("anew", node)
 Part = tuple[Any, ...]
-LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
+LEAVES = (INPUT, INDEX, CONST, CAPTURED)  # what is no operation of an iteration
 INT = aval_of(0)  # what is known of an index
 BOOL = aval_of(False)
 WHOLE = "[:]"  # the last part of the key of the array beside a list that iterations append to: see symgrad.loops.appended
