@@ -751,6 +751,37 @@ def test_odeint():
         assert math.isclose(fun(0.7), (-1) ** order * math.exp(-0.7), rel_tol=1e-6)
 
 
+def arrays_anew(x, p):
+    """What makes arrays of traced values, and fills one, needs the trace to see it."""
+    rate = (np.array(p) * 10).astype(float)
+    out = np.zeros(2)
+    for i in range(2):
+        out[i] = rate[i] * x[i]
+    return out
+
+
+def arrays_at_times(y, t, p):
+    return arrays_anew(y, p) - y**2
+
+
+@pytest.mark.parametrize(
+    "solved",
+    [
+        lambda p: integrate.odeint(lambda y, t: arrays_anew(y, p) - y**2, np.array([0.1, 0.2]), np.array([0.0, 0.5]))[1],
+        lambda p: integrate.odeint(arrays_at_times, np.ones(2), np.array([0.0, 0.5]), (p,))[1],
+        lambda p: integrate.solve_ivp(lambda t, y: arrays_anew(y, p) - y**2, (0.0, 0.5), np.ones(2), rtol=1e-8).y[:, -1],
+        lambda p: integrate.quad(lambda t: np.sum(arrays_anew(np.array([t, t**2]), p)), 0.0, 1.0)[0],
+        lambda p: optimize.root(lambda x: arrays_anew(x, p) + x**3 - 1.0, np.ones(2)).x,
+        lambda p: optimize.brentq(lambda x: np.sum(arrays_anew(np.array([x, x]), p)) + x**3 - 1.0, 0.0, 2.0),
+        lambda p: optimize.minimize(lambda x: np.sum(arrays_anew(x, p) ** 2) + np.sum(x), np.ones(2)).x,
+        lambda p: optimize.least_squares(lambda x: arrays_anew(x, p) - 1.0, np.ones(2)).x,
+    ],
+)
+def test_functions_that_make_arrays(solved):
+    """The user's function runs as the function that is differentiated does, while SciPy runs it, too."""
+    agrees(lambda p: np.sum(solved(p)), np.array([0.3, 0.4]))
+
+
 @pytest.mark.parametrize("times", [None, np.array([0.5, 1.0])], ids=["steps", "times"])
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
 def test_solve_ivp(method, times):

@@ -14,6 +14,7 @@ import scipy.integrate as si
 
 from symgrad.ops.index import array_of
 from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values
+from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
 METHODS = {"RK23": si.RK23, "RK45": si.RK45, "DOP853": si.DOP853}
@@ -85,7 +86,7 @@ def odeint(
 
     For stiff equations, for which SciPy's own switches methods, it takes many steps.
     """
-    args = as_tuple(args)
+    func, args = followed(func), as_tuple(args)
     _traced("odeint")
     slope = lambda t, y: array_of(func(t, y, *args) if tfirst else func(y, t, *args))
     states = _through(slope, np.atleast_1d(array_of(y0)), array_of(t), si.DOP853, rtol=rtol, atol=atol)
@@ -110,7 +111,7 @@ def solve_ivp(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")
-    args = () if args is None else as_tuple(args)
+    fun, args = followed(fun), () if args is None else as_tuple(args)
     _traced("solve_ivp")
     slope = lambda t, y: array_of(fun(t, y, *args))
     start, end = t_span
@@ -154,7 +155,7 @@ def quad(
     SciPy chooses the intervals; the derivatives, by the ends, ``args`` and whatever else ``func`` reads, are those of a sum
     over 21 points in each. Raises where that is not the integral: at a pole, to which SciPy only extrapolates.
     """
-    args = as_tuple(args)
+    func, args = followed(func), as_tuple(args)
     traced = _traced("quad")
     start, end = (float(x) for x in plain_values((a, b)))
     at = lambda x: float(plain_values(func(x, *plain_values(args))))
@@ -193,7 +194,7 @@ def _on_the_way(place: float, a: Any, b: Any, start: float, end: float) -> tuple
 
 def fixed_quad(func: Fun, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
     """The integral by Gauss and Legendre's rule of ``n`` points, and None."""
-    args = as_tuple(args)
+    func, args = followed(func), as_tuple(args)
     nodes, weights = np.polynomial.legendre.leggauss(n)
     half = (b - a) / 2
     return half * np.sum(weights * func(half * (nodes + 1) + a, *args), axis=-1), None

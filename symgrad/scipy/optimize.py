@@ -16,6 +16,7 @@ from symgrad.api import grad, jacobian
 from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
 from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values
+from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
 
@@ -60,7 +61,7 @@ def _vector(fun: Fun, args: tuple[Any, ...], shape: tuple[int, ...]) -> Fun:
 
 def root(fun: Fun, x0: Any, args: Any = (), method: str = "hybr", tol: float | None = None, options: Any = None) -> Any:
     """The solution of a system of equations; its ``x`` can be differentiated. Raises where none is found."""
-    args = as_tuple(args)
+    fun, args = followed(fun), as_tuple(args)
     start = np.asarray(plain_values(x0), float)
     result = so.root(on_plain(fun, args), start, method=method, tol=tol, options=options)
     if not result.success:
@@ -78,7 +79,7 @@ def fsolve(func: Fun, x0: Any, args: Any = (), xtol: float = 1.49012e-8) -> Any:
 
 def fixed_point(func: Fun, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500, method: str = "del2") -> Any:
     """The ``x`` with ``func(x) == x``."""
-    args = as_tuple(args)
+    func, args = followed(func), as_tuple(args)
     x = so.fixed_point(on_plain(func, args), plain_values(x0), xtol=xtol, maxiter=maxiter, method=method)
     if not solved("fixed_point"):
         return x
@@ -90,7 +91,7 @@ def minimize(
     fun: Fun, x0: Any, args: Any = (), method: str | None = None, tol: float | None = None, options: Any = None
 ) -> Any:
     """A minimum without constraints; its ``x`` and ``fun`` can be differentiated. SciPy gets the gradient from symgrad."""
-    args = as_tuple(args)
+    fun, args = followed(fun), as_tuple(args)
     start = np.asarray(plain_values(x0), float)
     slope = lambda x, *rest: grad(fun)(x, *rest)
     result = so.minimize(on_plain(fun, args), start, method=method, tol=tol, options=options, jac=on_plain(slope, args))
@@ -109,7 +110,7 @@ def least_squares(
     """
     if options.get("loss", "linear") != "linear":
         raise ValueError("only loss='linear' can be differentiated; write the loss into the function and use minimize")
-    args = as_tuple(args)
+    fun, args = followed(fun), as_tuple(args)
     start = np.atleast_1d(np.asarray(plain_values(x0), float))
     residuals: Fun = lambda x, *rest: np.ravel(array_of(fun(x, *rest)))
     slopes: Fun = lambda x, *rest: jacobian(residuals)(x, *rest)
@@ -127,7 +128,7 @@ def least_squares(
 
 def minimize_scalar(fun: Fun, bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any) -> Any:
     """A minimum of a function of one number; its ``x`` and ``fun`` can be differentiated. One at a bound is the bound."""
-    args = as_tuple(args)
+    fun, args = followed(fun), as_tuple(args)
     result = so.minimize_scalar(on_plain(fun, args), plain_values(bracket), plain_values(bounds), **options)
     if solved("minimize_scalar"):
         slope: Fun = lambda x: grad(fun)(x, *args)
@@ -157,7 +158,7 @@ def _bracketing(name: str) -> Fun:
         rtol: float = 8.881784197001252e-16,
         maxiter: int = 100,
     ) -> Any:
-        args = as_tuple(args)
+        f, args = followed(f), as_tuple(args)
         ends = plain_values((a, b))
         x = getattr(so, name)(on_plain(f, args), *ends, xtol=xtol, rtol=rtol, maxiter=maxiter)
         return of_kind(polished(lambda x: f(x, *args), float(x)), x) if solved(name) else x
@@ -172,14 +173,14 @@ brentq, brenth, bisect, ridder, toms748 = map(_bracketing, ("brentq", "brenth", 
 
 def newton(func: Fun, x0: Any, args: Any = (), tol: float = 1.48e-8, maxiter: int = 50) -> Any:
     """The solution of one equation near ``x0``."""
-    args = as_tuple(args)
+    func, args = followed(func), as_tuple(args)
     x = so.newton(on_plain(func, args), float(plain_values(x0)), tol=tol, maxiter=maxiter)
     return polished(lambda x: func(x, *args), float(x)) if solved("newton") else x
 
 
 def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any) -> Any:
     """The solution of one equation; its ``root`` can be differentiated."""
-    args = as_tuple(args)
+    f, args = followed(f), as_tuple(args)
     if isinstance(x0, Traced):
         x0 = plain_values(x0)
     result = so.root_scalar(on_plain(f, args), method=method, bracket=plain_values(bracket), x0=x0, **options)
