@@ -58,7 +58,8 @@ from symgrad.watch.guards import Argument, Check, Free, Path
 from symgrad.watch.state import Finished, State, may_fill, watch
 
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
-MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
+MAX_SIGNATURES = 64  # of one derivative, with code; the least recently used goes first
+MAX_WAITING = 1024  # without
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
 AT_ONCE = 8  # ends that are traced and compiled at once; others, when calls in dynamic mode have cost as much
 GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all; those of the FIRST take what they do
@@ -142,6 +143,10 @@ class Account:
         self.waited = self.looked = self.paid = 0.0  # seconds in dynamic mode, of traces that found new ends, of compiling
         self.found = self.made = 0.0  # the same, of those that are free, too
         self.last = self.each = 0.0  # seconds of the last trace, and of compiling one end
+
+    @property
+    def spent(self) -> float:
+        return self.found + self.made
 
     def allows(self) -> bool:
         """Whether a call is traced for code to be made of it, rather than run in dynamic mode."""
@@ -465,6 +470,11 @@ class Family:
     def hits(self) -> int:
         """How many calls its code has answered."""
         return int(self.answered.cell_contents)
+
+    def is_worth_it(self) -> bool:
+        """Whether calls that its code answered saved the time that it took to make it: one in dynamic mode takes about a
+        quarter of a trace."""
+        return self.hits() * self.account.found >= 4 * self.account.spent
 
     def of_call(self, leaves: Sequence[Any]) -> Variant | None:
         """The last variant that has what lies outside as it is now, in a call with these arguments, the function the last."""
@@ -1153,11 +1163,18 @@ class Compiler:
             found = self.known.get(key)
             if found is None:
                 found = self.known[key] = Family(key, self.name, self.form, self.mode == "compiled", self.off)
-                while len(self.known) > MAX_SIGNATURES:
-                    self.known.popitem(last=False)[1].forget()
+                self._tidy()
             else:
                 self.known.move_to_end(key)
         return found, leaves
+
+    def _tidy(self) -> None:
+        """Forget the least recently used signatures. Those that there is no code for take next to no memory."""
+        coded = [family for family in self.known.values() if family.variants]
+        rest = [family for family in self.known.values() if not family.variants]
+        for family in (*coded[:-MAX_SIGNATURES], *rest[:-MAX_WAITING]):
+            del self.known[family.layout]
+            family.forget()
 
     def miss(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that the current entry did not answer: another variant may, or it is traced."""
@@ -1181,7 +1198,7 @@ class Compiler:
         if self.mode == "debug_nans":
             return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and family.dynamic is None
-        symbolic = compiles and (at_once or (family.account.calls >= self._waits(family) and family.account.allows()))
+        symbolic = compiles and (at_once or (not self._waits(family) and family.account.allows()))
         start = time.thread_time()
         errors, family.errors = family.errors, []
         try:
@@ -1203,12 +1220,14 @@ class Compiler:
             traced.trace.let_go()
         return family.trace(user, leaves, Tape).result()  # an error as Python has it
 
-    def _waits(self, family: Family) -> int:
-        """How many calls of a signature are in dynamic mode: one more where others took long to learn, and never came again."""
-        if family.account.calls > self.patience or family.variants:
-            return self.patience
-        spent = [other.account.found + other.account.made for other in self.known.values() if not other.hits()]
-        return self.patience + (len(spent) > FIRST and sum(spent) > GRACE)
+    def _waits(self, family: Family) -> bool:
+        """Whether a signature's calls are in dynamic mode yet: where code for others was of little use, until they have taken
+        as long as that took."""
+        if family.variants:
+            return False
+        idle = [other.account.spent for other in self.known.values() if other.variants and not other.is_worth_it()]
+        waits = len(idle) > FIRST and family.account.waited < sum(idle) / len(idle)
+        return waits or family.account.calls < self.patience
 
     def _doubt(self, family: Family, errors: list[str]) -> None:
         """Go to dynamic mode, and say so, where code has done nothing but raise errors that the function does not.
@@ -1293,7 +1312,7 @@ class Compiler:
         """Counts, as ``functools.lru_cache`` gives them."""
         with self.lock:
             hits = sum([family.hits() for family in self.known.values()])
-            return CacheInfo(hits, self.misses, MAX_SIGNATURES, len(self.known))
+            return CacheInfo(hits, self.misses, MAX_SIGNATURES, len([one for one in self.known.values() if one.variants]))
 
     def clear(self) -> None:
         """Forget everything."""

@@ -720,6 +720,17 @@ def test_caches():
     assert derivative.cache_info().currsize <= info.maxsize
 
 
+def test_shapes_that_never_come_again():
+    """Code is made for the first ones alone, and for another one once its calls have taken as long as that does."""
+    derivative = grad(lambda x: np.sum(np.sin(x) * np.tanh(x) + np.exp(-(x**2)) * x))
+    for n in range(1, 100):
+        derivative(np.ones(n))
+    assert derivative.cache_info().currsize < 10
+    for _ in range(300):
+        derivative(np.ones(99))
+    assert derivative.cache_info().hits > 200
+
+
 def test_looking_inside():
     derivative = grad(lambda x, y: np.sum(np.sin(x) * y))
     text = derivative.source(V, V)
