@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from symgrad import grad, value_and_grad, vjp
+from symgrad import grad, stop_gradient, value_and_grad, vjp
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -168,3 +168,30 @@ def test_arrays_of_one_number_that_loops_begin_with_are_arrays(fun):
         value, slope = derivative(x)
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-12, atol=1e-14)
+
+
+def as_long_as_it_may(u):
+    """Steps whose length a float says that nothing is differentiated by."""
+    t = 0.0
+    while t < 1.0:
+        dt = min(0.2 / float(np.max(np.abs(stop_gradient(u)))), 1.0 - t)
+        u = u - dt * (np.roll(u, 1) - np.roll(u, -1)) * u
+        t += dt
+    return np.sum(u**2)
+
+
+def float_of_an_argument(u, k):
+    return np.sum(u**2) / float(k) + float(k > 1.2) * (u[0] if float(k).is_integer() else u[1])
+
+
+def test_floats_of_what_nothing_is_differentiated_by():
+    """``float(x)`` is traced there: code hangs on no value of it."""
+    rng = np.random.default_rng(0)
+    first, second = grad(as_long_as_it_may), grad(float_of_an_argument)
+    dynamic = [grad(fun, mode="dynamic") for fun in (as_long_as_it_may, float_of_an_argument)]
+    for u, k in zip(rng.normal(size=(30, 5)), rng.uniform(1, 2, 30), strict=True):
+        np.testing.assert_allclose(first(u), dynamic[0](u), rtol=1e-10)
+        for number in (float(k), np.float32(k), np.array(k), 1, 2.0):
+            np.testing.assert_allclose(second(u, number), dynamic[1](u, number), rtol=1e-6)
+    assert first.cache_info().misses < 10
+    assert second.cache_info().misses < 40

@@ -679,6 +679,23 @@ def test_arrays_made_like_a_traced_one_take_traced_values(maker):
         assert np.array_equal(grad(fun, mode=mode)(V), [V[1], V[0], 0, 0])
 
 
+@pytest.mark.parametrize("stop", [3, 3.0, np.int8(3), np.int32(3), np.float16(3), np.float32(3), np.array(3.0, np.float32)])
+@pytest.mark.parametrize("start", [None, 0, 0.0, np.int32(0), np.float32(0)])
+def test_ranges_have_the_dtype_of_their_ends(start, stop):
+    """Also where an end is an argument: it was that of what begins them, and what was written into them was cut off."""
+    ends = (stop,) if start is None else (start, stop)
+
+    def fun(x, *ends):
+        made = np.arange(*ends) if len(ends) > 1 else np.arange(*ends, like=x)
+        dtypes.append(made.dtype)
+        return np.sum(x * made)
+
+    dtypes = []
+    for mode in ("auto", "dynamic"):
+        assert np.array_equal(grad(fun, mode=mode)(V[:3], *ends), np.arange(*ends))
+    assert set(dtypes) == {np.arange(*ends).dtype}
+
+
 def test_symgrad_numpy_is_numpy_outside():
     assert type(snp.zeros(3)) is np.ndarray
     assert np.array_equal(snp.linspace(0, 1, 3), [0, 0.5, 1])

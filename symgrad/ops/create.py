@@ -227,8 +227,9 @@ def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends
     if not contains_traced([start, stop, step]):
         return like.adopt(np.arange(start, stop, step, dtype=dtype))
     count = max(int(np.ceil((stop - start) / step)), 0)
-    result = start + np.arange(count) * step
-    return result if dtype is None else array(like, result, dtype, copy=False)
+    if dtype is None:  # which the stop tells, too
+        dtype = np.arange(**{name: np.ones((), np.result_type(x)) for name, x in ends.items()}).dtype
+    return array(like, start + np.arange(count) * step, dtype, copy=False)
 
 
 def like(func: Any, traced: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

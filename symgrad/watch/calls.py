@@ -34,7 +34,7 @@ from symgrad.loops import ordering, tables
 from symgrad.loops.iterables import table
 from symgrad.ops import create
 from symgrad.ops.core import Traced
-from symgrad.ops.engine import INT
+from symgrad.ops.engine import INT, TO_FLOAT
 from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import (
     CONTAINERS,
@@ -176,6 +176,8 @@ class Calls(Reads):
             return bool(self.test(args[0]))
         if fun is int and len(args) == 1 and not kwargs and type(args[0]) is Tracer and not np.ndim(args[0].like):
             return self._int(args[0])
+        if fun is float and len(args) == 1 and not kwargs and type(args[0]) is Tracer:
+            return self._float(args[0])
         if isinstance(fun, type):
             if issubclass(fun, np.number) and len(args) == 1 and type(args[0]) in (list, tuple) and not kwargs:
                 return self._call_numpy(np.array, np.array, (*args, fun), {})  # the same
@@ -827,6 +829,18 @@ class Calls(Reads):
         if not self.trace.iterates:
             self.trace.required.append(found.node)  # there is none of NaN
         return found
+
+    def _float(self, x: Tracer) -> Any:
+        """``float(x)``, where no derivative can be lost."""
+        if (
+            x.node.differentiated
+            or not x.node.active
+            or np.shape(x.like)
+            or x.node.aval.dtype.kind not in "biuf"
+            or self.trace.lanes
+        ):
+            return float(x)  # type: ignore[arg-type]
+        return self.trace.record(TO_FLOAT, (x,), {})
 
     def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner, name = getattr(fun, "__self__", None), fun.__name__
