@@ -228,7 +228,8 @@ def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends
         return like.adopt(np.arange(start, stop, step, dtype=dtype))
     count = max(int(np.ceil((stop - start) / step)), 0)
     if dtype is None:  # which the stop tells, too
-        dtype = np.arange(**{name: np.ones((), np.result_type(x)) for name, x in ends.items()}).dtype
+        kinds: list[Any] = [np.ones((), np.result_type(x)) for x in (start, stop, step)]
+        dtype = np.arange(*kinds).dtype
     return array(like, start + np.arange(count) * step, dtype, copy=False)
 
 

@@ -839,7 +839,7 @@ class Calls(Reads):
             or x.node.aval.dtype.kind not in "biuf"
             or self.trace.lanes
         ):
-            return float(x)  # type: ignore[arg-type]
+            return float(x)
         return self.trace.record(TO_FLOAT, (x,), {})
 
     def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
