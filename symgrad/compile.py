@@ -17,6 +17,7 @@ import builtins
 import functools
 import itertools
 import linecache
+import math
 import os
 import re
 import sys
@@ -200,7 +201,9 @@ class Family:
         self.off = off  # the optimisations that are switched off
         self.variants: list[Variant] = []
         self.lifted: set[Path] = set()  # ints that were seen to change
-        self.dynamic: str | None = None
+        self.dynamic: str | None = None  # why a call that no code answers is in dynamic mode
+        self.again = math.inf  # seconds that such calls have taken when one is traced again, for the reason may be gone
+        self.pauses = 0
         self.crowded = False  # whether what its arguments hold had too many forms, so that each is better known by itself
         self.history: list[str] = []
         self.remarks: dict[str, None] = {}
@@ -325,8 +328,9 @@ class Family:
         assert state is not None
         impure = state.impure or state.trace.impure
         if impure:
-            self.give_up(impure)
+            self._pause(impure)
             return None
+        self.dynamic, self.again = None, math.inf
         if state.trace.leaping:
             self.leaps = False
             return None
@@ -443,9 +447,23 @@ class Family:
             self.account.wanted = cost
         return None
 
+    def is_tried(self) -> bool:
+        """Whether a call that no code answers may be one to make code of: always, or after some in dynamic mode."""
+        return self.dynamic is None or self.account.waited >= self.again
+
+    def is_given_up(self) -> bool:
+        return self.dynamic is not None and self.again == math.inf
+
+    def _pause(self, reason: str) -> None:
+        """Go to dynamic mode for a while. A call that fills a cache, or in which an error is caught, has an effect that others
+        do not have; twice as long each time, so that what always has one costs little more than in dynamic mode."""
+        self.dynamic = reason
+        self.again = self.account.waited + 2**self.pauses * self.account.last
+        self.pauses += 1
+
     def give_up(self, reason: str) -> None:
         """Go to dynamic mode for good."""
-        self.dynamic = reason
+        self.dynamic, self.again = reason, math.inf
         for variant in self.variants:
             variant.template = variant.whole = variant.early = None
 
@@ -558,7 +576,8 @@ class Variant:
         for path, kind in self.lifts.items():
             tracer = lifts.get(path)
             now = _now(path, leaves) if tracer is None else tracer.value
-            if isinstance(now, Missing) or not isinstance(now, LIFTED) or kind_of(now) != kind:
+            left = isinstance(now, Missing) or type(now) is Tracer  # of a call in dynamic mode, in a cache
+            if left or not isinstance(now, LIFTED) or kind_of(now) != kind:
                 found.append(Change(path, kind, now, "", False))
         return found
 
@@ -1197,7 +1216,7 @@ class Compiler:
         self.misses += 1
         if self.mode == "debug_nans":
             return family.trace(user, leaves, WatchedTrace).result()
-        compiles = self.mode != "dynamic" and family.dynamic is None
+        compiles = self.mode != "dynamic" and family.is_tried()
         symbolic = compiles and (at_once or (not self._waits(family) and family.account.allows()))
         start = time.thread_time()
         errors, family.errors = family.errors, []
@@ -1255,7 +1274,7 @@ class Compiler:
                 f"{self.name}: compiled calls leave out a side effect: {traced.state.effects[0]}", stacklevel=_outside_symgrad()
             )
         with self.lock:
-            if family.dynamic is None:
+            if family.is_tried():
                 made = family.learn(user, traced, at_once)
                 if made is not None:
                     variant, make = made
@@ -1265,7 +1284,7 @@ class Compiler:
                 elif family.crowded:
                     self.strict = True
                     self.known.pop(family.layout, None)
-                elif family.dynamic is not None:  # the entries in use may be of code that was given up
+                elif family.is_given_up():  # the entries in use may be of its code
                     self._unlink()
             return family.code_for(traced)
 
@@ -1277,7 +1296,7 @@ class Compiler:
             traced = family.trace(user, leaves)
             assert traced.run is not None
             assert traced.state is not None
-            if family.dynamic is None:
+            if family.is_tried():
                 self._learn(user, family, traced, True)
             found = family.of_call([*leaves, user.fun])
             if found is None:  # dynamic mode: for the reader alone

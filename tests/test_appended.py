@@ -948,3 +948,21 @@ def test_a_list_that_begins_with_a_constant_array():
     for n, slope in [(2, 2.0), (3, 1.5), (4, 1.0), (8, 0.125)]:
         for _ in range(3):
             assert grad(swung)(np.array([0.5]), n) == pytest.approx([slope])
+
+
+def test_cotangents_of_sums_are_numbers_in_loops():
+    """Each item of the sum of a list that a loop appends to has the same cotangent: no array was looked into for it."""
+
+    def overflow(share, rain):
+        store, out = 10.0, []
+        for amount in rain:
+            store = store + amount
+            drained = share * store
+            store = max(store - drained, 0.0)
+            out.append(drained)
+        return np.array(out).sum()
+
+    rain = np.random.default_rng(0).gamma(0.5, 8.0, 120)
+    derivative = grad(overflow)
+    np.testing.assert_allclose(derivative(0.2, rain), grad(overflow, mode="dynamic")(0.2, rain), rtol=1e-12)
+    assert "broadcast_to" not in derivative.source(0.2, rain, fast=True)

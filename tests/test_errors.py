@@ -584,6 +584,78 @@ def test_escape_through_a_global():
         derivative(V)
 
 
+class Model:
+    def __init__(self):
+        self.kernel = self.memo = None
+
+    def lazy(self, w, data):
+        if self.kernel is None:
+            self.kernel = data.T @ data
+        return w @ self.kernel @ w
+
+    def memory(self, w, k):
+        if self.memo is None:
+            self.memo = {}
+        if k not in self.memo:
+            self.memo[k] = np.arange(3.0) * k
+        return np.sum(w * self.memo[k])
+
+
+@pytest.mark.parametrize("kind", [int, float, np.float64])
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_caches_of_what_nothing_is_differentiated_by(mode, kind):
+    """Values that a call left behind, in dynamic mode, are those of the next one."""
+    model = Model()
+    derivative = grad(model.memory, mode=mode)
+    for turn in range(60):
+        k = kind([2, 2, 3, 2, 4, 5, 6, 3][turn % 8])
+        np.testing.assert_array_equal(derivative(V[:3], k), np.arange(3.0) * k)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_attributes_that_are_set_once_in_a_while(mode):
+    model, rng = Model(), np.random.default_rng(0)
+    derivative = grad(model.lazy, mode=mode)
+    for turn in range(60):
+        if turn % 9 == 0:
+            model.kernel, data = None, rng.normal(size=(5, 3))
+        w = rng.normal(size=3)
+        np.testing.assert_allclose(derivative(w, data), 2 * data.T @ data @ w)
+
+
+def test_effects_that_do_not_come_again():
+    """What fills a cache, or has an error caught, is no reason to trace what comes after it."""
+    model, data = Model(), np.eye(3)
+
+    def positive(w):
+        try:
+            root = np.linalg.cholesky(np.diag(w) + 0.1 * np.outer(w, w))
+        except np.linalg.LinAlgError:
+            return 1e10 + np.sum(w)
+        return np.sum(np.log(np.diag(root)))
+
+    lazy, caught = grad(lambda w: model.lazy(w, data)), grad(positive)
+    reference = grad(positive, mode="dynamic")
+    for turn in range(300):
+        w = V[:3] * 0.5 + 1.0 + turn
+        np.testing.assert_allclose(lazy(w), 2 * w)
+        w = -w if turn in (0, 100, 101) else w
+        np.testing.assert_allclose(caught(w), reference(w))
+    assert lazy.cache_info().misses < 50
+    assert caught.cache_info().misses < 100
+    effects = []
+
+    def logged(w):
+        effects.append(1)
+        return np.sum(w)
+
+    derivative = grad(logged)
+    for _ in range(300):
+        derivative(V)
+    assert len(effects) == 300
+    assert derivative.cache_info().hits == 0
+
+
 def test_other_threads():
     def fun(x):
         with ThreadPoolExecutor(2) as pool:

@@ -75,6 +75,16 @@ def number_in_a_table(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.graph.const(s.graph.arrays[args[0]][spec])
 
 
+@rewrite(index.GETITEM, of=(np.broadcast_to,), exact=True)
+def number_of_many(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The item of an array that is one constant throughout, as the cotangent of a sum is."""
+    spec = dict(node.params)["spec"]
+    number = const(args[0].args[0]) if is_op(args[0], np.broadcast_to) else None
+    if number is None or len(args) > 1 or node.aval.kind != "scalar" or any(type(part) is not int for part in spec):
+        return None
+    return s.graph.const(node.aval.dtype.type(number))
+
+
 @rewrite(index.GETITEM, exact=True)
 def only_newaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x[:, None]`` adds an axis, in the one way that other rewrites know."""

@@ -204,6 +204,7 @@ def _plainly(trace: Run, func: Any, args: Any, kwargs: Any, why: str) -> Any:
         return create.like(func, trace, args, kwargs)
     found = [tracer for tracer in found if not tracer.tape.draft]
     for tracer in found:
+        tracer.come()
         if tracer.tape is not trace or not trace.open:
             raise escaped(tracer)
     if any([tracer.node.differentiated for tracer in found]):

@@ -16,7 +16,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from threading import get_ident
 from types import SimpleNamespace, TracebackType
 from typing import Any, NamedTuple
@@ -36,7 +35,7 @@ from symgrad.tracing import mixed, protocols
 from symgrad.tracing.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.selections import MANY, Selections
-from symgrad.tracing.tracer import EINSUM, NUMBERS, WHOLE, Peek, Run, Tracer, escaped, plain
+from symgrad.tracing.tracer import ACTIVE, EINSUM, NUMBERS, WHOLE, Peek, Run, Tracer, active_trace, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
 
@@ -511,16 +510,26 @@ class Trace:
         return self.lookup(self.constant(value)[0])
 
     def admit(self, x: Tracer) -> Tracer:
-        """Take in a draft, and what it is a view of: from here on it is a traced array."""
+        """Take in a draft, and what it is a view of: from here on it is a traced array. So is what a call in dynamic mode left
+        behind, in a cache, and had no derivative."""
         if x.tape is self:
             return x
-        if not x.tape.draft:
-            raise escaped(x)
+        left = not x.tape.draft
+        if left:
+            if x.tape.open or x.tape.symbolic or x.tape.lanes or x.node.differentiated:
+                raise escaped(x)
+            self.note("a traced value of another call is read")
         if x.base is not None:
             self.admit(x.base)
             x.refresh()
             return x
         value = x.value
+        if left:
+            self.taken.append((ref(x), x.tape))
+            x.tape = self
+            x.bind(self.lookup(self.constant(value)[0]))
+            x.version += 1
+            return x
         if any(loan() is not None for loan in x.lent or ()):
             value = value.copy("K")
             self.loans.append((where(), x.value, value))
@@ -564,7 +573,7 @@ class Trace:
             if x is not None and not x.node.active:
                 x.tape = drafts
                 if x.base is None:
-                    x.value = x.value.copy("K")
+                    x.value = x.value.copy("K") if type(x.value) is np.ndarray else x.value
                 else:
                     op, rest, params = x.how
                     x.value = op.fun(x.base.value, *plain(list(rest)), **params)
@@ -1135,6 +1144,8 @@ class Tape(Trace):
         return self._append(CAPTURED, (), (), array, False)
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if not self.open and (trace := active_trace()) is not None:  # it is an earlier call's
+            return trace.record(op, args, params)
         nodes, values, flows = self._operands(args)
         value = self._written_by_user(op, nodes, values, params)
         if value is None:
@@ -1341,11 +1352,6 @@ def _is_index(value: Any) -> bool:
     return type(value) is int or getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u")
 
 
-_active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)
-
-
-# the trace that runs in this thread (or context) now, if any; not a function of Python's, for it is asked at every call
-active_trace = _active.get
 running: list[Trace] = []  # those that run in any thread: while there are none, no caller need ask for its own
 
 
@@ -1356,14 +1362,14 @@ class tracing:
         self.trace = trace
 
     def __enter__(self) -> Trace:
-        self._token = _active.set(self.trace)
+        self._token = ACTIVE.set(self.trace)
         running.append(self.trace)
         return self.trace
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.trace.close()
         running.remove(self.trace)
-        _active.reset(self._token)
+        ACTIVE.reset(self._token)
         if isinstance(error, Exception) and not isinstance(error, SymgradError) and self.trace.lent:
             _explain(error, traceback)
         swallowed = error is None or (isinstance(error, Exception) and not isinstance(error, SymgradError))
@@ -1374,23 +1380,23 @@ class tracing:
 @contextmanager
 def activated(trace: Trace) -> Iterator[None]:
     """The trace as the active one, which goes on afterwards."""
-    token = _active.set(trace)
+    token = ACTIVE.set(trace)
     try:
         yield
     finally:
-        _active.reset(token)
+        ACTIVE.reset(token)
 
 
 @contextmanager
 def suspended(trace: Trace) -> Iterator[None]:
     """No trace is active; the one that is goes on afterwards."""
-    token = _active.set(None)
+    token = ACTIVE.set(None)
     running.remove(trace)
     try:
         yield
     finally:
         running.append(trace)
-        _active.reset(token)
+        ACTIVE.reset(token)
 
 
 def followed(fun: Any) -> Any:

@@ -15,6 +15,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, NamedTuple, Protocol
 
@@ -30,11 +31,15 @@ from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
 from symgrad.tracing.frames import INTO_PLAIN, is_numpys, leaving, unpacked, user_frame, where
 
 __all__ = [
-    "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "escaped", "into_plain", "look_at_size", "plain", "split_index", "tracers",
+    "ACTIVE", "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "active_trace", "escaped", "into_plain", "look_at_size", "plain",
+    "split_index", "tracers",
 ]  # fmt: skip
 NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
 EINSUM, _REAL, _IMAG, _TRUNC = (REGISTRY[fun] for fun in (np.einsum, np.real, np.imag, np.trunc))
 _TRUTH = np.dtype(bool)
+ACTIVE: ContextVar[Any] = ContextVar("symgrad_trace", default=None)
+# the trace that runs in this thread (or context) now, if any; not a function of Python's, for it is asked at every call
+active_trace = ACTIVE.get
 _METHODS_OF_NUMPY = os.path.join(os.path.dirname(np.__file__), "_core", "_methods.py")
 ADVICE = (
     "give it a rule with symgrad.primitive or symgrad.custom_vjp, write it with other NumPy functions, "
@@ -220,6 +225,11 @@ class Tracer(Traced):
     def adopt(self, value: Any) -> Any:
         return self.tape.adopt(value)
 
+    def come(self) -> None:
+        """Be of the trace that runs, if it is an earlier call's, which left it behind."""
+        if not self.tape.open and (trace := active_trace()) is not None:
+            trace.admit(self)
+
     # ---- in place ----
 
     def refresh(self) -> None:
@@ -245,6 +255,7 @@ class Tracer(Traced):
     def _check_writable(self, verb: str) -> None:
         if not isinstance(self.like, np.ndarray):
             raise TypeError(f"{where()}: {type(self.like).__name__} does not support {verb}")
+        self.come()
         if not self.tape.open or self.tape.thread != get_ident():
             raise escaped(self)
         if self.tape.shaped:
@@ -398,6 +409,7 @@ class Tracer(Traced):
 
     def _asked(self) -> Tracer:
         """The same, which somebody looks at: how many elements it has may be known by now."""
+        self.come()
         if self.tape.selections is not None:
             self.tape.selections.look_at(self)
         return self
@@ -512,6 +524,7 @@ class Tracer(Traced):
         return self._text(lambda value: format(value, spec))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        self.come()
         if not self.tape.open or self.tape.thread != get_ident():
             raise escaped(self)
         if self.base is not None:
