@@ -519,6 +519,34 @@ def repeats(index: Any) -> bool:
     return False
 
 
+def powers(x: Array, *, exponents: tuple[int, ...], axis: int) -> Array:
+    """``x ** exponents``, of ints that are not negative, along an axis on which ``x`` has length one, counted from the end.
+
+    Each power is a product of two lower ones, where NumPy's general power costs some 20 times as much.
+
+    >>> powers(np.array([[2.0], [-3.0]]), exponents=(0, 1, 2, 5), axis=-1)
+    array([[   1.,    2.,    4.,   32.],
+           [   1.,   -3.,    9., -243.]])
+    """
+    place = max(x.ndim + axis, 0)
+    one = x[(*[slice(None)] * place, 0)] if x.ndim >= -axis else x.reshape((1,) * (-axis - 1 - x.ndim) + x.shape)
+    rows = np.empty((len(exponents), *one.shape), x.dtype)
+    known: dict[int, Array] = {1: one}
+
+    def power(k: int) -> Array:
+        if k not in known:
+            low = k - 1 if k - 1 in known else k // 2
+            known[k] = np.multiply(power(low), power(k - low), rows[exponents.index(k)] if k in exponents else None)
+        return known[k]
+
+    for row, k in zip(rows, exponents, strict=True):
+        if k < 2 or k in known:
+            row[...] = power(k) if k else 1
+        else:
+            power(k)
+    return rows.transpose(*range(1, place + 1), 0, *range(place + 1, rows.ndim))
+
+
 def inner(a: Array, b: Array) -> Array:
     """``np.sum(a * b)`` of two arrays, without the products in memory, and as precise: in rows that are summed in pairs.
 

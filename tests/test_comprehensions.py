@@ -628,3 +628,27 @@ def test_any_of_numpy_is_numpys():
     for x in np.array([[0.5, 2.0], [0.1, 0.2], [2.0, 3.0], [0.5, 2.0]]):
         scale = some_by_numpy(x) / np.sum(x)
         np.testing.assert_allclose(value_and_grad(some_by_numpy)(x)[1], np.full(2, scale))
+
+
+ROWS = {
+    "sum": lambda w, x: sum(np.tanh(r @ w) ** 2 for r in x),
+    "sum of a list": lambda w, x: sum([np.linalg.norm(r * w) for r in x]),
+    "np.sum": lambda w, x: np.sum([np.sqrt(r @ r + w @ w) for r in x]),
+    "np.array": lambda w, x: np.sum(np.tanh(np.array([r @ w for r in x])) ** 2),
+    "zip": lambda w, x: np.sum(np.array([r @ (w * q) for r, q in zip(x, x[::-1], strict=True)]) ** 2),
+    "indices": lambda w, x: sum(np.exp(-np.sum((x[i] - w) ** 2)) for i in range(len(x))),
+    "enumerate": lambda w, x: sum(i * np.tanh(r @ w) for i, r in enumerate(x)),
+    "two clauses": lambda w, x: sum(np.exp(-np.sum((x[i] - x[j] * w) ** 2)) for i in range(9) for j in range(i)),
+    "rows of rows": lambda w, x: np.linalg.det(np.array([[np.exp(-((a - b) ** 2) @ w**2) for b in x[:4]] for a in x[:4]])),
+}
+
+
+@pytest.mark.parametrize("fun", ROWS.values(), ids=ROWS.keys())
+def test_comprehensions_over_rows_are_done_at_once(fun):
+    """Those that decide on nothing, in lambdas, too: they were written out, item by item."""
+    rng = np.random.default_rng(0)
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    for _ in range(4):
+        w, x = rng.normal(size=3), rng.normal(size=(60, 3))
+        np.testing.assert_allclose(derivative(w, x), dynamic(w, x), rtol=1e-9, atol=1e-12)
+    assert len(derivative.source(w, x).splitlines()) < 60

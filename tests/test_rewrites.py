@@ -1880,3 +1880,55 @@ def test_products_of_windows_are_correlations(kind, n, m):
         code = derivative.source(k, x, fast=True)
         assert "correlate(" in code
         assert "convolve(" in code
+
+
+POWERS = [
+    lambda x: x[:, None] ** np.arange(6),
+    lambda x: x ** np.arange(4)[:, None],
+    lambda x: np.power(x.reshape(4, 1, 10), np.array([3, 1, 0, 7])[:, None]),
+    lambda x: np.power(x[:, None], np.array([2.0, 5.0])),
+    lambda x: np.vander(x, 5),
+]
+
+
+@pytest.mark.parametrize("powers", POWERS)
+def test_powers_of_one_array_are_products(powers):
+    """Of negative numbers NumPy's power takes some 50 times as long."""
+    x = np.random.default_rng(0).normal(size=40)
+    x[:2] = 0.0, -1.0
+    derivative = grad(lambda x: np.sum(np.sin(powers(x))))
+    np.testing.assert_allclose(
+        derivative(x), grad(lambda x: np.sum(np.sin(powers(x))), mode="dynamic")(x), rtol=1e-13, atol=1e-15
+    )
+    assert "runtime.powers" in derivative.source(x, fast=True)
+
+
+@pytest.mark.parametrize("exponent", [3, 5, 6, 7, 8, -3])
+def test_small_powers_are_products(exponent):
+    x = np.random.default_rng(0).normal(size=50)
+    derivative = grad(lambda x: np.sum(x**exponent * np.sin(x)))
+    np.testing.assert_allclose(derivative(x), x ** (exponent - 1) * (exponent * np.sin(x) + x * np.cos(x)), rtol=1e-13)
+    assert "power(" not in derivative.source(x, fast=True)
+
+
+def test_outer_products_are_multiplied_vector_by_vector():
+    rng = np.random.default_rng(0)
+    a, b, c, v = *[rng.normal(size=(60, 60)) for _ in range(3)], rng.normal(size=60)
+    derivative = grad(lambda a, b, c, v: np.sum((a @ b @ c @ v) ** 2), (0, 1, 3))
+    r = 2 * (a @ b @ c @ v)
+    wanted = np.outer(r, b @ (c @ v)), np.outer(a.T @ r, c @ v), c.T @ (b.T @ (a.T @ r))
+    for found, expected in zip(derivative(a, b, c, v), wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-8)
+    backward = derivative.source(a, b, c, v, fast=True).split("# backward")[1]
+    assert backward.count("[:, None].dot(") == 2
+
+
+def test_diagonals_of_products_need_no_product():
+    rng = np.random.default_rng(0)
+    w, x, y = rng.normal(size=(8, 8)), rng.normal(size=(50, 8)), rng.normal(size=(50, 8))
+    derivative = grad(lambda w, x, y: np.sum(np.tanh(np.diag(x @ w @ y.T)) ** 2), (0, 1, 2))
+    apart = grad(lambda w, x, y: np.sum(np.tanh(np.sum((x @ w) * y, axis=1)) ** 2), (0, 1, 2))
+    for found, expected in zip(derivative(w, x, y), apart(w, x, y), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    assert "(50, 50)" not in derivative.source(w, x, y, fast=True)
+    assert "np.diag" not in re.sub("#.*", "", derivative.source(w, x, y, fast=True))

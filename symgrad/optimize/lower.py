@@ -12,6 +12,7 @@ from symgrad import runtime
 from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.engine import ASTYPE
 from symgrad.ops.shape import ADD_WINDOWS
 from symgrad.ops.signal import INTERP
 from symgrad.optimize.identities import masked
@@ -25,8 +26,10 @@ from symgrad.program import Program
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
 FEW = 128  # numbers in an array, below which it may be taken apart into them
 SOME = 8192  # numbers in a vector, up to which one sum of products is as good as several that are added in pairs
+HIGHEST = 16  # power that is made of products: each adds to the rounding error
 LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
+POWERS = Op(runtime.powers, "constant", (), name="runtime.powers")
 GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
 BITS = Op(runtime.bits, "constant", (), name="runtime.bits")
 STEPS = Op(runtime.steps, "constant", (), name="runtime.steps")
@@ -88,16 +91,42 @@ rewrite(np.add, np.subtract, of=(np.multiply,), rules=LOWER, derived=True)(commo
 def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Powers that a few products give: NumPy's general power costs some 20 times as much."""
     x, exponent = args[0], const(args[1])
-    if x.aval.dtype.kind not in "fc" or x.aval.kind != "array" or exponent not in (2, 3, 4, -1, -2):
+    if x.aval.dtype.kind not in "fc" or x.aval.kind != "array" or exponent not in (-4, -3, -2, -1, 2, 3, 4, 5, 6, 7, 8):
         return None
-    square = s.call(np.square, x)
-    if exponent == 2:
-        return square
-    if exponent == 3:
-        return s.call(np.multiply, square, x)
-    if exponent == 4:
-        return s.call(np.square, square)
-    return s.call(np.true_divide, 1.0, x if exponent == -1 else square)
+    if exponent < 0:
+        return s.call(np.true_divide, 1.0, x if exponent == -1 else s.call(np.power, x, -exponent))
+    if exponent % 2:
+        return s.call(np.multiply, s.call(np.power, x, exponent - 1), x)
+    return s.call(np.square, x if exponent == 2 else s.call(np.power, x, exponent // 2))
+
+
+@rewrite(np.power, rules=LOWER)
+def powers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Several powers of an array, as a polynomial needs them."""
+    x, exponents = args[0], _plain(s, args[1])
+    if exponents is None or x.aval.dtype.kind not in "fc" or node.aval.dtype != x.aval.dtype:
+        return None
+    along = [axis for axis in range(-exponents.ndim, 0) if exponents.shape[axis] > 1]
+    lengths = (1,) * len(node.aval.shape) + x.aval.shape
+    if (
+        len(along) != 1
+        or lengths[along[0]] != 1
+        or not np.all((exponents >= 0) & (exponents <= HIGHEST) & (exponents % 1 == 0))
+    ):
+        return None
+    numbers = tuple(exponents.astype(int).ravel().tolist())
+    return s.graph.add(POWERS, (x,), (("axis", along[0]), ("exponents", numbers)), node.aval)
+
+
+def _plain(s: Simplifier, node: Node) -> Any:
+    """A small array that is known, under other axes or of another dtype, too."""
+    if node.op is CAPTURED:
+        return s.graph.arrays[node] if node.aval.shape and math.prod(node.aval.shape) <= FEW else None
+    axes = any([is_op(node, fun) for fun in (np.reshape, np.expand_dims, np.transpose)]) or node.op in (ASTYPE, index.GETITEM)
+    if len(node.args) != 1 or not axes:
+        return None
+    array = _plain(s, node.args[0])
+    return None if array is None else node.op.fun(array, **dict(node.params))
 
 
 @rewrite(np.sum, rules=LOWER)

@@ -36,6 +36,8 @@ def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
     if any(is_op(node, np.linalg.cholesky) or is_eye(program.graph, node) for node in program.nodes()):
         program = _Solver(Simplifier(program, STRUCTURE).run()).run()
+    elif any(_diagonal_of(node) or (is_op(node, np.matmul) and any(map(_is_slim, node.args))) for node in program.nodes()):
+        program = Simplifier(program, STRUCTURE).run()
     shared = _decomposed_often(program)
     return _Sharer(program, shared).run() if shared else program
 
@@ -64,6 +66,18 @@ def _outer(node: Node) -> tuple[Node, Node] | None:
     return None
 
 
+def _diagonal_of(node: Node) -> tuple[Node, ...]:
+    """``(a, b)`` of ``diag(a @ b)``."""
+    matrix = is_op(node, np.diag) and not node.params and len(node.aval.shape) == 1
+    return node.args[0].args if matrix and is_op(node.args[0], np.matmul) and _is_real_matrix(node.args[0]) else ()
+
+
+def _is_slim(node: Node) -> bool:
+    """Whether it is a diagonal matrix or an outer product, or the transpose of one."""
+    inner = node.args[0] if is_op(node, np.transpose) and not node.params else node
+    return _outer(inner) is not None or _diagonal(inner) is not None
+
+
 def is_eye(graph: Graph, node: Node) -> bool:
     """Whether it is an identity matrix, made by a derivative or by the function."""
     if node.op is not CAPTURED:
@@ -90,6 +104,15 @@ def _is_turned(node: Node, of: Node) -> bool:
 def _halved(a: Node, b: Node) -> Node | None:
     """``L`` of ``inv(L).T @ inv(L)``, which is the inverse of what it is the factor of."""
     return b.args[0] if is_op(b, np.linalg.inv) and _factored(b.args[0]) is not None and _is_turned(a, b) else None
+
+
+@rewrite(np.diag, of=(np.matmul,), rules=STRUCTURE)
+def diagonal_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The diagonal of a product of matrices, of which nobody needs the rest."""
+    if not _diagonal_of(node) or s.used.get(args[0], 0) > 1 or not all(map(_is_real_matrix, args[0].args)):
+        return None
+    a, b = args[0].args
+    return s.call(np.sum, s.call(np.multiply, a, s.call(np.transpose, b)), axis=1)
 
 
 @rewrite(np.diag, rules=STRUCTURE, exact=True)
@@ -131,6 +154,11 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
             return s.call(x.op.key, *(s.make(node.op, pair, (), node.aval) for pair in pairs))
     factor = _halved(a, b)
     return None if factor is None else s.graph.add(INVERSE, (factor,), (), node.aval)
+
+
+@rewrite(np.transpose, of=(np.diag,), rules=STRUCTURE, exact=True)
+def turned_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    return args[0] if _diagonal(args[0]) is not None and not node.params else None
 
 
 @rewrite(np.transpose, of=(np.outer,), rules=STRUCTURE, exact=True)

@@ -1,9 +1,9 @@
-"""List comprehensions that decide become loops that append, so that these can be rolled up, whatever their items decide.
+"""Comprehensions become loops, so that these can be rolled up, and done for all items at once.
 
-``y = np.sum([f(v) for v in x])`` runs as ``listed = []``, ``for v_ in x: listed.append(f(v_))``, ``y = np.sum(listed)``; so
-does ``sum(f(v) for v in x)``. ``sum(f(v) for v in x if c)`` runs as ``total = 0`` and a loop with ``total = total + f(v_)``
-below an ``if``; ``any(c for v in x)`` as ``found = False`` and a loop that ends with ``found = True`` where ``c`` is true, also
-in the test of an ``if``. What comes first in the statement is computed first.
+``y = np.sum([f(v) for v in x])`` runs as ``listed = []``, ``for v_ in x: listed.append(f(v_))``, ``y = np.sum(listed)``.
+``sum(f(v) for v in x if c)`` runs as ``total = 0`` and a loop with ``total = total + f(v_)`` below an ``if``; ``any(c for v in
+x)`` as ``found = False`` and a loop that ends with ``found = True`` where ``c`` is true, also in the test of an ``if``. What
+comes first in the statement is computed first.
 
 Where a builtin takes all that ``map`` and ``filter`` give, they are such comprehensions; ``functools.reduce`` is a loop, too,
 and ``y += [v]`` is ``y.append(v)`` if ``y`` is a list for sure.
@@ -20,7 +20,6 @@ from typing import Any
 
 from symgrad.source.syntax import (
     LOCAL_READERS,
-    MODULES,
     FunctionNode,
     assigned,
     copied,
@@ -167,13 +166,13 @@ class _Unroller(ast.NodeTransformer):
                 return None
             found = None
             self._spell_out(part)
-            if isinstance(part, ast.ListComp) and _decides(part):
+            if isinstance(part, ast.ListComp) and _is_one_loop(part):
                 found = self._loop(node, place, part)
-            elif self._adds_some(part):
+            elif self._adds_up(part):
                 found = self._total(node, place, part.args[0])
             elif self._takes_some(part):
                 found = self._search(node, place, part)
-            elif self._takes_all(part) and _decides(part.args[0]):
+            elif self._takes_all(part) and _is_one_loop(part.args[0]):
                 whole = part.func.id == "list"  # of a list that nobody else has
                 found = self._loop(node if whole else part, place if whole else ("args", 0), part.args[0])
             elif self._folds(part):
@@ -255,11 +254,11 @@ class _Unroller(ast.NodeTransformer):
         one = call.args[0] if self._is_builtin(call, _TAKES_SOME) and len(call.args) == 1 and not call.keywords else None
         return isinstance(one, ast.GeneratorExp) and len(one.generators) == 1 and _is_loop(one)
 
-    def _adds_some(self, call: Any) -> bool:
-        """Whether it is ``sum(... for ... if ...)``, or that of a list."""
+    def _adds_up(self, call: Any) -> bool:
+        """Whether it is ``sum(... for ...)``, or that of a list."""
         known = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "sum" and "sum" in self.builtins
         one = call.args[0] if known and len(call.args) == 1 and not call.keywords else None
-        return isinstance(one, (ast.GeneratorExp, ast.ListComp)) and any([c.ifs for c in one.generators]) and _is_loop(one)
+        return isinstance(one, (ast.GeneratorExp, ast.ListComp)) and _is_loop(one)
 
     def _loop(self, parent: Any, place: Any, comprehension: Any) -> list[ast.stmt]:
         """What makes the list that stands at a place from here on."""
@@ -270,7 +269,7 @@ class _Unroller(ast.NodeTransformer):
         return [assigned(name, ast.List([], ast.Load()), comprehension), loop]
 
     def _total(self, parent: Any, place: Any, comprehension: Any) -> list[ast.stmt]:
-        """What makes the sum, of some items, that stands at a place from here on."""
+        """What makes the sum that stands at a place from here on."""
         name = fresh("total", self.names)
         _put(parent, place, placed(ast.Name(name, ast.Load()), comprehension))
         added = assigned(name, ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), comprehension.elt), comprehension)
@@ -355,11 +354,9 @@ def _is_callee(part: Any, place: Any) -> bool:
     return place[0] == "func" and isinstance(part, ast.Name)
 
 
-def _decides(node: Any) -> bool:
-    """Whether the items of a comprehension, of which it runs over each once, may decide on something, and it can be a loop."""
-    clause, *others = node.generators
-    decides = clause.ifs or any([isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in walk(node.elt)])
-    return bool(decides) and not others and _is_loop(node)
+def _is_one_loop(node: Any) -> bool:
+    """Whether a comprehension, which runs over each item once, can be written as a loop."""
+    return len(node.generators) == 1 and _is_loop(node)
 
 
 def _is_loop(node: Any) -> bool:
@@ -378,13 +375,3 @@ def _is_loop(node: Any) -> bool:
 
 def _is_plain(part: ast.AST) -> bool:
     return isinstance(part, (ast.Name, ast.Tuple, ast.expr_context))
-
-
-def _is_own_call(node: ast.AST) -> bool:
-    """Whether it is a call that may decide on something: none of NumPy's."""
-    if not isinstance(node, ast.Call):
-        return False
-    fun = node.func
-    while isinstance(fun, ast.Attribute):
-        fun = fun.value
-    return not isinstance(fun, ast.Name) or fun is node.func or fun.id not in MODULES

@@ -113,10 +113,18 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozense
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls and _turns(tree, fun):
+        tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         tree = with_tables(as_ifs(tree), tables, {*fun.__globals__, *free})
         tree = in_room(joined(at_the_end(unrolled(numbered(tree, fun.__globals__), fun.__globals__))))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
+
+
+def _with_statements(node: ast.Lambda) -> FunctionNode:
+    """A lambda as a function of that name, for loops are statements."""
+    made = placed(_function("<lambda>", [], [placed(ast.Return(node.body), node.body)]), node)
+    made.args = node.args
+    return made  # type: ignore[no-any-return]
 
 
 def _turns(tree: FunctionNode, fun: FunctionType) -> bool:

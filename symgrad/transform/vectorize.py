@@ -36,6 +36,7 @@ WILD = 2  # so much more is that where masks of ``if``s must keep poles out
 MANY, HOPE = 8, 2  # iterations of loops around, and how much less it is then
 EACH = 4  # how much less it is where derivatives are taken in so many directions, for each number becomes a row
 LONG = 256  # elements of a recurrence from which on it takes less time than the iterations
+WIDE = 512  # elements in one step of a recurrence from which on its steps are as well taken one by one
 CALL = 13  # elements that take as long as calling NumPy for an array
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
 ALL = 67_108_864  # bytes of all values in all iterations, which are in memory at the same time
@@ -266,6 +267,8 @@ class _Together(Batch):
             every = np.cumsum(self._begun(item, rest), axis=0)
         elif is_number(found.rest, 0):
             every = np.cumprod(self._begun(item, slope), axis=0)
+        elif math.prod(aval.shape) >= WIDE:
+            raise CannotBatch("a step at a time takes as many calls")
         else:
             every = RECURRENCE(self._begun(item, rest), slope, axis=-1 - len(aval.shape), back=False)
         if every.dtype != aval.dtype:
