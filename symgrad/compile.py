@@ -1245,7 +1245,7 @@ class Compiler:
         if family.variants:
             return False
         idle = [other.account.spent for other in self.known.values() if other.variants and not other.is_worth_it()]
-        waits = len(idle) > FIRST and family.account.waited < sum(idle) / len(idle)
+        waits = len(idle) >= FIRST and family.account.waited < sum(idle) / len(idle)
         return waits or family.account.calls < self.patience
 
     def _doubt(self, family: Family, errors: list[str]) -> None:

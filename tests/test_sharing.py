@@ -876,7 +876,7 @@ def test_objects_of_too_many_forms_are_known_by_themselves() -> None:
     derivative = grad(lambda x, model: np.sum(getattr(np, model.name)(x)))
     names = ["sin", "cos", "tan", "exp", "arctan", "sinh", "cosh", "tanh", "square", "expm1", "exp2", "cbrt"]
     models = [types.SimpleNamespace(name=name) for name in names]
-    for _ in range(2 * CALLS):
+    for _ in range(8 * CALLS):
         for model in models:
             expected = grad(lambda x, name=model.name: np.sum(getattr(np, name)(x)), mode="dynamic")(X)
             np.testing.assert_allclose(derivative(X, model), expected)

@@ -20,6 +20,7 @@ from typing import Any
 
 from symgrad.source.syntax import (
     LOCAL_READERS,
+    MODULES,
     FunctionNode,
     assigned,
     copied,
@@ -355,8 +356,18 @@ def _is_callee(part: Any, place: Any) -> bool:
 
 
 def _is_one_loop(node: Any) -> bool:
-    """Whether a comprehension, which runs over each item once, can be written as a loop."""
-    return len(node.generators) == 1 and _is_loop(node)
+    """Whether a comprehension, which runs over each item once, is better a loop.
+
+    Of tuples and lists it is only where they decide on something: a loop makes no array of them.
+    """
+    several = isinstance(node.elt, (ast.Tuple, ast.List, ast.Dict))
+    return len(node.generators) == 1 and _is_loop(node) and not (several and not _decides(node))
+
+
+def _decides(node: Any) -> bool:
+    """Whether the items of a comprehension may decide on something."""
+    parts = [isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in walk(node.elt)]
+    return bool(node.generators[0].ifs) or any(parts)
 
 
 def _is_loop(node: Any) -> bool:
@@ -375,3 +386,13 @@ def _is_loop(node: Any) -> bool:
 
 def _is_plain(part: ast.AST) -> bool:
     return isinstance(part, (ast.Name, ast.Tuple, ast.expr_context))
+
+
+def _is_own_call(node: ast.AST) -> bool:
+    """Whether it is a call that may decide on something: none of NumPy's."""
+    if not isinstance(node, ast.Call):
+        return False
+    fun = node.func
+    while isinstance(fun, ast.Attribute):
+        fun = fun.value
+    return not isinstance(fun, ast.Name) or fun is node.func or fun.id not in MODULES
