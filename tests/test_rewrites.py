@@ -1932,3 +1932,17 @@ def test_diagonals_of_products_need_no_product():
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
     assert "(50, 50)" not in derivative.source(w, x, y, fast=True)
     assert "np.diag" not in re.sub("#.*", "", derivative.source(w, x, y, fast=True))
+
+
+def test_shifts_of_softmax_have_no_derivative_however_axes_are_put_back():
+    def kept(x, y):
+        e = np.exp(x - np.max(x, axis=1, keepdims=True))
+        return np.sum(np.log(e / np.sum(e, axis=1, keepdims=True)) * y)
+
+    def put_back(x, y):
+        e = np.exp(x - x.max(axis=1)[:, None])
+        return np.sum(np.log(e / e.sum(axis=1)[:, None]) * y)
+
+    x, y = np.random.default_rng(0).normal(size=(2, 6, 4))
+    np.testing.assert_allclose(grad(put_back)(x, y), grad(kept)(x, y), rtol=1e-12)
+    assert "==" not in grad(put_back).source(x, y)

@@ -109,9 +109,11 @@ def writes_one_each(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
 def _is_shift(x: Node, axis: Any) -> bool:
     if not is_op(x, np.multiply):
         return False
+    each = tuple([1 if i in axis else n for i, n in enumerate(x.aval.shape)])
     for gap, e in (x.args, x.args[::-1]):
         if is_op(gap, np.subtract):
             r, total = gap.args
+            total = _in_other_shape(total) if total.aval.shape == each else total
             if not is_op(total, np.sum) or axes_of(total) != axis or not is_op(total.args[0], np.multiply):
                 continue
             for one, other in (total.args[0].args, total.args[0].args[::-1]):
