@@ -13,7 +13,7 @@ from symgrad import runtime
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import REGISTRY, A, Op, Sample, Traced, composite, linear, refused, static
 from symgrad.ops.create import contains_traced
-from symgrad.ops.index import EVERY, SCATTER, Hole, array_of, listed, take_at
+from symgrad.ops.index import EVERY, SCATTER, Hole, Slice, array_of, listed, take_at
 from symgrad.ops.reduction import along, vector_shape
 
 # -- questions that shapes and dtypes answer ------------------------------------------------------------------------
@@ -780,7 +780,31 @@ def _pad(g: Any, y: Any, array: Any, pad_width: Any = None, mode: Any = "constan
     widths = np.broadcast_to(pad_width, (len(shape), 2)).tolist()
     if mode == "constant":
         return g[tuple(slice(before or None, -after or None) for before, after in widths)]
+    once = mode == "reflect"  # the element at the end, which it does not repeat
+    if mode == "edge" or all([max(sides) <= n - once for n, sides in zip(shape, widths, strict=True)]):
+        for axis, sides in enumerate(widths):
+            g = _folded(g, axis, shape[axis], *sides, mode) if any(sides) and shape[axis] else g
+        return g
     return scatter(g, np.ix_(*(np.pad(np.arange(n), w, mode) for n, w in zip(shape, widths, strict=True))), shape)
+
+
+def _folded(g: Any, axis: int, n: int, before: int, after: int, mode: str) -> Any:
+    """What padding has taken from elements along an axis, added to them: each end of ``g`` lies over one part of the middle."""
+    every = (slice(None),) * axis
+    total = g[(*every, slice(before, before + n))]
+    shape, once = np.shape(total), int(mode == "reflect")
+    for end, width, first in ((slice(0, before), before, True), (slice(before + n, None), after, False)):
+        part = g[(*every, end)]
+        if mode == "edge":
+            part, start = np.sum(part, axis=axis, keepdims=True), 0 if first else n - 1
+        elif mode == "wrap":
+            start = n - width if first else 0
+        else:
+            part, start = np.flip(part, axis), once if first else n - width - once
+        if width:
+            spec = (*[EVERY] * axis, Slice(start, start + np.shape(part)[axis], None))
+            total = total + SCATTER(part, spec=spec, shape=shape)
+    return total
 
 
 # -- diagonals and triangles ----------------------------------------------------------------------------------------
