@@ -62,7 +62,7 @@ MAX_SHARED = 64  # compilers that wait for more functions that are alike; the le
 MAX_SIGNATURES = 64  # of one derivative, with code; the least recently used goes first
 MAX_WAITING = 1024  # without
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
-AT_ONCE = 8  # ends that are traced and compiled at once; others, when calls in dynamic mode have cost as much
+AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
 GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all; those of the FIRST take what they do
 FIRST = 3
 DOUBTS = 3  # errors that code raises, and the function does not, before nobody tries it again
@@ -1216,7 +1216,7 @@ class Compiler:
         self.misses += 1
         if self.mode == "debug_nans":
             return family.trace(user, leaves, WatchedTrace).result()
-        compiles = self.mode != "dynamic" and family.is_tried()
+        compiles = self.mode != "dynamic" and (family.is_tried() or (at_once and not family.is_given_up()))
         symbolic = compiles and (at_once or (not self._waits(family) and family.account.allows()))
         start = time.thread_time()
         errors, family.errors = family.errors, []
@@ -1245,7 +1245,7 @@ class Compiler:
         if family.variants:
             return False
         idle = [other.account.spent for other in self.known.values() if other.variants and not other.is_worth_it()]
-        waits = len(idle) >= FIRST and family.account.waited < sum(idle) / len(idle)
+        waits = len(idle) >= AT_ONCE and family.account.waited < sum(idle) / len(idle)
         return waits or family.account.calls < self.patience
 
     def _doubt(self, family: Family, errors: list[str]) -> None:
@@ -1274,7 +1274,7 @@ class Compiler:
                 f"{self.name}: compiled calls leave out a side effect: {traced.state.effects[0]}", stacklevel=_outside_symgrad()
             )
         with self.lock:
-            if family.is_tried():
+            if not family.is_given_up():
                 made = family.learn(user, traced, at_once)
                 if made is not None:
                     variant, make = made
@@ -1296,7 +1296,7 @@ class Compiler:
             traced = family.trace(user, leaves)
             assert traced.run is not None
             assert traced.state is not None
-            if family.is_tried():
+            if not family.is_given_up():
                 self._learn(user, family, traced, True)
             found = family.of_call([*leaves, user.fun])
             if found is None:  # dynamic mode: for the reader alone
@@ -1331,7 +1331,7 @@ class Compiler:
         """Counts, as ``functools.lru_cache`` gives them."""
         with self.lock:
             hits = sum([family.hits() for family in self.known.values()])
-            return CacheInfo(hits, self.misses, MAX_SIGNATURES, len([one for one in self.known.values() if one.variants]))
+            return CacheInfo(hits, self.misses, MAX_SIGNATURES, min(len(self.known), MAX_SIGNATURES))
 
     def clear(self) -> None:
         """Forget everything."""

@@ -725,7 +725,7 @@ def test_shapes_that_never_come_again():
     derivative = grad(lambda x: np.sum(np.sin(x) * np.tanh(x) + np.exp(-(x**2)) * x))
     for n in range(1, 100):
         derivative(np.ones(n))
-    assert derivative.cache_info().currsize < 10
+    assert sum([bool(family.variants) for family in derivative._compiler.known.values()]) < 12
     for _ in range(300):
         derivative(np.ones(99))
     assert derivative.cache_info().hits > 200

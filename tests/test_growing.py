@@ -206,10 +206,10 @@ def test_traces_that_take_the_place_of_others_are_counted_as_those_of_new_ends()
 def test_signatures_that_never_come_again():
     """A signature is learnt when its calls have taken as long as it took to learn others."""
     derivative = grad(lambda x, word: x * len(word))
-    for number in range(8):
+    for number in range(12):
         assert derivative(2.0, "a" * number) == number
     families = [*derivative._compiler.known.values()]
-    assert [bool(family.variants) for family in families] == [True] * compiling.FIRST + [False] * (8 - compiling.FIRST)
+    assert [bool(family.variants) for family in families] == [True] * compiling.AT_ONCE + [False] * (12 - compiling.AT_ONCE)
     for _ in range(300):
-        assert derivative(2.0, "a" * 7) == 7
+        assert derivative(2.0, "a" * 11) == 11
     assert families[-1].hits()
