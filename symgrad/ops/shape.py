@@ -782,8 +782,8 @@ def _pad(g: Any, y: Any, array: Any, pad_width: Any = None, mode: Any = "constan
         return g[tuple(slice(before or None, -after or None) for before, after in widths)]
     once = mode == "reflect"  # the element at the end, which it does not repeat
     if mode == "edge" or all([max(sides) <= n - once for n, sides in zip(shape, widths, strict=True)]):
-        for axis, sides in enumerate(widths):
-            g = _folded(g, axis, shape[axis], *sides, mode) if any(sides) and shape[axis] else g
+        for axis, (before, after) in enumerate(widths):
+            g = _folded(g, axis, shape[axis], before, after, mode) if before + after and shape[axis] else g
         return g
     return scatter(g, np.ix_(*(np.pad(np.arange(n), w, mode) for n, w in zip(shape, widths, strict=True))), shape)
 
