@@ -600,6 +600,13 @@ class Model:
             self.memo[k] = np.arange(3.0) * k
         return np.sum(w * self.memo[k])
 
+    def count(self, w, data):
+        if self.kernel is None:
+            self.kernel = data.copy()
+        self.kernel[0] += 1.0
+        self.kernel *= 2.0
+        return np.sum(w * self.kernel)
+
 
 @pytest.mark.parametrize("kind", [int, float, np.float64])
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
@@ -621,6 +628,14 @@ def test_attributes_that_are_set_once_in_a_while(mode):
             model.kernel, data = None, rng.normal(size=(5, 3))
         w = rng.normal(size=3)
         np.testing.assert_allclose(derivative(w, data), 2 * data.T @ data @ w)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_arrays_in_a_cache_are_changed_in_place(mode):
+    model, plain = Model(), Model()
+    derivative = value_and_grad(model.count, mode=mode)
+    for _ in range(8):
+        assert derivative(V[:3], np.arange(3.0))[0] == plain.count(V[:3], np.arange(3.0))
 
 
 def test_effects_that_do_not_come_again():

@@ -1903,6 +1903,13 @@ def test_powers_of_one_array_are_products(powers):
     assert "runtime.powers" in derivative.source(x, fast=True)
 
 
+def test_powers_of_a_number():
+    derivative = grad(lambda x: np.sum(np.sum(x) ** np.array([1, 1, 2])) + np.sum(np.sum(x) ** np.arange(4)))
+    for total in (3.0, 6.0, 9.0):
+        slope = 2 + 2 * total + 1 + 2 * total + 3 * total**2
+        np.testing.assert_allclose(derivative(np.full(3, total / 3)), np.full(3, slope), rtol=1e-12)
+
+
 @pytest.mark.parametrize("exponent", [3, 5, 6, 7, 8, -3])
 def test_small_powers_are_products(exponent):
     x = np.random.default_rng(0).normal(size=50)

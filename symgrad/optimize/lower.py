@@ -104,7 +104,7 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
 def powers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Several powers of an array, as a polynomial needs them."""
     x, exponents = args[0], _plain(s, args[1])
-    if exponents is None or x.aval.dtype.kind not in "fc" or node.aval.dtype != x.aval.dtype:
+    if exponents is None or x.aval.kind != "array" or x.aval.dtype.kind not in "fc" or node.aval.dtype != x.aval.dtype:
         return None
     along = [axis for axis in range(-exponents.ndim, 0) if exponents.shape[axis] > 1]
     lengths = (1,) * len(node.aval.shape) + x.aval.shape

@@ -576,6 +576,7 @@ class Tracer(Traced):
         return bool(np.any(self == item))
 
     def __getitem__(self, key: Any) -> Any:
+        self.come()
         if self.tape.draft and self.base is None and _is_place(key):
             found = self.value[key]
             if type(found) is not np.ndarray:
