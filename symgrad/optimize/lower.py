@@ -93,8 +93,10 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     x, exponent = args[0], const(args[1])
     if x.aval.dtype.kind not in "fc" or x.aval.kind != "array" or exponent not in (-4, -3, -2, -1, 2, 3, 4, 5, 6, 7, 8):
         return None
-    if exponent < 0:
-        return s.call(np.true_divide, 1.0, x if exponent == -1 else s.call(np.power, x, -exponent))
+    if exponent in (-1, -2):
+        return s.call(np.true_divide, 1.0, x if exponent == -1 else s.call(np.square, x))
+    if exponent < 0:  # of numbers that are so large the power would be infinite
+        return s.call(np.power, s.call(np.true_divide, 1.0, x), -exponent)
     if exponent % 2:
         return s.call(np.multiply, s.call(np.power, x, exponent - 1), x)
     return s.call(np.square, x if exponent == 2 else s.call(np.power, x, exponent // 2))
