@@ -294,6 +294,7 @@ class Family:
             return Traced(trace, outputs, tree)
         trace.check_captured()
         state.check_caches()
+        state.settle_copies()
         nodes: list[Any] = []
         for leaf in outputs:
             if type(leaf) is Tracer:
@@ -328,7 +329,7 @@ class Family:
         assert state is not None
         impure = state.impure or state.trace.impure
         if impure:
-            self._pause(impure)
+            (self.give_up if state.apart else self._pause)(impure)
             return None
         self.dynamic, self.again = None, math.inf
         if state.trace.leaping:

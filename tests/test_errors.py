@@ -638,6 +638,36 @@ def test_arrays_in_a_cache_are_changed_in_place(mode):
         assert derivative(V[:3], np.arange(3.0))[0] == plain.count(V[:3], np.arange(3.0))
 
 
+def filled_later(model, x, data):
+    new = np.zeros(3)
+    total = np.sum(x * (new if model.kernel is None else model.kernel))
+    model.kernel = new
+    new[1] = data[0]
+    return total
+
+
+def under_two_names(model, x, data):
+    model.kernel = model.memo = data * 1.0
+    model.kernel[0] = 5.0
+    return np.sum(x * model.memo)
+
+
+def an_argument(model, x, data):
+    total = np.sum(x * (1.0 if model.kernel is None else model.kernel))
+    model.kernel = data
+    return total
+
+
+@pytest.mark.parametrize("fun", [filled_later, under_two_names, an_argument])
+def test_arrays_that_are_kept_and_changed(fun):
+    """A trace keeps copies outside: who could tell them from the arrays is in dynamic mode from then on."""
+    model, plain, data = Model(), Model(), np.ones(3)
+    derivative = value_and_grad(lambda x, data: fun(model, x, data))
+    for x in np.random.default_rng(0).normal(size=(200, 3)):
+        data = data + 1.0
+        assert derivative(x, data)[0] == pytest.approx(fun(plain, x, data), rel=1e-12)
+
+
 def test_effects_that_do_not_come_again():
     """What fills a cache, or has an error caught, is no reason to trace what comes after it."""
     model, data = Model(), np.eye(3)

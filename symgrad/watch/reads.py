@@ -95,6 +95,8 @@ class Reads:
         self.own_classes: dict[int, Any] = {}  # that the function has made
         self._methods: dict[int, Path] = {}  # those that outer names stand for, or what takes their place
         self._keep: list[Any] = []
+        self.copies: list[tuple[Tracer, Node, Any]] = []  # of traced arrays that something outside holds
+        self.apart = False  # whether one of them is not alone: see ``_copied``
         self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
@@ -953,6 +955,26 @@ class Reads:
         """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call."""
         return value if self.path_of(owner) is None else self.kept(value)
 
+    def _copied(self, x: Tracer) -> Any:
+        """The plain array that something outside holds in place of a traced one.
+
+        Where what is written into one of them could tell them apart, this is the last trace.
+        """
+        known = next((made for other, _, made in self.copies if other is x), None)
+        self.apart = self.apart or x.base is not None or x.node.op is INPUT or known is not None
+        if known is None:
+            known = x.value.copy("K")
+            self.copies.append((x, x.node, known))
+        return known
+
+    def settle_copies(self) -> None:
+        """What was written, by the end of the run, into arrays that something outside holds."""
+        for x, node, made in self.copies:
+            if x.node is not node:
+                self.apart = True
+                if not x.node.differentiated:
+                    made[...] = x.value
+
     def kept(self, value: Any, depth: int = 0) -> Any:
         """A value that something outside the function will hold: no Tracer of numbers from outside is left in it."""
         kind = type(value)
@@ -961,7 +983,7 @@ class Reads:
                 return value
             if value.base is not None:
                 value.refresh()
-            return value.value.copy("K") if isinstance(value.value, np.ndarray) else value.value
+            return self._copied(value) if isinstance(value.value, np.ndarray) else value.value
         if kind in QUICK or depth > 8 or isinstance(value, (type, ModuleType, *FUNCTIONS)):
             return value
         if kind is list:
