@@ -1080,9 +1080,9 @@ class Roller:
             return False
         if trace.unseen_writes(b.writes, c.writes, c.containers):
             return False
-        own = self.names.unread  # nobody reads those, and one iteration comes yet
+        unread = self.names.unread  # each iteration assigns those, and one comes yet
         changed = [key for key, node in c.nodes.items() if b.nodes.get(key) is not node]
-        if not all(key in pattern.after and (_carries(c.holds[key]) or (key[0] in own and len(key) == 1)) for key in changed):
+        if not all(key in pattern.after and (_carries(c.holds[key]) or (key[0] in unread and len(key) == 1)) for key in changed):
             return False
         return all(is_steady(*step) for step in pattern.steps)
 

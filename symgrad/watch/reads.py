@@ -96,7 +96,7 @@ class Reads:
         self._methods: dict[int, Path] = {}  # those that outer names stand for, or what takes their place
         self._keep: list[Any] = []
         self.copies: list[tuple[Tracer, Node, Any]] = []  # of traced arrays that something outside holds
-        self.apart = False  # whether one of them is not alone: see ``_copied``
+        self.told_apart = False  # whether somebody could tell one of them from what it is a copy of: see ``_copied``
         self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
@@ -961,7 +961,7 @@ class Reads:
         Where what is written into one of them could tell them apart, this is the last trace.
         """
         known = next((made for other, _, made in self.copies if other is x), None)
-        self.apart = self.apart or x.base is not None or x.node.op is INPUT or known is not None
+        self.told_apart = self.told_apart or x.base is not None or x.node.op is INPUT or known is not None
         if known is None:
             known = x.value.copy("K")
             self.copies.append((x, x.node, known))
@@ -971,7 +971,7 @@ class Reads:
         """What was written, by the end of the run, into arrays that something outside holds."""
         for x, node, made in self.copies:
             if x.node is not node:
-                self.apart = True
+                self.told_apart = True
                 if not x.node.differentiated:
                     made[...] = x.value
 
