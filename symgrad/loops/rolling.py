@@ -1082,7 +1082,8 @@ class Roller:
             return False
         unread = self.names.unread  # each iteration assigns those, and one comes yet
         changed = [key for key, node in c.nodes.items() if b.nodes.get(key) is not node]
-        if not all(key in pattern.after and (_carries(c.holds[key]) or (key[0] in unread and len(key) == 1)) for key in changed):
+        carried = [_carries(c.holds[key]) or (key[0] in unread and len(key) == 1) for key in changed]
+        if not (all(carried) and all(key in pattern.after for key in changed)):
             return False
         return all(is_steady(*step) for step in pattern.steps)
 
