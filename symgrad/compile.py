@@ -457,9 +457,10 @@ class Family:
 
     def _pause(self, reason: str) -> None:
         """Go to dynamic mode for a while. A call that fills a cache, or in which an error is caught, has an effect that others
-        do not have; twice as long each time, so that what always has one costs little more than in dynamic mode."""
+        do not have: the next one is traced again, then one after a while, which is twice as long each time, so that what always
+        has one costs little more than in dynamic mode."""
         self.dynamic = reason
-        self.again = self.account.waited + 2**self.pauses * self.account.last
+        self.again = self.account.waited + (2**self.pauses - 1) * self.account.last
         self.pauses += 1
 
     def give_up(self, reason: str) -> None:

@@ -19,6 +19,7 @@ from types import FunctionType
 from typing import Any
 
 from symgrad.source.syntax import (
+    COMPREHENSIONS,
     LOCAL_READERS,
     MODULES,
     FunctionNode,
@@ -360,8 +361,16 @@ def _is_one_loop(node: Any) -> bool:
 
     Of tuples and lists it is only where they decide on something: a loop makes no array of them.
     """
-    several = isinstance(node.elt, (ast.Tuple, ast.List, ast.Dict))
+    several = any([isinstance(part, (ast.Tuple, ast.List, ast.Dict, *COMPREHENSIONS)) for part in _made(node.elt)])
     return len(node.generators) == 1 and _is_loop(node) and not (several and not _decides(node))
+
+
+def _made(node: ast.expr) -> Iterator[ast.expr]:
+    """An expression, and what it makes an array of, or a sum."""
+    yield node
+    if isinstance(node, ast.Call):
+        for arg in node.args:
+            yield from _made(arg)
 
 
 def _decides(node: Any) -> bool:
