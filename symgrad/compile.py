@@ -329,7 +329,7 @@ class Family:
         assert state is not None
         impure = state.impure or state.trace.impure
         if impure:
-            (self.give_up if state.told_apart else self._pause)(impure)
+            (self.give_up if state.told_apart or state.trace.repeats else self._pause)(impure)
             return None
         self.dynamic, self.again = None, math.inf
         if state.trace.leaping:

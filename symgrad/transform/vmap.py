@@ -78,7 +78,7 @@ def vmap(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any], *,
             way = _all_ways(trace, fun, columns) if columns.size else _of_none(trace, fun, columns)
         except _Alone as alone:
             trace.remark(f"{_title(fun)} runs once for each element of the batch: {alone}")
-            trace.impure = trace.impure or f"vmap of {_title(fun)}: {alone}"
+            trace.impure, trace.repeats = trace.impure or f"vmap of {_title(fun)}: {alone}", True
     if way is None:
         way = _one_by_one(trace, fun, columns) if columns.size else _of_none(trace, fun, columns)
     return _results(trace, fun, way, columns.size, out_axes)
