@@ -817,7 +817,7 @@ class Variant:
         return _MISSED
 
     def _namespace(self, code: Code) -> dict[str, Any]:
-        return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
+        return {"np": np, "math": math, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
 
     def _outside(
         self,

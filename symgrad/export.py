@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import math
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -37,6 +38,7 @@ ROUNDS = 3  # more than there are examples, in which code is to be found that an
 PLAIN = (np.ndarray, np.generic, int, float, complex, str, bytes)
 FIXED: dict[str, tuple[Any, str]] = {  # what modules import under these names
     "np": (np, "import numpy as np"),
+    "math": (math, "import math"),
     "NDArray": (NDArray, "from numpy.typing import NDArray"),
     "Any": (Any, "from typing import Any"),
     "NamedTuple": (NamedTuple, "from typing import NamedTuple"),

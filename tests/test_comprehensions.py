@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import itertools
 from functools import reduce
 
 import numpy as np
@@ -640,6 +641,40 @@ ROWS = {
     "enumerate": lambda w, x: sum(i * np.tanh(r @ w) for i, r in enumerate(x)),
     "two clauses": lambda w, x: sum(np.exp(-np.sum((x[i] - x[j] * w) ** 2)) for i in range(9) for j in range(i)),
 }
+
+
+def chosen_before(w):
+    """What ``combinations`` gives is as it was when it was made, but for rows, which are views."""
+    x, rows, total = w.copy(), np.outer(w, w[:3]), 0.0
+    for a, b in itertools.combinations(x, 2):
+        total, x[0] = total + np.sin(a * b), total
+    for p, q in itertools.combinations(rows, 2):
+        total, rows[1:, 0] = total + p @ q, rows[1:, 0] * 0.9
+    numbers = [v * v for v in w]
+    for a, (b, c) in itertools.product(numbers, itertools.combinations(numbers, 2)):
+        total, numbers[0] = total + np.sin(a * b - c), 3.0
+    return total
+
+
+def near(w):
+    """Some are told apart."""
+    total = 0.0
+    for p, q in itertools.combinations(np.outer(w, w[:3]), r=2):
+        apart = np.linalg.norm(p - q)
+        if apart < 1.0:
+            total += apart**2
+    return total
+
+
+@pytest.mark.parametrize("fun", [chosen_before, near])
+def test_combinations_are_pythons(fun):
+    rng = np.random.default_rng(0)
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for _ in range(4):
+        w = rng.normal(size=7)
+        value, slope = derivative(w)
+        np.testing.assert_allclose(value, fun(w), rtol=1e-10)
+        np.testing.assert_allclose(slope, dynamic(w)[1], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("fun", ROWS.values(), ids=ROWS.keys())

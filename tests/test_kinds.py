@@ -4,13 +4,15 @@ Whatever they go through, values are NumPy's, derivatives are of the kind of the
 """
 
 import linecache
+import math
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from symgrad import grad, stop_gradient, value_and_grad, vjp
+from symgrad import export, grad, stop_gradient, value_and_grad, vjp
+from symgrad.errors import LeavesNumPy
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -195,3 +197,64 @@ def test_floats_of_what_nothing_is_differentiated_by():
             np.testing.assert_allclose(second(u, number), dynamic[1](u, number), rtol=1e-6)
     assert first.cache_info().misses < 10
     assert second.cache_info().misses < 40
+
+
+def annealed(w, t):
+    rate = 0.1 * math.exp(-t / 50.0) * (1 + math.cos(math.pi * t / 100))
+    return rate * np.sum(w**2) + math.hypot(t, 1, 2) * np.sin(w[0])
+
+
+def driven(w, t):
+    y = w.copy()
+    for _ in range(60):
+        force = math.sin(t)
+        y = y + 0.01 * np.sin(y) * force if force > 0 else y * (1 + 0.01 * force)
+        t += 0.1
+    return np.sum(y)
+
+
+def decaying(w, t):
+    while math.exp(-t) > 0.01:
+        w, t = w + 0.01 * np.sin(w) * math.log(t + 1), t + 0.1
+    return np.sum(w)
+
+
+def at_a_time(w, t):
+    k = math.floor(t)
+    return (k + 1 - t) * w[k] ** 2 + (t - k) * w[math.ceil(t)] ** 2
+
+
+def weighted(w, t):
+    return sum(a * math.erf(b) for a, b in zip(w, t * np.arange(1.0, 6.0), strict=True))
+
+
+def root_and_nothing_else(w, t):
+    math.log(t)
+    return w[0] * math.sqrt(t)
+
+
+@pytest.mark.parametrize("fun", [annealed, driven, decaying, at_a_time, weighted, root_and_nothing_else])
+def test_math_of_what_nothing_is_differentiated_by(fun):
+    """Functions of ``math`` are traced there, and raise what they raise."""
+    rng = np.random.default_rng(0)
+    found, dynamic = grad(fun), grad(fun, mode="dynamic")
+    for w, t in zip(rng.normal(size=(30, 5)), rng.uniform(0.1, 4, 30), strict=True):
+        np.testing.assert_allclose(found(w, float(t)), dynamic(w, float(t)), rtol=1e-10)
+        np.testing.assert_allclose(found(w, t), dynamic(w, t), rtol=1e-10)
+    assert found.cache_info().misses < 12
+    assert export(found, w, float(t))
+    if fun is root_and_nothing_else:
+        for t in (-1.0, 0.0, 2.0, -2.0):
+            if t > 0:
+                assert found(w, t)[0] == math.sqrt(t)
+            else:
+                with pytest.raises(ValueError, match="math domain error"):
+                    found(w, t)
+
+
+def test_math_of_what_is_differentiated_is_refused():
+    fun = grad(lambda x, t: x * math.sin(t), argnums=(0, 1))
+    with pytest.raises(LeavesNumPy, match=r"write np\.sin"):
+        fun(1.0, 2.0)
+    with pytest.raises(LeavesNumPy, match=r"write np\.sin"):
+        grad(lambda t: grad(lambda x: x * x * math.sin(t))(3.0))(1.0)

@@ -90,6 +90,20 @@ def combined(w):
     return total
 
 
+def pairs(w):
+    p, total = X[:14] * w, 0.0
+    for a, b in itertools.combinations(p, 2):
+        total += np.cos(a @ b)
+    return total
+
+
+def ordered_pairs(w):
+    p, total = X[:7] * w, 0.0
+    for k, (a, b) in enumerate(itertools.product(p, repeat=2)):
+        total += k * np.exp(-np.sum((a - b) ** 2))
+    return total + sum(np.sin(a @ b - c[0]) for a, b, c in itertools.permutations(p[:5], 3))
+
+
 def path(w):
     p = X * w
     before, length = p[0], 0.0
@@ -272,7 +286,8 @@ def normalized(w):
     return np.sum(z**2)
 
 
-TOGETHER = [squares, rows_and_numbers, enumerated, springs, forces, from_table, two_tables, combined, path, written, neighbours,
+TOGETHER = [squares, rows_and_numbers, enumerated, springs, forces, from_table, two_tables, combined, pairs, ordered_pairs, path, written,
+            neighbours,
             kernel, counts, several, outer_products, series, weighted, solved, chosen, twice, both_ways,
             columns, blocks, read_again, bounces, swept, normalized]  # fmt: skip
 

@@ -213,6 +213,33 @@ def paired(
     return part._replace(at=counted, rest=lambda place: enumerate(part.rest(place), start + place))
 
 
+def picked(
+    fun: Any, args: Sequence[Any], options: dict[str, Any], fewest: int | None, once: Callable[[Any], Any]
+) -> Over | None:
+    """``itertools.combinations`` or its kin of the rows of traced arrays, as they are now: those at places that it gives."""
+    parts = [over(_now(arg), 0) for arg in (args if fun is itertools.product else args[:1])]
+    known = [part.by_place() for part in parts if part is not None]
+    if len(known) < len(parts) or not any([type(arg) is Tracer for arg in args]):
+        return None
+    places = [*fun(*[range(part.length) for part in known], *args[len(parts) :], **options)]
+    chosen = columns(places, places, fewest, once) if places else None
+    if chosen is None:
+        return None
+
+    def at(i: Any) -> Any:
+        found = chosen.at(i)
+        return tuple([part.at(place) for part, place in zip(known * len(found), found, strict=False)])
+
+    return Over(len(places), at, tables=chosen.tables)
+
+
+def _now(value: Any) -> Any:
+    """What does not change with ``value``, but for its rows."""
+    if type(value) is list:
+        return [*value]
+    return value.copy() if type(value) in (Tracer, np.ndarray) and np.ndim(value) == 1 else value
+
+
 def _looked_up(value: Any) -> Over | None:
     """Numbers beside what is traced: Python looks at the index."""
     array = type(value) is np.ndarray and value.ndim and value.dtype.kind in "biufc"

@@ -461,6 +461,8 @@ def _changed_by(part: ast.AST) -> set[str]:
 
 
 _CHANGING = frozenset(["fill_diagonal", "put", "put_along_axis", "place", "putmask", "copyto"])
+_LAZY = ("zip", "enumerate", "reversed")
+_BY_INDEX = (*_LAZY, "combinations", "permutations", "product", "combinations_with_replacement")
 _LOOKING = frozenset(["abs", "bool", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "round", "sum", "zip"])
 
 
@@ -996,9 +998,10 @@ class _Rewriter(ast.NodeTransformer):
     def _over(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
         """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
         index."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or self._local(node.func.id):
+        if not isinstance(node, ast.Call) or any(item.arg is None for item in node.keywords):
             return self.visit(node)
-        if node.func.id not in ("zip", "enumerate", "reversed") or any(item.arg is None for item in node.keywords):
+        made = getattr(node.func, "attr", _called_name(node))
+        if made not in _BY_INDEX or (made in _LAZY and self._local(made)):
             return self.visit(node)
         parts = _parts(node, target)
         args = [self._part(arg, part, decides) for arg, part in zip(node.args, parts, strict=True)]
@@ -1237,9 +1240,10 @@ def _parts(node: Any, target: Any) -> list[ast.expr | None]:
     known = isinstance(target, (ast.Tuple, ast.List)) and not any(
         [isinstance(item, ast.Starred) for item in [*node.args, *target.elts]]
     )
-    if known and node.func.id == "zip" and len(target.elts) == len(node.args):
+    made = _called_name(node)
+    if known and made == "zip" and len(target.elts) == len(node.args):
         return [*target.elts]
-    if known and node.func.id == "enumerate" and len(target.elts) == 2:
+    if known and made == "enumerate" and len(target.elts) == 2:
         return [target.elts[1], *[None for _ in node.args[1:]]]
     return [None for _ in node.args]
 

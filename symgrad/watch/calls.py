@@ -832,15 +832,23 @@ class Calls(Reads):
 
     def _float(self, x: Tracer) -> Any:
         """``float(x)``, where no derivative can be lost."""
-        if (
-            x.node.differentiated
-            or not x.node.active
-            or np.shape(x.like)
-            or x.node.aval.dtype.kind not in "biuf"
-            or self.trace.lanes
-        ):
-            return float(x)
-        return self.trace.record(TO_FLOAT, (x,), {})
+        return self.trace.record(TO_FLOAT, (x,), {}) if self._is_settled(x) else float(x)
+
+    def _of_number(self, fun: Any, args: tuple[Any, ...]) -> Any:
+        """What a function of ``math``'s gives for numbers, where no derivative can be lost; None if it has to look at them."""
+        traced = [arg for arg in args if type(arg) is Tracer]
+        known = traced and all([type(arg) in (Tracer, float, int, bool) for arg in args]) and all(map(self._is_settled, traced))
+        if not known or not standard.gives_number(fun):
+            return None
+        made = self.trace.record(standard.of_number(fun), args, {})
+        if not self.trace.iterates:
+            self.trace.required.append(made.node)  # there may be none
+        return made
+
+    def _is_settled(self, x: Tracer) -> bool:
+        """Whether it is a number that nothing is differentiated by, but which may be another one at the next call."""
+        kept = x.node.differentiated or not x.node.active or np.shape(x.like)
+        return not kept and x.node.aval.dtype.kind in "biuf" and not self.trace.lanes
 
     def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner, name = getattr(fun, "__self__", None), fun.__name__
@@ -871,6 +879,8 @@ class Calls(Reads):
         module = home_of(fun)
         if (told := standard.asked(fun, args, kwargs)) is not None:
             return told
+        if module == "math" and not kwargs and (made := self._of_number(fun, args)) is not None:
+            return made
         if fun is next:
             if self.path_of(args[0]) is not None:
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")

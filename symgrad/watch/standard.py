@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ops.core import Traced
+from symgrad.ops.core import Op, Traced
 from symgrad.ops.engine import BOOL
 from symgrad.source.origins import is_users, of_class, own_ways
 from symgrad.tracing.frames import user_frame
@@ -76,6 +76,17 @@ def asked(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if not asks(fun) or not any([isinstance(value, Traced) for value in (*args, *kwargs.values())]):
         return None
     return BOOL(_ASKING[fun](*args, **kwargs))
+
+
+def gives_number(fun: BuiltinFunctionType) -> bool:
+    """Whether it gives one number, which is no larger than floats are."""
+    return fun.__name__ not in ("comb", "factorial", "frexp", "gcd", "isqrt", "lcm", "modf", "perm")
+
+
+@functools.cache
+def of_number(fun: BuiltinFunctionType) -> Op:
+    """A function of ``math``'s of numbers that nothing is differentiated by: it raises what Python does."""
+    return Op(fun, "constant", (), name=f"math.{fun.__name__}")
 
 
 # -- functools.singledispatch --------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import numpy as np
 from symgrad.loops import iterables
 from symgrad.loops.appended import Chosen
 from symgrad.loops.ends import Ends
-from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, room, table
+from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, room, table
 from symgrad.loops.rolling import SHORTEST, Roller
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -141,13 +141,14 @@ class State(Calls):
         return columns([*self.unpacked(value, nested)], value, fewest, self.trace.once)
 
     def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
-        """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
-        if fun in (zip, enumerate, reversed) and self.trace.symbolic:
+        """``zip``, ``combinations`` or their kin as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
+        made = paired if fun in (zip, enumerate, reversed) else picked if fun in _SNAPSHOTS else None
+        if made is not None and self.trace.symbolic:
             fewest = SHORTEST if decides else None
             given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
             for arg in given:
                 self.read_by_place(arg, fewest)
-            found = paired(fun, given, options, fewest, self.trace.once)
+            found = made(fun, given, options, fewest, self.trace.once)
             if found is not None:
                 return found
         given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
