@@ -55,6 +55,7 @@ from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
+from symgrad.watch.draws import Drawn, Draws, Plan, Redrawn, rewind
 from symgrad.watch.guards import Argument, Check, Free, Path
 from symgrad.watch.state import Finished, State, may_fill, watch
 
@@ -76,6 +77,7 @@ STEP = 4000  # bytes that are written in the time of one small operation
 PATIENCE = 3  # errors one after the other in code without masks, before that is not tried again
 HOME = "_home_of_the_user_"  # stands for a name in the namespace of which an entry checks most
 SEVERAL = 2  # names of one namespace that are looked up together
+REDRAWN = 3  # runs that draw other numbers than the one before, before nobody expects those
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
 _serial = itertools.count(1)
@@ -108,6 +110,7 @@ class Traced(NamedTuple):
     run: Run | None = None
     state: State | None = None
     learnt: int = 0  # how often the family had learnt something when the call began
+    draws: Draws | None = None
 
     def result(self) -> Any:
         """Its result, of which all is computed now that was left for later."""
@@ -217,6 +220,8 @@ class Family:
         self.fills = False  # whether arrays were filled that no function was seen to fill
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
+        self.plan: Plan | None = None  # the random numbers of its calls, where loops draw some
+        self.redrawn = 0  # how often a run drew others
         self.learnt = 0  # how often it has learnt something, or forgotten
         self.since = 0  # how often that was when it forgot something last
 
@@ -226,21 +231,30 @@ class Family:
         apart = {*self.apart}
         fills = kind is not Trace or self.fills or may_fill(user.fun, leaves)
         while True:
+            draws = Draws(self.plan if kind is Trace else None)
             try:
-                return self._trace(user, leaves, kind, apart, fills)
+                return self._trace(user, leaves, kind, apart, fills, draws)
+            except Redrawn:
+                self.plan = None
+                self.redrawn += 1
             except Otherwise as end:
                 if end.causes <= apart:
                     raise
                 apart |= end.causes
+            except RuleDecides:
+                draws.rewind()
+                raise
             except Exception as error:
                 lists = as_lists(apart) - apart
                 plain = isinstance(error, SymgradError) and INTO_PLAIN in str(error) and not fills
                 if not lists and not plain:
+                    draws.give_back()
                     raise
                 apart |= lists
                 self.fills = fills = fills or (plain and not lists)
+            draws.rewind()
 
-    def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any], fills: bool) -> Traced:
+    def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any], fills: bool, draws: Draws) -> Traced:
         fun, learnt = user.fun, self.learnt
         trace = kind()
         trace.one_by_one = not trace.symbolic
@@ -250,8 +264,9 @@ class Family:
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
-        state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
+        state = State(trace, self.lifted, self.accept_effects, [*leaves, fun], draws) if kind is Trace else None
         watch(trace, state, fills)
+        draws.begin(trace, [*leaves, fun])
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if state is None and type(leaf) is int:  # nobody reads its graph again, and code in C may take no other number
@@ -292,6 +307,7 @@ class Family:
             self.remarks |= trace.remarks
         if state is None:
             return Traced(trace, outputs, tree)
+        draws.finish()
         trace.check_captured()
         state.check_caches()
         state.settle_copies()
@@ -307,7 +323,7 @@ class Family:
         end = Leaf(nodes, tree, kinds, list(trace.required))
         if trace.selections is not None:
             trace.selections.settle(end.nodes())
-        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state, learnt)
+        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state, learnt, draws)
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:
         (_, group), (_, which), *rest = path
@@ -339,6 +355,14 @@ class Family:
             return None
         if traced.learnt < self.since:
             return None
+        assert traced.draws is not None
+        plan = traced.draws.outcome()
+        if self.redrawn > REDRAWN:
+            self.give_up(str(Redrawn()))
+            return None
+        if plan is not None and plan.has_tables and plan is not traced.draws.plan:
+            self.plan = plan
+            return None
         overtaken = traced.learnt < self.learnt
         self.learnt += 1
         self.told = state.trace.moving
@@ -355,6 +379,9 @@ class Family:
         for variant in self.variants:
             known = not state.trace.recalled or state.trace.known_ways is variant.loops
             if known and not variant.conflicts(state.leaves, state):
+                if variant.plan != plan:
+                    self.give_up(str(Redrawn()))
+                    return None
                 return self._add(variant, run, state, at_once, overtaken)
             variant.left = None  # the call that it left off is another one's
         if self._lift_ints(state):
@@ -373,6 +400,7 @@ class Family:
         if self.variants and not own:  # another function of the same code, which has done nothing yet
             self.account.free += AT_ONCE
         variant = Variant(self, user)
+        variant.plan = plan
         self.variants.append(variant)
         return self._add(variant, run, state, at_once, overtaken)
 
@@ -528,6 +556,7 @@ class Variant:
         self.program = Program()
         self.checks: dict[tuple[Path, str], Check] = {}
         self.lifts: dict[Path, Any] = {}
+        self.plan: Plan | None = None  # the random numbers that it draws
         self.silenced: set[str] = set()
         self.traces = self.unlearnt = 0
         self.linked = 0  # how much of ``asked`` calls are checked for
@@ -603,6 +632,11 @@ class Variant:
         names = Names(set(self.family.names))
         return {path: names.unique(node_name(path)) for path in self.lifts}
 
+    def drawn_names(self) -> list[str]:
+        """The same for each of the random numbers, or arrays of such, that it draws."""
+        names = Names({*self.family.names, *self.state_names().values()})
+        return [names.unique(draw.name) for draw, *_ in (() if self.plan is None else self.plan.slots)]
+
     def signature(self) -> Signature:
         """How the generated function is called."""
         family = self.family
@@ -618,11 +652,16 @@ class Variant:
         for place, name in state.items():
             access[place] = (name, ())
             kinds.append(f"{name}: {shown(self.lifts[place])}" + (f" ({place!r})" if repr(place) != name else ""))
+        drawn = self.drawn_names()
+        for i, name in enumerate(drawn):
+            draw, aval, rows = self.plan.slots[i]  # type: ignore[union-attr]
+            access[Drawn(i)] = (name, ())
+            kinds.append(f"{name}: {'' if rows is None else f'{rows} of '}{aval} ({draw!r})")
         title = family.name.replace("_", " ", 1) if not family.name.startswith(LONG_KINDS) else family.name
         doc = f"{title}   for {', '.join(kinds)}" if kinds else title
         if len(doc) > 110:
             doc = f"{title}\n\n" + "\n".join(kinds)
-        names = [*family.names, *state.values()]
+        names = [*family.names, *state.values(), *drawn]
         return Signature(family.name, ", ".join(names), names, access, doc)
 
     def readable(self, *, confirmed: bool = False) -> Code:
@@ -725,7 +764,12 @@ class Variant:
     def lifted(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """What the function reads from outside in a call, as it is now."""
         leaves, _ = pytree.flatten((tuple(args), tuple(kwargs.values())))
-        return [path.find([*leaves, fun]) for path in self.lifts]
+        found = [path.find([*leaves, fun]) for path in self.lifts]
+        return (
+            found
+            if self.plan is None
+            else [*found, *self.plan.draw(*[path.find([*leaves, fun]) for path in self.plan.sources])]
+        )
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
         filename = f"<symgrad {name} {next(_serial)}>"
@@ -747,12 +791,14 @@ class Variant:
         space: dict[str, Any] = {"_ndarray": np.ndarray, "_ABSENT": ABSENT, "_alike": is_same}
         space |= {"_present": _present, "_given": family.form.given}
         used = {*_used(function.__code__)}
-        names, state = family.names, list(self.state_names().values())
+        names, state, drawn = family.names, list(self.state_names().values()), self.drawn_names()
         parameters = {*family.form.positional, *(family.form.keywords or ())}
-        clear = parameters.difference(names, state).isdisjoint(used) and not any(map(is_used, parameters))
+        clear = parameters.difference(names, state, drawn).isdisjoint(used) and not any(map(is_used, parameters))
         clear = clear and not any(name.startswith("_") and name != "_" for name in used | parameters)
         if not clear:
-            names, state = [f"_a{i}" for i in range(len(names))], [f"_o{i}" for i in range(len(state))]
+            names, state, drawn = (
+                [f"{letter}{i}" for i in range(len(all_))] for letter, all_ in (("_a", names), ("_o", state), ("_d", drawn))
+            )
         header, form, given, within = family.form.entry(names, family.layout, clear)
         checks: list[str] = []
         kinds = iter(family.layout.kinds)
@@ -762,18 +808,28 @@ class Variant:
             check_tree(child, name, kinds, checks, space, leaves)
         cells: dict[str, CellType | Free] = {"_hits": family.answered}
         home: dict[Path, Check] = {}  # what are names in the namespace that the function is to have for its own
-        outside = self._outside(state, [*leaves, "_fun"], space, cells, home)
+        outside, sources = self._outside(state, [*leaves, "_fun"], space, cells, home)
+        names = [*names, *state, *drawn]
         if clear and len(code.body) <= SHORT and not self.whole.hopes:
             space = {**self._namespace(code), **space}
             body = [line[4:] for line in code.body]
         else:
             space["_function"] = function
-            body = [f"return _function({', '.join([*names, *state])})"]
+            body = [f"return _function({', '.join(names)})"]
         if self.silenced:
             space |= {"_errstate": np.errstate, "_silenced": dict.fromkeys(sorted(self.silenced), "ignore")}
             body = ["with _errstate(**_silenced):", *(f"    {line}" for line in body)]
         self.linked = self.asked
         space |= {"_after": functools.partial(self.after, self.whole, self.linked), "_MISSED": _MISSED}
+        draws: list[str] = []
+        if self.plan is not None:
+            space |= {"_states_of": self.plan.states, "_draw": self.plan.draw, "_rewind": rewind}
+            given_to = ", ".join(f"_g{i}" for i in range(len(sources)))
+            draws = [
+                *(f"            _g{i} = {source}" for i, source in enumerate(sources)),
+                f"            _states = _states_of({given_to})",
+                f"            {', '.join(drawn)}, = _draw({given_to})",
+            ]
         own = ["_busy", "_miss", "_fun", *cells]
         condition = [
             "            try:",
@@ -788,13 +844,15 @@ class Variant:
             "        nonlocal _hits",
             f"        if {' and '.join([*form, *checks])}:",
             *(condition if outside else []),
+            *draws,
             "            try:",
             "                _hits += 1.0",
             *(f"                {line}" for line in body),
             "            except Exception as _error:",
-            f"                if (_result := _after({', '.join(['_error', *names, *state])})) is not _MISSED:",
+            f"                if (_result := _after({', '.join(['_error', *names])})) is not _MISSED:",
             "                    return _result",
             "            _hits -= 1.0",
+            *(["            _rewind(_states)"] if draws else []),
             f"            return _miss({within})",
             f"        return _miss({given})",
             f"    return {family.name}",
@@ -826,8 +884,9 @@ class Variant:
         space: dict[str, Any],
         cells: dict[str, CellType | Free],
         home: dict[Path, Check],
-    ) -> list[str]:
-        """Conditions that what lies outside is as it was, which also fetch what is lifted.
+    ) -> tuple[list[str], list[str]]:
+        """Conditions that what lies outside is as it was, which also fetch what is lifted; and what random numbers are drawn
+        from, and by.
 
         What they refer to goes into ``space``, what are to be variables of the user's own into ``cells``, and names in the
         namespace of which it has most into ``home``.
@@ -844,7 +903,8 @@ class Variant:
             return bound[key]
 
         paths = [path for path, _ in self.checks] + [c.expected for c in self.checks.values() if c.kind == "same"]
-        uses = Counter(prefix for path in [*paths, *self.lifts] for prefix in path.prefixes())
+        drawing = () if self.plan is None else (*self.plan.sources,)
+        uses = Counter(prefix for path in [*paths, *self.lifts, *drawing] for prefix in path.prefixes())
         names: dict[Path, str] = {}
 
         def shown(path: Path) -> str:
@@ -873,7 +933,7 @@ class Variant:
             found: list[str] = []
             check_kind(kind, name, found, space)
             conditions.append(found[0].replace(f"({name})", f"({name} := {shown(path)})", 1))
-        return conditions
+        return conditions, [*map(shown, drawing)]
 
 
 class Piece:
@@ -937,8 +997,9 @@ class Piece:
         read = {dict(node.params)["position"]: value for node, value in traced.trace.values.items() if node.op is INPUT}
         assert traced.state is not None
         lifted = [read[path] if path in read else path.find(traced.state.leaves) for path in self.variant.lifts]
+        drawn = [read[Drawn(i)] for i in range(len(self.variant.drawn_names()))]
         with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
-            return self.run(*args, *values, *lifted)
+            return self.run(*args, *values, *lifted, *drawn)
 
     def run(self, *values: Any) -> Any:
         """Run it; where Python's numbers raise, by NumPy alone."""
@@ -1239,6 +1300,8 @@ class Compiler:
                 raise
         finally:
             traced.trace.let_go()
+        if traced.draws is not None:
+            traced.draws.rewind()
         return family.trace(user, leaves, Tape).result()  # an error as Python has it
 
     def _waits(self, family: Family) -> bool:

@@ -286,9 +286,8 @@ def normalized(w):
     return np.sum(z**2)
 
 
-TOGETHER = [squares, rows_and_numbers, enumerated, springs, forces, from_table, two_tables, combined, pairs, ordered_pairs, path, written,
-            neighbours,
-            kernel, counts, several, outer_products, series, weighted, solved, chosen, twice, both_ways,
+TOGETHER = [squares, rows_and_numbers, enumerated, springs, forces, from_table, two_tables, combined, pairs,
+            ordered_pairs, path, written, neighbours, kernel, counts, several, outer_products, series, weighted, solved, chosen, twice, both_ways,
             columns, blocks, read_again, bounces, swept, normalized]  # fmt: skip
 
 

@@ -142,6 +142,7 @@ class Roller:
         self.windows = what is not None and self.counts and (decides or what.length >= FAR)  # whether all slices move with it
         self.many = MANY  # items of containers that are looked at between two iterations
         self.ahead = 0  # iterations that the last leap ran
+        self.passed_over = False  # whether the function has not run some, for a leap did
         self.alike = 0  # iterations in a row
         self.wait = 2 * FAR  # iterations before those to come are run as they were
         self.leapt = False  # whether some were
@@ -198,6 +199,11 @@ class Roller:
     def index(self, value: int) -> Tracer:
         """The loop's index as a traced number."""
         return self.trace.record(INDEX, (), {"loop": self.serial, "value": value})  # type: ignore[no-any-return]
+
+    def turn(self) -> Any:
+        """Where the loop is, by its index; None where it has none."""
+        at = self.boundaries[-1].at
+        return None if at is None else dict(at.params)["value"]
 
     def number(self, name: str, value: Any) -> Tracer:
         """A plain number that a local holds before the loop, or that an iteration puts into it, traced, so that it can go
@@ -262,6 +268,7 @@ class Roller:
                 self._chunk()
             if (self.leaps and self._leap(ahead)) or (self.forked and self._leap_known(place, ahead)):
                 place += self.ahead
+                self.passed_over = True
                 index = self.index(start + step * place)
                 self.boundaries[-1] = self.boundaries[-1]._replace(at=index.node)
             elif place == self.look and self._always_turns():

@@ -68,6 +68,7 @@ from symgrad.tracing.kinds import CACHED, UNBOUND, place_of_out, refuse_unfollow
 from symgrad.tracing.protocols import is_of_objects
 from symgrad.tracing.tracer import Tracer, plain
 from symgrad.watch import standard
+from symgrad.watch.draws import draw_of, home, is_drawn_by
 from symgrad.watch.guards import Path, same_value
 from symgrad.watch.likeness import Derived, Holding, Ruled
 from symgrad.watch.reads import MAX_BYTES, QUICK, Reads
@@ -153,6 +154,8 @@ class Calls(Reads):
         """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
         if type(fun) is FunctionType:
             return self._call_function(fun, args, kwargs)
+        if is_drawn_by(fun) and (found := self._drawn(fun, args, kwargs)) is not None:
+            return found
         if type(fun) is MethodType:
             if is_product(fun, args):
                 return self.matmul(fun.__self__, *args)
@@ -212,6 +215,21 @@ class Calls(Reads):
         if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
         return self.own(fun, self._call_opaque(fun, args, kwargs), args)
+
+    def _drawn(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Random numbers of a generator that was there before the call; None where code cannot draw them."""
+        owner = fun.__self__
+        path = self.path_of(owner) or home(owner)
+        if path is None or self.trace.lanes:
+            return None
+        draw = draw_of(path, fun.__name__, args, kwargs)
+        if draw is None:
+            return None
+        given, named = plain([*args]), {name: plain(value) for name, value in kwargs.items()}
+        found = self.draws.take(draw, owner, lambda: fun(*given, **named))
+        if found is not None and path.steps:
+            self.check(path, "type", type(owner))
+        return found
 
     def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of NumPy's, or a method of the ufunc ``owner``."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.source.origins import is_library, is_made_anew, is_object, is_users
+from symgrad.source.origins import RANDOM, is_library, is_made_anew, is_object, is_users
 
 DEEP = 4  # functions within functions that a likeness looks into
 
@@ -103,7 +103,7 @@ def _likeness(fun: Any, depth: int, seen: set[int]) -> Likeness | None:
     if issubclass(kind, Derived):
         inner = _likeness(fun._fun, depth, seen)
         return inner and fun._made and Likeness(inner.name, (fun._made, inner))
-    return Likeness(kind.__name__, (Same(kind),)) if is_object(fun) else None
+    return Likeness(kind.__name__, (Same(kind),)) if is_object(fun) or kind in RANDOM else None
 
 
 def _held(cell: CellType, depth: int, seen: set[int]) -> Any:
@@ -130,4 +130,4 @@ def is_anew(value: Any) -> bool:
     kind = type(value)
     if kind is MethodType:
         return is_users(value.__func__)
-    return kind is functools.partial or is_made_anew(value) or issubclass(kind, Derived) or is_object(value)
+    return kind in (functools.partial, *RANDOM[:2]) or is_made_anew(value) or issubclass(kind, Derived) or is_object(value)

@@ -55,6 +55,7 @@ from symgrad.tracing.kinds import Within
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer, tracers
 from symgrad.watch import standard
+from symgrad.watch.draws import Drawn, Draws
 from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
 
 TABLED = (list, tuple, np.ndarray)
@@ -81,8 +82,16 @@ class _Asked:
 class Reads:
     """The hooks for what is read, and written, outside; and what they found. ``leaves`` are the arguments of the call."""
 
-    def __init__(self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        lifted: set[Path],
+        accept_effects: bool = False,
+        leaves: Sequence[Any] = (),
+        draws: Draws | None = None,
+    ) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
+        self.draws = draws or Draws(None)
         self.lifts: dict[Path, Tracer] = {}
         self.silenced: set[str] = set()  # NumPy's warnings that the function does not want to see, as errstate names them
         self.catching = 0  # how many ``warnings.catch_warnings()`` it is in
@@ -1091,7 +1100,8 @@ def source(x: Any) -> Node | None:
     node = x.node if type(x) is Tracer else None
     while node is not None and node.op is IDENTITY:
         node = node.args[0]
-    return node if node is not None and node.op is INPUT else None
+    found = node is not None and node.op is INPUT and type(dict(node.params)["position"]) is not Drawn
+    return node if found else None
 
 
 def _name(node: Node, name: str) -> None:

@@ -1,0 +1,450 @@
+"""Random numbers from generators outside: code gets them as arguments.
+
+They are drawn before it runs, in the order in which the function draws them, so that whatever runs twice in one call (code
+that meets a new branch, and the trace that follows) sees the same ones. Those that loops draw are the rows of one array, read
+at the loop's index: where each one stands is known from the trace before, the ``Plan``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.equal import told
+from symgrad.errors import SymgradError
+from symgrad.ir import INPUT, Aval, aval_of
+from symgrad.ops.engine import TO_PYTHON
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
+from symgrad.watch.guards import Argument, Path
+
+MOST = 100_000  # numbers or arrays that one call draws
+FEWEST = 4  # draws in loops that are worth a table
+LARGEST = 1 << 16  # bytes of an array among the arguments of a draw
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_GLOBAL = (np.random.normal.__self__, random.random.__self__)  # type: ignore[attr-defined]  # what the modules' functions are of
+# how many parameters of a distribution come before the size, in methods that draw the same numbers whether they are asked for
+# many or, as often, for one
+_MANY = {
+    "random": 0, "random_sample": 0, "standard_normal": 0, "standard_exponential": 0, "exponential": 1, "rayleigh": 1,
+    "poisson": 1, "geometric": 1, "standard_gamma": 1, "chisquare": 1, "standard_t": 1, "weibull": 1, "normal": 2,
+    "uniform": 2, "laplace": 2, "logistic": 2, "lognormal": 2, "gumbel": 2, "gamma": 2, "beta": 2, "binomial": 2,
+}  # fmt: skip
+_SIZES = ("randn", "rand")  # whose arguments are the size
+_OTHERS = (
+    "integers randint choice permutation permuted multivariate_normal dirichlet multinomial hypergeometric triangular pareto "
+    "power vonmises wald f noncentral_chisquare noncentral_f negative_binomial logseries zipf standard_cauchy "
+    "gauss normalvariate expovariate randrange lognormvariate vonmisesvariate gammavariate betavariate paretovariate "
+    "weibullvariate"
+).split()
+_DRAWING = frozenset([*_MANY, *_SIZES, *_OTHERS])
+_PARAMETERS = frozenset("size loc scale low high lam mean sigma shape df a b n p".split())
+
+
+class Redrawn(SymgradError):
+    """Ended a run that draws other numbers than the one before did."""
+
+    def __init__(self) -> None:
+        super().__init__("the random numbers that it draws differ from call to call")
+
+
+class Drawn(NamedTuple):
+    """The position of an input that is drawn: its number among those of a call."""
+
+    slot: int
+
+
+class At(NamedTuple):
+    """An argument of a draw that is read at each call."""
+
+    path: Path
+    aval: Aval
+
+
+def is_drawn_by(fun: Any) -> bool:
+    """Whether a function draws random numbers, as a method of a generator does."""
+    owner = getattr(fun, "__self__", None)
+    return type(owner) in _GENERATORS and getattr(fun, "__name__", "") in _DRAWING
+
+
+def home(owner: Any) -> Path | None:
+    """Where the generator of a module's own functions is."""
+    return Path(owner, ()) if any([owner is one for one in _GLOBAL]) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A call of a generator's method; with ``At`` in place of arguments that are read at each call."""
+
+    path: Path
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    key: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Draw) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        module = {id(_GLOBAL[0]): "np.random", id(_GLOBAL[1]): "random"}.get(id(self.path.root))
+        given = [*map(_shown, self.args), *[f"{name}={_shown(value)}" for name, value in self.kwargs.items()]]
+        return f"{module or repr(self.path)}.{self.name}({', '.join(given)})"
+
+    def many(self, count: int, aval: Aval) -> Draw | None:
+        """The call that draws the numbers of ``count`` such calls at once; None where there is none."""
+        if self.name in _SIZES:
+            return Draw(self.path, self.name, (count, *aval.shape), {}, None) if not self.kwargs else None
+        before = _MANY.get(self.name)
+        if before is None or not self.kwargs.keys() <= _PARAMETERS or len(self.args) > before + 1:
+            return None
+        rest = {name: value for name, value in self.kwargs.items() if name != "size"}
+        if not all(map(_is_number, [*self.args[:before], *rest.values()])):
+            return None
+        return Draw(self.path, self.name, self.args[:before], {**rest, "size": (count, *aval.shape)}, None)
+
+    def reads(self) -> Iterator[Path]:
+        """Where the generator is, and what is read at each call."""
+        yield self.path
+        yield from (item.path for item in _items((self.args, self.kwargs)) if type(item) is At)
+
+    def bound(self, sources: dict[Path, int]) -> Callable[[Sequence[Any]], Any]:
+        """The call, given what ``sources`` are of, by their numbers."""
+        name, args, kwargs, owner = self.name, self.args, self.kwargs, sources[self.path]
+        if any([type(item) is At for item in _items((args, kwargs))]):
+            return lambda found: getattr(found[owner], name)(*_filled(args, sources, found), **_filled(kwargs, sources, found))
+        return lambda found: getattr(found[owner], name)(*args, **kwargs)
+
+
+def draw_of(path: Path, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draw | None:
+    """A call of a method of the generator at a path; None where it hangs on what is not known before the function runs."""
+    try:
+        kept, key = _kept((args, kwargs))
+        hash(key)
+    except (_Unknown, TypeError):
+        return None
+    return Draw(path, name, *kept, (path, name, key))
+
+
+class _Unknown(Exception):
+    """An argument that is known to the traced function alone."""
+
+
+def _kept(value: Any) -> tuple[Any, Any]:
+    """An argument as it is handed over at each call, and what tells it from others."""
+    kind = type(value)
+    if kind is Tracer:
+        node = value.node
+        position = dict(node.params).get("position") if node.op is INPUT else None
+        if node.differentiated or type(position) not in (int, Path):
+            raise _Unknown
+        at = At(position if type(position) is Path else Path(Argument(position), ()), node.aval)  # type: ignore[arg-type]
+        return at, at
+    if kind in (tuple, list):
+        items = [*map(_kept, value)]
+        return kind([item for item, _ in items]), (kind, tuple([key for _, key in items]))
+    if kind is dict:
+        kept = {name: _kept(item) for name, item in value.items()}
+        return {name: item for name, (item, _) in kept.items()}, tuple([(name, key) for name, (_, key) in kept.items()])
+    if kind is np.ndarray:
+        if value.nbytes > LARGEST or value.dtype.hasobject:
+            raise _Unknown
+        return value.copy(), (value.shape, value.dtype, value.tobytes())
+    if value is None or isinstance(value, (bool, int, float, str, range, np.generic, np.dtype, type)):
+        return value, (told(value), value)
+    raise _Unknown
+
+
+def _items(value: Any) -> Iterator[Any]:
+    if type(value) in (tuple, list, dict):
+        for item in value.values() if type(value) is dict else value:
+            yield from _items(item)
+    else:
+        yield value
+
+
+def _filled(value: Any, sources: dict[Path, int], found: Sequence[Any]) -> Any:
+    """An argument with what was found in place of what is read at each call."""
+    if type(value) is At:
+        return found[sources[value.path]]
+    if type(value) in (tuple, list):
+        return type(value)([_filled(item, sources, found) for item in value])
+    return {name: _filled(item, sources, found) for name, item in value.items()} if type(value) is dict else value
+
+
+def _is_number(value: Any) -> bool:
+    return value.aval.shape == () if type(value) is At else isinstance(value, (int, float, np.generic))
+
+
+def _shown(value: Any) -> str:
+    return repr(value.path) if type(value) is At else f"{value!r:.40}"
+
+
+class Met(NamedTuple):
+    """A draw, where the loops around it were, as which one of its kind there, and what it has given."""
+
+    draw: Draw
+    turns: tuple[tuple[Any, Any], ...]
+    number: int
+    aval: Aval
+
+    @property
+    def place(self) -> Any:
+        return self.draw, self.turns, self.number
+
+    @property
+    def group(self) -> Any:
+        """What those have in common that differ in where the loops are."""
+        return self.draw, tuple([loop for loop, _ in self.turns]), self.number
+
+
+class Plan:
+    """All draws of a call, in order, and where each one is found: in which ``slot``, and in which row of it, if it has rows."""
+
+    def __init__(self, met: Sequence[Met]) -> None:
+        self.met = tuple(met)
+        kinds: dict[Draw, set[Aval]] = defaultdict(set)
+        for one in met:
+            kinds[one.draw].add(one.aval)
+        often = Counter([one.draw for one in met])
+        looped = Counter([one.draw for one in met if one.turns])
+        self.slots: list[tuple[Draw, Aval, int | None]] = []  # with the number of rows
+        self.where: list[tuple[int, int | None]] = []
+        tables: dict[Draw, tuple[int, Iterator[int]]] = {}
+        for draw, _, _, aval in met:
+            rows = often[draw] if looped[draw] >= FEWEST and len(kinds[draw]) == 1 else None
+            if rows is None or draw not in tables:
+                self.slots.append((draw, aval, rows))
+            if rows is None:
+                self.where.append((len(self.slots) - 1, None))
+            else:
+                slot, row = tables.setdefault(draw, (len(self.slots) - 1, iter(range(rows))))
+                self.where.append((slot, next(row)))
+        self.has_tables = bool(tables)
+        self.at = {one.place: i for i, one in enumerate(met)}
+        self.sources: dict[Path, int] = {}
+        for draw in often:
+            for path in draw.reads():
+                self.sources.setdefault(path, len(self.sources))
+        self.generators = [self.sources[path] for path in dict.fromkeys([draw.path for draw in often])]
+        self._steps = [*self._stretches()]
+        self._lines: dict[Any, Any] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and [one.draw for one in self.met] == [one.draw for one in other.met]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _stretches(self) -> Iterator[Callable[[Sequence[Any], list[Any]], None]]:
+        """What draws those of one kind that follow each other."""
+        start = 0
+        while start < len(self.met):
+            draw, (slot, row) = self.met[start].draw, self.where[start]
+            end = start + 1
+            while row is not None and end < len(self.met) and self.met[end].draw == draw:
+                end += 1
+            yield self._stretch(draw, slot, row, end - start)
+            start = end
+
+    def _stretch(self, draw: Draw, slot: int, row: int | None, count: int) -> Callable[[Sequence[Any], list[Any]], None]:
+        _, aval, rows = self.slots[slot]
+        one = draw.bound(self.sources)
+
+        def single(found: Sequence[Any], out: list[Any]) -> None:
+            out[slot] = one(found)
+
+        if row is None or rows is None:
+            return single
+        first, once = row, draw.many(count, aval)
+        every = None if once is None or count == 1 else once.bound(self.sources)
+        if every is not None and count == rows:
+
+            def whole(found: Sequence[Any], out: list[Any]) -> None:
+                out[slot] = every(found)
+
+            return whole
+
+        def part(found: Sequence[Any], out: list[Any]) -> None:
+            if out[slot] is None:
+                out[slot] = np.empty((rows, *aval.shape), aval.dtype)
+            if every is not None:
+                out[slot][first : first + count] = every(found)
+            else:
+                for i in range(first, first + count):
+                    out[slot][i] = one(found)
+
+        return part
+
+    def draw(self, *found: Any) -> list[Any]:
+        """What there is in each slot in a new call; ``found`` is what the ``sources`` are."""
+        out: list[Any] = [None] * len(self.slots)
+        for step in self._steps:
+            step(found, out)
+        return out
+
+    def states(self, *found: Any) -> list[tuple[Any, Any]]:
+        """The generators, and what to ``rewind`` them to."""
+        return [(found[i], _state(found[i])) for i in self.generators]
+
+    def line(self, group: Any) -> tuple[int, tuple[int, ...]] | None:
+        """The row of the first of a group, if the loops' indices are zero, and how many rows further one turn of each is; None
+        where these differ."""
+        if group not in self._lines:
+            self._lines[group] = self._line([i for i, one in enumerate(self.met) if one.group == group])
+        found: tuple[int, tuple[int, ...]] | None = self._lines[group]
+        return found
+
+    def _line(self, places: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
+        turns = [[value for _, value in self.met[i].turns] for i in places]
+        rows = [self.where[i][1] for i in places]
+        if None in rows or any([type(value) is not int for each in turns for value in each]):
+            return None
+        matrix = np.array([[1, *each] for each in turns], float)
+        found = np.linalg.lstsq(matrix, np.array(rows, float))[0].round()
+        start, *steps = map(int, found)
+        return (start, tuple(steps)) if np.array_equal(matrix @ found, rows) else None
+
+
+def _state(generator: Any) -> Any:
+    if type(generator) is np.random.Generator:
+        return generator.bit_generator.state
+    return generator.get_state(legacy=False) if type(generator) is np.random.RandomState else generator.getstate()
+
+
+def rewind(states: Sequence[tuple[Any, Any]]) -> None:
+    """Let generators draw again what they have drawn since."""
+    for generator, state in states:
+        if type(generator) is np.random.Generator:
+            generator.bit_generator.state = state
+        elif type(generator) is np.random.RandomState:
+            generator.set_state(state)
+        else:
+            generator.setstate(state)
+
+
+class Draws:
+    """What one traced run draws: as the function asks for it, or, by a ``plan``, all before it begins."""
+
+    trace: Trace
+
+    def __init__(self, plan: Plan | None) -> None:
+        self.plan = plan
+        self.met: list[Met] = []
+        self.tables: list[Tracer] = []
+        self.taken: set[int] = set()
+        self._found: list[Any] = []
+        self._states: dict[int, tuple[Any, Any]] = {}
+        self._numbers = Counter[Any]()
+        self._loops: dict[Any, list[Any]] = defaultdict(list)
+
+    def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
+        """Draw what the plan tells, in a call with these ``leaves``."""
+        self.trace = trace
+        if self.plan is None:
+            return
+        try:
+            self._found = [path.find(leaves) for path in self.plan.sources]
+        except Exception:  # it is not even there
+            raise Redrawn from None
+        if not all([type(self._found[i]) in _GENERATORS for i in self.plan.generators]):
+            raise Redrawn
+        self._states = {id(owner): (owner, state) for owner, state in self.plan.states(*self._found)}
+        for i, value in enumerate(self.plan.draw(*self._found)):
+            self._input(i, value, self.plan.slots[i][0].name)
+
+    def _input(self, slot: int, value: Any, name: str) -> Tracer:
+        tracer = self.trace.input(Drawn(slot), value)
+        tracer.node.name = name
+        self.tables.append(tracer)
+        return tracer
+
+    def take(self, draw: Draw, owner: Any, call: Callable[[], Any]) -> Any:
+        """What the function gets, traced; ``call`` draws it from its ``owner``. None where it is no number, or there are too
+        many: then it is as if nothing had been drawn."""
+        turns, loops = self._turns()
+        number = self._numbers[draw, turns]
+        self._numbers[draw, turns] += 1
+        if self.plan is not None:
+            return self._planned(self.plan, (draw, turns, number), loops)
+        before = _state(owner)
+        value = call()
+        if not _is_numeric(value) or len(self.met) == MOST:
+            rewind([(owner, before)])
+            return None
+        self._states.setdefault(id(owner), (owner, before))
+        self.trace.writes.append(owner)
+        self.met.append(Met(draw, turns, number, aval_of(value)))
+        return self._own(self._input(len(self.met) - 1, value, draw.name))
+
+    def _turns(self) -> tuple[tuple[tuple[Any, Any], ...], list[Any]]:
+        """Where the loops are that run, and these, the outermost first."""
+        loops = []
+        loop = self.trace.innermost_loop()
+        while loop is not None:
+            if loop.boundaries and not loop.section:
+                loops.insert(0, loop)
+            loop = loop.around
+        return tuple([(loop.place, loop.turn()) for loop in loops]), loops
+
+    def _planned(self, plan: Plan, place: Any, loops: Sequence[Any]) -> Any:
+        k = plan.at.get(place)
+        if k is None or k in self.taken:
+            raise self.trace.refuse(Redrawn())
+        self.taken.add(k)
+        one, (slot, row) = plan.met[k], plan.where[k]
+        self._loops[one.group] += loops
+        if row is None:
+            return self._own(self.tables[slot])
+        found: Any = row
+        line = plan.line(one.group)
+        if line is not None:
+            found, steps = line
+            for loop, step in zip(loops, steps, strict=True):
+                if step:
+                    index = self.trace.lookup(loop.boundaries[-1].at)
+                    further = index if step == 1 else index * step
+                    found = further if type(found) is int and found == 0 else found + further
+        item = self.tables[slot][found]
+        return TO_PYTHON(item) if one.aval.kind == "python" else self._own(item)
+
+    def _own(self, tracer: Tracer) -> Tracer:
+        """An array that nobody else has, as each draw is one."""
+        if type(tracer.like) is np.ndarray:
+            return self.trace.alone(tracer)
+        return tracer
+
+    def finish(self) -> None:
+        """The run is over: all that was planned was drawn, but for what loops draw in iterations that were not traced."""
+        if self.plan is None:
+            return
+        for k, one in enumerate(self.plan.met):
+            if k not in self.taken and not any([loop.passed_over for loop in self._loops.get(one.group, ())]):
+                raise Redrawn
+
+    def outcome(self) -> Plan | None:
+        """The plan of the next such run; None where it draws nothing."""
+        return self.plan or (Plan(self.met) if self.met else None)
+
+    def rewind(self) -> None:
+        """As if nothing had been drawn."""
+        rewind([*self._states.values()])
+
+    def give_back(self) -> None:
+        """The function has raised an error: what it would have drawn later is not drawn."""
+        if self.plan is not None:
+            self.rewind()
+            for k in range(max(self.taken, default=-1) + 1):
+                self.plan.met[k].draw.bound(self.plan.sources)(self._found)
+
+
+def _is_numeric(value: Any) -> bool:
+    if type(value) is np.ndarray:
+        return value.dtype.kind in "biuf"
+    return type(value) in (float, bool) or (type(value) is int and abs(value) < 1 << 62) or isinstance(value, np.number)
