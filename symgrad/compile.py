@@ -39,7 +39,7 @@ from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
-from symgrad.ir import INPUT, Aval, Node, ancestors
+from symgrad.ir import INPUT, Aval, Node, ancestors, is_inexact
 from symgrad.loops.tables import Lists, as_lists
 from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
@@ -747,6 +747,8 @@ class Variant:
             return self.further(checked, exit, *values)
         except Exception as error:
             self.raised(error)
+            if self._is_sure(whole):
+                raise
             return _MISSED
 
     def raised(self, error: Exception) -> None:
@@ -821,15 +823,7 @@ class Variant:
             body = ["with _errstate(**_silenced):", *(f"    {line}" for line in body)]
         self.linked = self.asked
         space |= {"_after": functools.partial(self.after, self.whole, self.linked), "_MISSED": _MISSED}
-        draws: list[str] = []
-        if self.plan is not None:
-            space |= {"_states_of": self.plan.states, "_draw": self.plan.draw, "_rewind": rewind}
-            given_to = ", ".join(f"_g{i}" for i in range(len(sources)))
-            draws = [
-                *(f"            _g{i} = {source}" for i, source in enumerate(sources)),
-                f"            _states = _states_of({given_to})",
-                f"            {', '.join(drawn)}, = _draw({given_to})",
-            ]
+        drawing, drawn_again = self._drawing(drawn, sources, space)
         own = ["_busy", "_miss", "_fun", *cells]
         condition = [
             "            try:",
@@ -844,15 +838,15 @@ class Variant:
             "        nonlocal _hits",
             f"        if {' and '.join([*form, *checks])}:",
             *(condition if outside else []),
-            *draws,
+            *drawing,
             "            try:",
             "                _hits += 1.0",
             *(f"                {line}" for line in body),
             "            except Exception as _error:",
             f"                if (_result := _after({', '.join(['_error', *names])})) is not _MISSED:",
             "                    return _result",
+            *drawn_again,
             "            _hits -= 1.0",
-            *(["            _rewind(_states)"] if draws else []),
             f"            return _miss({within})",
             f"        return _miss({given})",
             f"    return {family.name}",
@@ -865,6 +859,28 @@ class Variant:
         entry.__qualname__ = family.form.title
         self.template = Template(entry, cells, home)
 
+    def _drawing(self, drawn: Sequence[str], sources: Sequence[str], space: dict[str, Any]) -> tuple[list[str], list[str]]:
+        """What draws the random numbers before a call, and what comes after an error, so that the trace draws the same ones.
+
+        Most generators take a while to tell how to get back. Where code goes one way, and raises nothing that hangs on what was
+        drawn, they are not asked: such an error (of ``np.errstate(all="raise")``, or for want of memory) is the function's.
+        """
+        if self.plan is None:
+            return [], []
+        assert self.whole is not None
+        given = [f"_g{i}" for i in range(len(sources))]
+        before = [f"            {name} = {source}" for name, source in zip(given, sources, strict=True)]
+        space |= {"_draw": self.plan.draw}
+        draw = f"            {', '.join(drawn)}, = _draw({', '.join(given)})"
+        if self._is_sure(self.whole):
+            return [*before, draw], []
+        space |= {"_states_of": self.plan.states, "_rewind": rewind}
+        return [*before, f"            _states = _states_of({', '.join(given)})", draw], ["            _rewind(_states)"]
+
+    def _is_sure(self, whole: Piece) -> bool:
+        """Whether nobody asks where generators were."""
+        return self.plan is not None and self.plan.rewinds_slowly and whole.is_sure
+
     def after(self, whole: Piece, checked: int, error: Exception, *values: Any) -> Any:
         """What answers a call in which the code has raised an error; ``_MISSED`` if it is traced: an error as Python has it."""
         if isinstance(error, Unexplored):
@@ -872,6 +888,8 @@ class Variant:
         if whole.code.python:
             return self.rescued(whole, checked, *values)
         self.raised(error)
+        if self._is_sure(whole):
+            raise error
         return _MISSED
 
     def _namespace(self, code: Code) -> dict[str, Any]:
@@ -947,6 +965,7 @@ class Piece:
         self.variant, self.ends, self.signature = variant, list(program.leaves()), variant.signature()
         self.asked = variant.asked
         self.captured = list(program.graph.arrays.values())
+        self.is_sure = program.root is self.ends[0] and not any(map(_may_raise, program.nodes()))
         with progress.compiling(family.name, len(program.nodes())):
             self.code, improved = variant.quickest(program, masked)
             self.hopes, self.simplified = improved is None, improved or program
@@ -1094,6 +1113,16 @@ def _work(node: Node) -> int:
     if not isinstance(node.aval, Aval) or not node.args or node.op.alias:
         return 0
     return node.aval.nbytes
+
+
+def _may_raise(node: Node) -> bool:
+    """Whether an operation may raise an error that hangs on values, or is a loop, in which some may."""
+    if not node.active or not node.args:
+        return False
+    plain = isinstance(node.aval, Aval) and node.aval.kind != "python" and not node.op.sized
+    known = node.op.family in ("elementwise", "linear", "multilinear") or isinstance(node.op.key, np.ufunc)
+    places = any([arg.active and not is_inexact(arg.aval) for arg in node.args])
+    return not (plain and known) or (places and not isinstance(node.op.key, np.ufunc))
 
 
 def _used(code: CodeType) -> Iterator[str]:

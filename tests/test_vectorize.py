@@ -287,8 +287,8 @@ def normalized(w):
 
 
 TOGETHER = [squares, rows_and_numbers, enumerated, springs, forces, from_table, two_tables, combined, pairs,
-            ordered_pairs, path, written, neighbours, kernel, counts, several, outer_products, series, weighted, solved, chosen, twice, both_ways,
-            columns, blocks, read_again, bounces, swept, normalized]  # fmt: skip
+            ordered_pairs, path, written, neighbours, kernel, counts, several, outer_products, series, weighted,
+            solved, chosen, twice, both_ways, columns, blocks, read_again, bounces, swept, normalized]  # fmt: skip
 
 
 @pytest.mark.parametrize("fun", [*TOGETHER, mixture])

@@ -218,6 +218,8 @@ def _watched(trace: Trace, fun: Fun, args: Any, kwargs: Any) -> tuple[list[Any],
     tried = len(trace.required) > required
     del trace.guards[guards:], trace.required[required:]
     if unseen is not None:
+        if hooks is not None:
+            hooks.draws.release()
         raise _Alone(unseen)
     if tried:
         raise _Alone("a try statement may catch what one of them raises")

@@ -220,9 +220,11 @@ class Calls(Reads):
         """Random numbers of a generator that was there before the call; None where code cannot draw them."""
         owner = fun.__self__
         path = self.path_of(owner) or home(owner)
+        if self.trace.lanes:
+            self.draws.hold(owner)
         if path is None or self.trace.lanes:
             return None
-        draw = draw_of(path, fun.__name__, args, kwargs)
+        draw = draw_of(path, fun, args, kwargs)
         if draw is None:
             return None
         given, named = plain([*args]), {name: plain(value) for name, value in kwargs.items()}

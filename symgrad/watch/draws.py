@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,10 +82,11 @@ class Draw:
     """A call of a generator's method; with ``At`` in place of arguments that are read at each call."""
 
     path: Path
+    kind: type  # of the generator
     name: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    key: Any
+    key: Any = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Draw) and self.key == other.key
@@ -101,14 +102,14 @@ class Draw:
     def many(self, count: int, aval: Aval) -> Draw | None:
         """The call that draws the numbers of ``count`` such calls at once; None where there is none."""
         if self.name in _SIZES:
-            return Draw(self.path, self.name, (count, *aval.shape), {}, None) if not self.kwargs else None
+            return None if self.kwargs else replace(self, args=(count, *aval.shape))
         before = _MANY.get(self.name)
         if before is None or not self.kwargs.keys() <= _PARAMETERS or len(self.args) > before + 1:
             return None
         rest = {name: value for name, value in self.kwargs.items() if name != "size"}
         if not all(map(_is_number, [*self.args[:before], *rest.values()])):
             return None
-        return Draw(self.path, self.name, self.args[:before], {**rest, "size": (count, *aval.shape)}, None)
+        return replace(self, args=self.args[:before], kwargs={**rest, "size": (count, *aval.shape)})
 
     def reads(self) -> Iterator[Path]:
         """Where the generator is, and what is read at each call."""
@@ -123,14 +124,16 @@ class Draw:
         return lambda found: getattr(found[owner], name)(*args, **kwargs)
 
 
-def draw_of(path: Path, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draw | None:
+def draw_of(path: Path, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draw | None:
     """A call of a method of the generator at a path; None where it hangs on what is not known before the function runs."""
     try:
         kept, key = _kept((args, kwargs))
         hash(key)
     except (_Unknown, TypeError):
         return None
-    return Draw(path, name, *kept, (path, name, key))
+    kind, name = type(fun.__self__), fun.__name__
+    given, named = kept
+    return Draw(path, kind, name, given, named, (path, kind, name, key))
 
 
 class _Unknown(Exception):
@@ -142,6 +145,8 @@ def _kept(value: Any) -> tuple[Any, Any]:
     kind = type(value)
     if kind is Tracer:
         node = value.node
+        if not node.active:
+            return _kept(value.value)
         position = dict(node.params).get("position") if node.op is INPUT else None
         if node.differentiated or type(position) not in (int, Path):
             raise _Unknown
@@ -234,6 +239,7 @@ class Plan:
             for path in draw.reads():
                 self.sources.setdefault(path, len(self.sources))
         self.generators = [self.sources[path] for path in dict.fromkeys([draw.path for draw in often])]
+        self.rewinds_slowly = any([draw.kind is not np.random.Generator for draw in often])
         self._steps = [*self._stretches()]
         self._lines: dict[Any, Any] = {}
 
@@ -309,7 +315,7 @@ class Plan:
         matrix = np.array([[1, *each] for each in turns], float)
         found = np.linalg.lstsq(matrix, np.array(rows, float))[0].round()
         start, *steps = map(int, found)
-        return (start, tuple(steps)) if np.array_equal(matrix @ found, rows) else None
+        return (start, tuple(steps)) if np.array_equal(matrix @ found, np.array(rows, float)) else None
 
 
 def _state(generator: Any) -> Any:
@@ -339,6 +345,7 @@ class Draws:
         self.met: list[Met] = []
         self.tables: list[Tracer] = []
         self.taken: set[int] = set()
+        self.held: dict[int, tuple[Any, Any]] = {}
         self._found: list[Any] = []
         self._states: dict[int, tuple[Any, Any]] = {}
         self._numbers = Counter[Any]()
@@ -383,9 +390,18 @@ class Draws:
         self.met.append(Met(draw, turns, number, aval_of(value)))
         return self._own(self._input(len(self.met) - 1, value, draw.name))
 
+    def hold(self, owner: Any) -> None:
+        """A generator is about to draw what one element of many gets, and may have to draw for each."""
+        self.held.setdefault(id(owner), (owner, _state(owner)))
+
+    def release(self) -> None:
+        """As if those that are held had drawn nothing."""
+        rewind([*self.held.values()])
+        self.held.clear()
+
     def _turns(self) -> tuple[tuple[tuple[Any, Any], ...], list[Any]]:
         """Where the loops are that run, and these, the outermost first."""
-        loops = []
+        loops: list[Any] = []
         loop = self.trace.innermost_loop()
         while loop is not None:
             if loop.boundaries and not loop.section:
@@ -408,7 +424,7 @@ class Draws:
             found, steps = line
             for loop, step in zip(loops, steps, strict=True):
                 if step:
-                    index = self.trace.lookup(loop.boundaries[-1].at)
+                    index: Any = self.trace.lookup(loop.boundaries[-1].at)
                     further = index if step == 1 else index * step
                     found = further if type(found) is int and found == 0 else found + further
         item = self.tables[slot][found]

@@ -1,0 +1,397 @@
+"""Random numbers from generators outside: code draws what the function would, from the same generators, in the same order."""
+
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from symgrad import checkpoint, export, grad, hessian, jacobian, jvp, value_and_grad, vmap
+from symgrad.errors import NotExportable
+
+W = np.linspace(-1.0, 1.0, 6)
+X = np.random.default_rng(9).normal(size=(40, 6))
+Y = X @ W
+SOME = np.random.default_rng(4).random(60) < 0.3
+
+
+def steps(r):
+    def fun(w):
+        z = w
+        for _ in range(30):
+            z = z + 0.1 * np.tanh(z) + 0.05 * r.normal(size=6)
+        return np.sum(z**2)
+
+    return fun
+
+
+def numbers(r):
+    def fun(w):
+        z, total = w[0], 0.0
+        for _ in range(50):
+            z = z + 0.1 * np.sin(z) * w[1] + 0.05 * r.normal()
+            total += z * z
+        return total
+
+    return fun
+
+
+def two_kinds(r):
+    def fun(w):
+        z, total = w, 0.0
+        for _ in range(20):
+            z = z + 0.1 * r.normal(size=6)
+            total += np.sum(z * r.normal(size=6)) * r.uniform()
+        return total
+
+    return fun
+
+
+def nest(r):
+    def fun(w):
+        total = 0.0
+        for _ in range(8):
+            z = w * r.uniform()
+            for _ in range(12):
+                z = z + 0.1 * np.tanh(z) + 0.05 * r.normal(size=6)
+            total += np.sum(z**2) + r.normal()
+        return total
+
+    return fun
+
+
+def branch(r):
+    def fun(w):
+        e = r.normal(size=6)
+        return np.sum((w + e) ** 2) if np.sum(e * w) > 0 else np.sum((w - e) ** 3)
+
+    return fun
+
+
+def decided(r):
+    def fun(w):
+        z = w
+        for _ in range(20):
+            e = r.normal()
+            z = z + 0.1 * e * np.sin(z) if e > 0 else z * 0.9
+        return np.sum(z**2)
+
+    return fun
+
+
+def every_other(r):
+    def fun(w):
+        z = w
+        for i in range(60):
+            if i % 2 == 0:
+                z = z + 0.1 * np.tanh(z) * r.normal()
+            if SOME[i]:
+                z = z * r.uniform()
+            if i == 45:
+                r.uniform()
+        return np.sum(z)
+
+    return fun
+
+
+def other_steps(r):
+    def fun(w):
+        z = w
+        for _ in range(10, 70, 3):
+            z = z + 0.1 * np.tanh(z) * r.normal()
+        for x in X[::-2]:
+            z = z + 0.01 * x * r.normal()
+            r.uniform()
+        return np.sum(z)
+
+    return fun
+
+
+def minibatch(r):
+    def fun(w):
+        i, order = r.choice(40, 8, replace=False), r.permutation(40)[:8]
+        return np.mean((X[i] @ w - Y[i]) ** 2) + np.mean((X[order] @ w - Y[order]) ** 3)
+
+    return fun
+
+
+def comprehensions(r):
+    return lambda w: (
+        sum(np.sum(w * r.normal(size=6)) ** 2 for _ in range(12)) + np.max([w @ r.normal(size=6) for _ in range(9)])
+    )
+
+
+def changed(r):
+    def fun(w):
+        e, noise = r.normal(size=6), np.zeros((9, 6))
+        e *= 2
+        e[0] = 0
+        for i in range(9):
+            noise[i] = r.standard_normal(6)
+        return np.sum((w + e) ** 2) + np.sum(np.tanh(noise @ w))
+
+    return fun
+
+
+def by_arguments(r):
+    scale, chances = 0.3, np.array([0.1, 0.2, 0.3, 0.4])
+
+    def fun(w):
+        total = np.sum((w + r.normal(0, scale, w.shape)) ** 2) + np.sum(w[r.choice(4, size=3, p=chances)])
+        for n in range(1, 8):
+            total += np.sum(r.normal(n, 1.0, size=n)) * w[n % 6]
+        return total
+
+    return fun
+
+
+def solved(r):
+    def fun(w):
+        a = r.normal(size=(6, 6))
+        return w @ np.linalg.solve(a @ a.T + np.eye(6), w)
+
+    return fun
+
+
+def once_more(r):
+    def walk(z, n):
+        return z if n == 0 else walk(z + 0.1 * np.tanh(z) * r.normal(), n - 1)
+
+    return lambda w: np.sum(walk(w, 12))
+
+
+def one_way_only(r):
+    def fun(w):
+        e = r.normal(size=6)
+        return np.sum((w + e) ** 2) if np.sum(e * w) > 0 else np.sum((w - r.normal(size=6)) ** 3)
+
+    return fun
+
+
+def refused(r):
+    def fun(w):
+        total = np.sum(w)
+        while True:
+            e = r.normal(size=6)
+            total += np.sum(e * w)
+            if total > 0:
+                return total**2
+
+    return fun
+
+
+def left(r):
+    def fun(w):
+        total = 0.0
+        for x, y in zip(X, Y, strict=True):
+            total += (x @ w - y) ** 2 * r.uniform()
+            if total > 3.0:
+                break
+        return total
+
+    return fun
+
+
+def shuffled(r):
+    def fun(w):
+        order = np.arange(6)
+        r.shuffle(order)
+        return np.sum(order * w**2)
+
+    return fun
+
+
+COMPILED = [steps, numbers, two_kinds, nest, branch, decided, every_other, other_steps, minibatch, comprehensions, changed,
+            by_arguments, solved, once_more]  # fmt: skip
+OTHERS = [one_way_only, refused, left, shuffled]  # what they draw hangs on what they have drawn
+
+
+def state(r):
+    return repr(r.bit_generator.state) if isinstance(r, np.random.Generator) else [*map(str, r.get_state())]
+
+
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+@pytest.mark.parametrize("make", [*COMPILED, *OTHERS])
+def test_code_draws_what_the_function_does(make, kind):
+    sources = [kind(3) for _ in range(3)]
+    plain, derivative, dynamic = (
+        make(sources[0]),
+        value_and_grad(make(sources[1])),
+        value_and_grad(make(sources[2]), mode="dynamic"),
+    )
+    points = np.random.default_rng(1)
+    for _ in range(12):
+        w = W + 0.3 * points.normal(size=6)
+        value, slope = derivative(w)
+        np.testing.assert_allclose(value, plain(w), rtol=1e-9)
+        np.testing.assert_allclose(slope, dynamic(w)[1], rtol=1e-8, atol=1e-11)
+        assert state(sources[0]) == state(sources[1])
+    if make in COMPILED:
+        assert derivative.cache_info().hits > 4
+
+
+def test_generators_of_modules():
+    def fun(w):
+        return np.sum((w + np.random.normal(size=6)) ** 2) * random.gauss(0.0, 1.0) * random.random() + w[random.randrange(6)]
+
+    def seeded(derivative):
+        np.random.seed(0)
+        random.seed(0)
+        return [derivative(W) for _ in range(6)]
+
+    derivative = grad(fun)
+    np.testing.assert_allclose(seeded(derivative), seeded(grad(fun, mode="dynamic")), rtol=1e-12)
+    assert derivative.cache_info().hits == 4
+
+
+def test_generators_that_are_arguments():
+    derivative = grad(lambda w, r: np.sum((w + r.normal(size=6)) ** 2))
+    for make in (np.random.default_rng, np.random.RandomState):
+        for seed in range(5):
+            np.testing.assert_allclose(derivative(W, make(seed)), 2 * (W + make(seed).normal(size=6)), rtol=1e-12)
+    assert derivative.cache_info().misses == 4
+
+
+def test_generators_in_objects():
+    class Layer:
+        def __init__(self):
+            self.rng, self.trains = np.random.default_rng(0), True
+
+        def loss(self, w):
+            return np.sum((w * (self.rng.random(6) < 0.8) if self.trains else w) ** 2)
+
+    layer, other = Layer(), Layer()
+    derivative = grad(layer.loss)
+    for i in range(20):
+        layer.trains = other.trains = i % 3 > 0
+        np.testing.assert_allclose(derivative(W), grad(other.loss, mode="dynamic")(W))
+    assert derivative.cache_info().misses < 8
+
+
+OTHER_DERIVATIVES = {
+    "hessian": lambda fun: hessian(fun),
+    "jacobian": lambda fun: jacobian(lambda w: w * fun(w)),
+    "jvp": lambda fun: lambda w: jvp(fun, (w,), (W[::-1].copy(),))[1],
+    "vmap": lambda fun: lambda w: vmap(grad(fun))(np.stack([w, 2 * w, 3 * w])),
+    "of a derivative": lambda fun: grad(lambda w: np.sum(grad(fun)(w) ** 2)),
+    "checkpoint": lambda fun: grad(checkpoint(fun)),
+}
+
+
+@pytest.mark.parametrize("make", OTHER_DERIVATIVES.values(), ids=OTHER_DERIVATIVES.keys())
+def test_other_derivatives(make):
+    """Each call draws as many as one of the function, or of the function of each element."""
+    source = np.random.default_rng(0)
+    fresh = source.bit_generator.state
+    derivative = make(lambda w: np.sum((w + source.normal(size=6)) ** 2 * np.exp(w[0])))
+    found, states = [], []
+    for _ in range(4):
+        source.bit_generator.state = fresh
+        found.append(derivative(W))
+        states.append(state(source))
+    for one in found:
+        np.testing.assert_allclose(one, found[0], rtol=1e-10)
+    assert states == states[:1] * 4
+
+
+def test_errors_leave_generators_where_the_function_does():
+    def make(r):
+        def fun(w):
+            e = r.normal(size=6)
+            if e[0] > 0.5:
+                raise ValueError("too large")
+            return np.sum(np.linalg.solve(np.diag((e > -1.5) * 1.0), w)) * r.normal()
+
+        return fun
+
+    for kind in (np.random.default_rng, np.random.RandomState):
+        sources = kind(0), kind(0)
+        functions = grad(make(sources[0])), make(sources[1])
+        told = []
+        for _ in range(60):
+            seen = []
+            for fun in functions:
+                try:
+                    fun(W)
+                    seen.append("")
+                except (ValueError, np.linalg.LinAlgError) as error:
+                    seen.append(str(error))
+            assert seen[0] == seen[1]
+            assert state(sources[0]) == state(sources[1])
+            told.append(seen[0])
+        assert len({*told}) == 3
+
+
+def test_errors_of_numpy_are_the_functions():
+    """Where a generator takes long to tell how to get back, and code raises an error all the same, nothing is drawn anew."""
+    source = np.random.RandomState(0)
+    derivative = grad(lambda w: np.sum(np.exp(w * 800.0) * source.normal(size=6)))
+    for _ in range(4):
+        with np.errstate(over="ignore"):
+            derivative(W)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        derivative(W)
+
+
+def test_threads_draw_from_generators_of_their_own():
+    derivative = grad(lambda w, r: np.sum((w + r.normal(size=6)) ** 2))
+    found = {}
+
+    def work(seed):
+        r = np.random.default_rng(seed)
+        found[seed] = [derivative(W, r) for _ in range(100)]
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed, every in found.items():
+        r = np.random.default_rng(seed)
+        np.testing.assert_allclose(every, [2 * (W + r.normal(size=6)) for _ in range(100)])
+
+
+def test_readers_see_what_is_drawn():
+    source = np.random.default_rng(0)
+
+    def loss(w):
+        noise = 0.1 * source.normal(size=6)
+        return np.sum((w + noise) ** 2) + sum(source.uniform() * v for v in w)
+
+    derivative = grad(loss)
+    for _ in range(3):
+        derivative(W)
+    text = derivative.source(W)
+    assert "def grad_loss(w, normal, uniform)" in text
+    assert "source.normal(size=6)" in text
+    assert "6 of float (source.uniform())" in text
+    with pytest.raises(NotExportable, match="draws random numbers"):
+        export(derivative, W)
+
+
+METHODS = {
+    "random": (), "standard_normal": (), "normal": (1.0, 2.0), "uniform": (1.0, 2.0), "standard_exponential": (),
+    "exponential": (2.0,), "laplace": (), "logistic": (), "lognormal": (), "gumbel": (), "rayleigh": (), "weibull": (1.5,),
+    "standard_gamma": (1.3,), "gamma": (1.3,), "beta": (0.5, 2.0), "chisquare": (3,), "standard_t": (4,), "poisson": (3.0,),
+    "binomial": (10, 0.3), "geometric": (0.3,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+def test_many_at_once_are_those_one_after_the_other(kind, name):
+    """What a loop draws is drawn at once."""
+    for size in (None, 3):
+
+        def fun(w, r, size=size):
+            total = 0.0
+            for _ in range(30):
+                total += np.sum(getattr(r, name)(*METHODS[name], size=size)) * w[0] ** 2
+            return total
+
+        derivative = value_and_grad(fun)
+        for seed in range(5):
+            sources = kind(seed), kind(seed)
+            np.testing.assert_allclose(derivative(W, sources[0])[0], fun(W, sources[1]), rtol=1e-12)
+            assert state(sources[0]) == state(sources[1])
+        assert derivative.cache_info().hits
