@@ -980,6 +980,15 @@ def over(x: Array, times: float, v: Any, out: Array | None = None) -> Array:
 _FAR = {"d": 1e150, "f": 1e15}
 
 
+def rows_product(x: Array) -> Callable[..., Any]:
+    """What multiplies some rows of a matrix: ``dot``, or ``matmul`` where they do not lie in one piece, which that copies.
+
+    >>> rows_product(np.ones((2, 3), order="F")) is np.matmul
+    True
+    """
+    return np.ndarray.dot if x.flags.c_contiguous else np.matmul
+
+
 def calm() -> Callable[..., Any]:
     """What calls a function where results may overflow unheard, as often as need be; ``np.errstate`` costs more each time.
 

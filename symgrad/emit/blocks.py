@@ -13,7 +13,7 @@ from symgrad.buffers import empty
 from symgrad.emit.build import SPELLINGS, Builder, Expr, Signature, default_spelling, literal, mark, method, name, number
 from symgrad.emit.build import call as call_of
 from symgrad.emit.printer import Def, For, If, Line
-from symgrad.ir import CONST, Node, name_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Node, name_of
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
@@ -203,6 +203,7 @@ class _Loop:
         self.values: dict[Node, Expr] = {}  # of members: their blocks
         self.windows: dict[tuple[Node, int], Expr] = {}  # of arrays from outside
         self.callers: dict[str, str] = {}  # what calls functions otherwise than NumPy would
+        self.products: dict[Node, str] = {}  # what multiplies rows of arrays from outside
         self.tiles: dict[Node, str] = {}  # of short rows: arrays that repeat them
         self.uses: dict[Any, int] = {}  # how often members, and windows, are read
         for node in group.nodes:
@@ -410,7 +411,19 @@ class _Loop:
             if node.op is REGISTRY[np.mean]:
                 self._do(call_of(b.bind("divide", np.true_divide), target, number(self._count(node)), target))
         else:
-            self._do(method(args[0], "dot", args[1], target))
+            self._do(self._product(node, args, target))
+
+    def _product(self, node: Node, args: list[Expr], *target: Expr) -> Expr:
+        """``a.dot(b)``; of rows of an array that may lie column by column, as ``runtime.rows_product`` has it."""
+        for arg, lane in zip(node.args, self.group.reads[node], strict=True):
+            if lane == -2 and len(arg.aval.shape) == 2 and arg.op in (INPUT, CAPTURED):
+                if arg not in self.products:
+                    self.products[arg] = self.b.names.unique("product")
+                    self.before.append(
+                        Line(assign(name(self.products[arg]), call_of("runtime.rows_product", self.b.exprs[arg])))
+                    )
+                return call_of(self.products[arg], *args, *target)
+        return method(args[0], "dot", args[1], *target)
 
     def _caller(self, kind: str) -> Expr:
         """What calls functions for all blocks, see ``runtime``."""
@@ -474,7 +487,7 @@ class _Loop:
         if node.op in REDUCE:
             part = self._reduction(node, args[0], ast.Constant(None))
         else:
-            part = call_of("runtime.inner_rows", *args) if node.op is INNER else method(args[0], "dot", args[1])
+            part = call_of("runtime.inner_rows", *args) if node.op is INNER else self._product(node, args)
         if self.layout.shared:
             self._set(subscript(name(parts), [self.turn]), part)
         else:

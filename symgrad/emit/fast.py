@@ -60,7 +60,7 @@ from symgrad.emit.numbers import (
 from symgrad.emit.printer import For, Line, While, With
 from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.tidy import tidy
-from symgrad.ir import CONST, INPUT, Aval, Node, size_of
+from symgrad.ir import CONST, INPUT, Aval, Node, by_index, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
@@ -362,18 +362,20 @@ class FastBuilder(BlockBuilder):
             seen = [last[reader] if may_be_view(reader) else place[reader] for reader in here]
             last[node] = math.inf if elsewhere else max(seen, default=0)
         moved: dict[Node, list[Node]] = {}
+        gone: set[Node] = set()
         for write in writes:
             base, now = write.args[0], place[write]
             others = [node for node in readers[base] if node is not write]
             if not others or len(others) + 1 != self.uses[base]:
                 continue
             later = [node for node in others if place[node] > now or (may_be_view(node) and last[node] > now)]
-            sizes = [size_of(node) + COPY for node in later if node.op is index.GETITEM and _is_slice(node)]
-            known = all([node.op is index.GETITEM and max([place.get(arg, 0) for arg in node.args]) < now for node in later])
+            sizes = [size_of(node) + COPY for node in later if node.op in (index.GETITEM, CELL) and _is_slice(node)]
+            after = {arg for node in later for arg in node.args if place.get(arg, 0) > now}
+            known = all([node.op in (index.GETITEM, CELL) for node in later]) and all([arg.op is CONST for arg in after])
             if known and sum(sizes) <= size_of(base) + COPY:
                 self.early.update(later)
-                moved[write] = [node for node in later if place[node] > now]
-        gone = {node for some in moved.values() for node in some}
+                moved[write] = sorted({*after, *[node for node in later if place[node] > now]} - gone, key=by_index)
+                gone.update(moved[write])
         return [one for node in nodes if node not in gone for one in (*moved.get(node, ()), node)]
 
     def _is_made(self, node: Node) -> bool:
@@ -914,6 +916,8 @@ class FastBuilder(BlockBuilder):
 
 def _is_slice(read: Node) -> bool:
     """Whether ``x[index]`` is a view of ``x``, of one element (``x[..., 0]``) or more, and not a number or a copy."""
+    if read.op is CELL:
+        return False
     spec, axes = dict(read.params)["spec"], len(read.args[0].aval.shape)
     element = len(spec) == axes and all([type(part) in (int, index.Hole) for part in spec])
     return not element and not any([arg.aval.shape for arg in read.args[1:]])

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symgrad.ir import Aval, Node
+from symgrad.ir import Aval, Node, size_of
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import REQUIRE_FINITE
+from symgrad.ops.index import INDEX_ADD, SETITEM
 from symgrad.optimize.scalarizer import HOPE, MOST, turns_of
 from symgrad.optimize.whole import LARGEST, is_long
 from symgrad.program import Program
@@ -22,6 +23,7 @@ from symgrad.transform.loop import Loop
 
 MORE = 1.5  # times as long, from which on to do without masks pays
 CHOICE = 4  # operations on arrays that take as long as one choice by a mask
+CALL = 1 << 14  # bytes that are written in the time of a call
 OFTEN = 8  # iterations
 _NOTHING = Aval((), np.dtype(bool), "python")
 
@@ -58,14 +60,15 @@ def _again(program: Program, node: Node, args: tuple[Node, ...]) -> Node:
     return new
 
 
-def _time(nodes: Sequence[Node], numbers: bool = False) -> int:
+def _time(nodes: Sequence[Node], numbers: bool = False) -> float:
     """About how long operations on arrays take, in calls; in loops, those on ``numbers``, too."""
-    total = 0
+    total = 0.0
     for node in nodes:
         if isinstance(node.op, Loop):
-            total += _time(node.op.body.nodes(), True)
+            total += turns_of(node.op.course) * _time(node.op.body.nodes(), True)
         elif node.args and not node.op.alias and isinstance(node.aval, Aval) and (numbers or node.aval.shape):
-            total += CHOICE if node.op is REGISTRY[np.where] else 1
+            made = node.args[1] if node.op in (SETITEM, INDEX_ADD) else node  # as a rule, they write into the array itself
+            total += (CHOICE if node.op is REGISTRY[np.where] else 1) * (1 + size_of(made) / CALL)
     return total
 
 
