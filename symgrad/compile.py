@@ -295,6 +295,8 @@ class Family:
         try:
             with tracing(trace):
                 out = user.body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
+                if state is not None:
+                    state.check_settings()
                 outputs, tree = pytree.flatten(out)
                 outputs = [_settled(trace, leaf) for leaf in outputs]
         except Exception as error:

@@ -1,7 +1,7 @@
 # ruff: noqa
 """Functions with side effects, and functions whose result hangs on more than their arguments, for ``test_staleness.py``.
 
-``CASES`` has ``(function, expected)``: ``"dynamic"`` where no call may be compiled, ``"once"`` where later ones may. ``reset()`` puts all of it back.
+``CASES`` has ``(function, expected)``: ``"dynamic"`` where no call may be compiled, ``"once"`` where later ones may, ``"compiled"`` where some must. ``reset()`` puts all of it back.
 """
 
 from __future__ import annotations
@@ -138,33 +138,33 @@ def once(fun):
     return fun
 
 
-@dynamic
+@compiled
 def legacy(x):
     return np.sum(x**2) * np.random.rand()
 
 
-@dynamic
+@compiled
 def legacy_normal(x):
     return np.sum(x * np.random.normal(size=2))
 
 
-@dynamic
+@compiled
 def generator(x):
     return np.sum(x * RNG.standard_normal(2))
 
 
-@dynamic
+@compiled
 def generator_alias(x):
     draw = RNG.normal
     return np.sum(x * draw(size=2))
 
 
-@dynamic
+@compiled
 def generator_choice(x):
     return x[RNG.integers(2)] ** 2
 
 
-@dynamic
+@compiled
 def dropout(x):
     mask = RNG.random(2) > 0.5
     return np.sum(np.where(mask, x, 0.0) ** 2)
@@ -177,7 +177,7 @@ def shuffle(x):
     return np.sum(x[i] * np.array([1.0, 2.0]))
 
 
-@dynamic
+@compiled
 def permutation(x):
     return np.sum(x[np.random.permutation(2)] * np.array([1.0, 2.0]))
 
@@ -237,22 +237,22 @@ def written_through_a_copy_of_a_list(x):
     return np.sum(x**2) * BUF[0]
 
 
-@dynamic
+@compiled
 def pyrandom(x):
     return np.sum(x) * random.random()
 
 
-@dynamic
+@compiled
 def pygauss(x):
     return np.sum(x) * random.gauss(0, 1)
 
 
-@dynamic
+@compiled
 def pychoice(x):
     return np.sum(x) * random.choice([1.0, 2.0, 3.0])
 
 
-@dynamic
+@compiled
 def pyRandom(x):
     return np.sum(x) * RANDOM.uniform(1, 2)
 
@@ -662,7 +662,7 @@ def generator_bytes(x):
     return np.sum(x) * len(RNG.bytes(3))
 
 
-@dynamic
+@compiled
 def generator_local_alias(x):
     r = RNG
 
@@ -672,22 +672,22 @@ def generator_local_alias(x):
     return np.sum(x * draw(r, 2))
 
 
-@dynamic
+@compiled
 def random_in_comprehension(x):
     return sum([x[i] * random.random() for i in range(2)])
 
 
-@dynamic
+@compiled
 def random_in_default(x, r=random.random):
     return np.sum(x) * r()
 
 
-@dynamic
+@once
 def random_as_key(x):
     return np.sum(x) * sorted([3.0, 1.0, 2.0], key=lambda v: random.random())[0]
 
 
-@dynamic
+@compiled
 def random_import(x):
     from random import random as draw
 

@@ -381,7 +381,7 @@ def test_functions_made_in_a_traced_call_live_on() -> None:
         assert box.kept == {"w": w, "all": [2 * w, (w,)]}
         assert type(box.kept["w"]) is float
         assert box.made(1.5) == [1.5 * w] * 2
-    assert "box is changed" in derivative.explain()
+    assert "box.made is changed" in derivative.explain()
 
 
 def test_compiled_mode_says_once_what_it_leaves_out() -> None:
@@ -1894,3 +1894,115 @@ def test_super_finds_what_a_class_between_gets():
     check(derivative, fun, "what has a default")
     Derived.__bases__ = (Elsewhere,)
     check(derivative, fun, "another class")
+
+
+# -- attributes that each call sets alike ----------------------------------------------------------------------------
+
+
+def columns(d: int, x: Any) -> Any:
+    columns.place = d  # type: ignore[attr-defined]
+
+    def column(i: int) -> Any:
+        size = d - i - 1
+        found = np.concatenate((np.zeros(i + 1), x[columns.place : columns.place + size]))  # type: ignore[attr-defined]
+        columns.place += size  # type: ignore[attr-defined]
+        return found
+
+    return np.column_stack([column(i) for i in range(d)])
+
+
+def sets_numbers(x: Any, m: Any) -> Any:
+    m.fitted = True
+    m.kind = "a"
+    m.n = len(x)
+    m.rate = 0.5
+    return np.sum(x**2) * m.n * m.rate
+
+
+def sets_in_a_loop(x: Any, m: Any) -> Any:
+    m.n = 0
+    for k in range(5):
+        m.n += k
+    return np.sum(x**2) * m.n
+
+
+def sets_by_sign(x: Any, m: Any) -> Any:
+    if x[0] > 0:
+        m.kind = "positive"
+    else:
+        m.kind = "negative"
+    return np.sum(x**2) * (2.0 if m.kind == "positive" else 3.0)
+
+
+def fills_once(x: Any, m: Any) -> Any:
+    if not m.fitted:
+        m.n = 7
+        m.fitted = True
+    return np.sum(x**2) * m.n
+
+
+def counts(x: Any, m: Any) -> Any:
+    m.n += 1
+    return np.sum(x**2) * m.n
+
+
+def counts_on(x: Any, m: Any) -> Any:
+    m.n = m.n + 1
+    return np.sum(x**2) * m.n
+
+
+def keeps(x: Any, m: Any) -> Any:
+    m.last = x[0] > 0
+    m.rate = np.sum(x)
+    return np.sum(x**2) * (2.0 if m.last else 3.0)
+
+
+def swaps(x: Any, m: Any) -> Any:
+    m.n = 3
+    m.n, m.rate = m.rate, m.n
+    return np.sum(x**2) * m.n
+
+
+def puts_back(x: Any, m: Any) -> Any:
+    before, m.kind = m.kind, "b"
+    result = np.sum(x**2) * len(m.kind)
+    m.kind = before
+    return result
+
+
+def sets_behind(x: Any, m: Any) -> Any:
+    m.n = 3
+    vars(m)["n"] = 5
+    return np.sum(x**2) * m.n
+
+
+class Model:
+    def __init__(self) -> None:
+        self.n, self.fitted, self.kind, self.rate, self.last = 0, False, "", 1.0, None
+
+
+STEADY = [sets_numbers, sets_in_a_loop, sets_by_sign, fills_once]
+
+
+@pytest.mark.parametrize("fun", [*STEADY, counts, counts_on, keeps, swaps, puts_back, sets_behind])
+def test_attributes_are_set_as_the_function_does(fun: Any) -> None:
+    """Where they would be what they are, code sets none; where they are not, nobody may tell."""
+    rng = np.random.default_rng(0)
+    derivative, models = grad(fun), (Model(), Model())
+    for i in range(24):
+        x = rng.normal(size=3)
+        np.testing.assert_allclose(derivative(x, models[0]), grad(fun, mode="dynamic")(x, models[1]))
+        assert {k: repr(v) for k, v in vars(models[0]).items()} == {k: repr(v) for k, v in vars(models[1]).items()}
+        if i % 5 == 4:  # somebody else does, too
+            for model in models:
+                model.n, model.kind, model.fitted = i, "c", False
+    assert bool(derivative.cache_info().hits) == (fun in STEADY)
+
+
+def test_attributes_of_functions() -> None:
+    derivative = grad(lambda x: np.sum(np.tanh(columns(4, x)) ** 2))
+    for i in range(5):
+        x = np.linspace(0.1, 1.0 + i, 10)
+        np.testing.assert_allclose(derivative(x), np.where(np.arange(10) < 4, 0, 2 * np.tanh(x) / np.cosh(x) ** 2))
+        assert columns.place == 10  # type: ignore[attr-defined]
+    assert derivative.cache_info().hits == 3

@@ -218,10 +218,11 @@ def picked(
 ) -> Over | None:
     """``itertools.combinations`` or its kin of the rows of traced arrays, as they are now: those at places that it gives."""
     parts = [over(_now(arg), 0) for arg in (args if fun is itertools.product else args[:1])]
-    known = [part.by_place() for part in parts if part is not None]
-    if len(known) < len(parts) or not any([type(arg) is Tracer for arg in args]):
+    known, rest = [part.by_place() for part in parts if part is not None], args[len(parts) :]
+    plain = not any([type(arg) is Tracer for arg in (*rest, *options.values())])
+    if len(known) < len(parts) or not plain or not any([type(arg) is Tracer for arg in args]):
         return None
-    places = [*fun(*[range(part.length) for part in known], *args[len(parts) :], **options)]
+    places = [*fun(*[range(part.length) for part in known], *rest, **options)]
     chosen = columns(places, places, fewest, once) if places else None
     if chosen is None:
         return None

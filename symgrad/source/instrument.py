@@ -1040,6 +1040,9 @@ class _Rewriter(ast.NodeTransformer):
         return [node, *reads]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        (target, *others) = node.targets
+        if isinstance(target, ast.Attribute) and not others and _is_plain_chain(target.value):
+            target.hook = "sets"  # type: ignore[attr-defined]
         effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
         loop, reset = getattr(node, "numbers", ("", ()))
         item = isinstance(node.value, (ast.Attribute, ast.Subscript)) and isinstance(self, _InSections)
@@ -1082,10 +1085,15 @@ class _Rewriter(ast.NodeTransformer):
                 value = _hook("kept", value, value)
             elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
                 owner = self.visit(copied(target.value))
-                value = _hook("stored", value, value, owner)
+                named = []
+                if isinstance(target, ast.Attribute) and getattr(target, "hook", "") == "sets":
+                    named = [ast.Constant(in_class(target.attr, self.owner))]
+                value = _hook("stored", value, value, owner, *named)
         return value
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if isinstance(node.target, ast.Attribute):
+            node.target.hook = "sets_again"  # type: ignore[attr-defined]
         effects = self._effects(node.target, node.value)
         if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
             name = ast.Name(node.target.id, ast.Load())
@@ -1138,7 +1146,10 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
             met = self._meets(value) if self._loops and value is not None else []
             seen = [self.visit(copied(target.value)), *(ast.Name(name, ast.Load()) for name in met)]
-            return [placed(ast.Expr(_hook("wrote_into", target, *seen)), target)]
+            hook = getattr(target, "hook", "wrote_into")
+            if isinstance(target, ast.Attribute) and hook != "wrote_into":
+                seen.insert(1, ast.Constant(in_class(target.attr, self.owner)))
+            return [placed(ast.Expr(_hook(hook, target, *seen)), target)]
         return []  # what another expression gives is looked up once: see ``_assigned_in``
 
     def _tested(self, node: Any) -> Any:

@@ -43,6 +43,7 @@ from symgrad.source.origins import (
     is_library_module,
     is_made_anew,
     is_numpys,
+    is_object,
     is_plain_key,
     is_users,
     is_users_class,
@@ -107,6 +108,8 @@ class Reads:
         self.copies: list[tuple[Tracer, Node, Any]] = []  # of traced arrays that something outside holds
         self.told_apart = False  # whether somebody could tell one of them from what it is a copy of: see ``_copied``
         self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
+        self.settings: dict[Path, Any] = {}  # attributes of things outside that were set, and whose they are
+        self.being_set: set[Path] = set()
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
@@ -429,6 +432,8 @@ class Reads:
                 return self.trace.selections.asked(owner, name)
             if type(owner.like) is not np.ndarray:
                 self.asks_kind(owner, lambda kind: hasattr(kind, name))
+            return getattr(owner, name)
+        if self.settings and (path := self.path_of(owner)) is not None and path.then("attr", name) in self.settings:
             return getattr(owner, name)
         if isinstance(owner, ModuleType):
             value = getattr(owner, name)
@@ -933,6 +938,59 @@ class Reads:
             self.writes_to(owner if owner.base is None else owner.base)
         self.wrote_memory(owner)
 
+    def sets(self, owner: Any, name: str, *met: Any) -> None:
+        """``owner.name = value``, which ``stored`` is told of next. The same number in each call, and nobody reads it before:
+        then calls in which it is there already leave it as it is."""
+        place = self._attribute_of(owner, name)
+        if place is None:
+            self.wrote_into(owner, *met)
+        else:
+            self.trace.writes.append(owner)
+            self.being_set.add(place)
+
+    def sets_again(self, owner: Any, name: str, *met: Any) -> None:
+        """``owner.name += value``."""
+        place = self._attribute_of(owner, name)
+        if place is None or place not in self.settings:
+            self.wrote_into(owner, *met)
+        else:
+            self.trace.writes.append(owner)
+
+    def _attribute_of(self, owner: Any, name: str) -> Path | None:
+        """Where an attribute of something outside is, if to set it does nothing else."""
+        path, kind = self.path_of(owner), type(owner)
+        plain = kind is FunctionType or (is_object(owner) and hasattr(owner, "__dict__"))
+        if path is None or not plain or not self.has_steady_setters(kind) or hasattr(of_class(kind, name), "__set__"):
+            return None
+        return path.then("attr", name)
+
+    def _set(self, place: Path, owner: Any, value: Any) -> None:
+        """What is assigned there; an effect, if it may be something else at the next call, or was read before."""
+        self.being_set.discard(place)
+        within = place.steps[:-1]
+        asked = ("has", place.steps[-1][1]), ("attr", "__dict__")
+        read = [
+            path.steps[: len(within) + 1]
+            for path in (*[path for path, _ in self.checks], *self.lifts)
+            if path.root is place.root
+        ]
+        before = any([steps in (place.steps, *[(*within, one) for one in asked]) for steps in read])
+        if (before and place not in self.settings) or place in self.lifted or not _is_settled(value):
+            self.effect(f"{place!r} is changed, which is outside the function")
+        else:
+            self.settings[place] = owner
+
+    def check_settings(self) -> None:
+        """Guard, at the end of the run, that calls find what they would leave."""
+        if self.being_set:
+            self.effect(f"{next(iter(self.being_set))!r} is changed, which is outside the function")
+        for place, owner in self.settings.items():
+            value = getattr(owner, place.steps[-1][1], None)
+            if _is_settled(value):
+                self.check(place, "eq", value)
+            else:
+                self.effect(f"{place!r} is changed, which is outside the function")
+
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
         for array in (*arrays, *(out if type(out) is tuple else (out,))):
@@ -960,9 +1018,17 @@ class Reads:
             return self.hashed(key) if self.path_of(owner) is None else self.kept(key)
         return self.whole(key)
 
-    def stored(self, value: Any, owner: Any) -> Any:
-        """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call."""
-        return value if self.path_of(owner) is None else self.kept(value)
+    def stored(self, value: Any, owner: Any, name: str | None = None) -> Any:
+        """What is assigned to an attribute (of this ``name``, if that is a statement) or an item of ``owner``: plain, if that
+        outlives the call."""
+        path = self.path_of(owner)
+        if path is None:
+            return value
+        if name is not None and path.then("attr", name) in self.being_set:
+            self._set(path.then("attr", name), owner, value)
+        elif any([one is owner for one in self.settings.values()]) and not _is_settled(value):
+            self.effect(f"{path!r} is changed, which is outside the function")
+        return self.kept(value)
 
     def _copied(self, x: Tracer) -> Any:
         """The plain array that something outside holds in place of a traced one.
@@ -1102,6 +1168,13 @@ def source(x: Any) -> Node | None:
         node = node.args[0]
     found = node is not None and node.op is INPUT and type(dict(node.params)["position"]) is not Drawn
     return node if found else None
+
+
+def _is_settled(value: Any) -> bool:
+    """Whether it is a plain value, which is the same whenever code goes this way."""
+    if type(value) is Tracer:
+        return not value.node.active and _is_settled(value.value)
+    return value is None or type(value) in (bool, int, float, str) or (type(value) is tuple and all(map(_is_settled, value)))
 
 
 def _name(node: Node, name: str) -> None:
