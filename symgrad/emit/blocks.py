@@ -416,6 +416,8 @@ class _Loop:
     def _product(self, node: Node, args: list[Expr], *target: Expr) -> Expr:
         """``a.dot(b)``; of rows of an array that may lie column by column, as ``runtime.rows_product`` has it."""
         for arg, lane in zip(node.args, self.group.reads[node], strict=True):
+            if lane == -1 and len(arg.aval.shape) == 2 and arg not in self.members:  # columns, which it would copy, too
+                return call_of(self.b.bind("matmul", np.matmul), *args, *target)
             if lane == -2 and len(arg.aval.shape) == 2 and arg.op in (INPUT, CAPTURED):
                 if arg not in self.products:
                     self.products[arg] = self.b.names.unique("product")

@@ -179,7 +179,7 @@ class _Fuser:
         return first, second
 
     def _product(self, node: Node) -> Reads | None:
-        """A matrix times a thin one, by rows; or a product over the lane, as a sum of those of the blocks."""
+        """A tall matrix times a thin one, by rows; or a product over a long lane, as a sum of those of the blocks."""
         a, b = node.args
         shapes = a.aval.shape, b.aval.shape
         if node.params or node.exact or any(arg.aval.kind != "array" or not 1 <= len(arg.aval.shape) <= 2 for arg in (a, b)):
@@ -191,10 +191,11 @@ class _Fuser:
         rows = 1 if len(shapes[0]) == 1 else shapes[0][0]
         columns = 1 if len(shapes[1]) == 1 else shapes[1][1]
         lanes = self._known(a), self._known(b)
-        if lanes == (-1, -len(shapes[1])) and min(rows, columns) <= _THIN:
-            self.length[node] = shapes[1][0]
+        length = shapes[1][0]
+        if lanes == (-1, -len(shapes[1])) and min(rows, columns) <= _THIN and _size(node) <= length:
+            self.length[node] = length
             return -1, -len(shapes[1])
-        if len(shapes[0]) == 2 and lanes[0] == -2 and columns <= _THIN:
+        if len(shapes[0]) == 2 and lanes[0] == -2 and columns <= _THIN and rows >= shapes[0][1]:
             self.length[node], self.lane[node] = rows, -len(node.aval.shape)
             return -2, None
         return None

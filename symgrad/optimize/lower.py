@@ -152,7 +152,7 @@ def sum_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     if _is_squared(x):
         return s.call(np.multiply, a, s.call(np.sum, b))
     same = all(arg.aval.shape == x.aval.shape and arg.aval.dtype == x.aval.dtype for arg in x.args)
-    return s.graph.add(INNER, (a, b), (), node.aval) if same else None
+    return s.graph.add(INNER, (a, b), (), node.aval) if same and s.used.get(x, 0) <= 1 else None
 
 
 def _few_products(s: Simplifier, node: Node, x: Node) -> Node | None:
