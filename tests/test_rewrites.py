@@ -38,7 +38,8 @@ s = np.s_
         ((s[:1:-1], s[2:]), False),
         ((s[3:0:-1], s[0]), True),
         ((s[..., 0], s[..., 1]), False),
-        ((s[[0, 1]], s[2]), False),
+        ((s[[0, 1]], s[2]), True),
+        ((s[[1, 0]], s[2]), False),
     ],
 )
 def test_what_is_added_where_nothing_was_is_written(places, apart):
@@ -1954,3 +1955,72 @@ def test_shifts_of_softmax_have_no_derivative_however_axes_are_put_back():
     x, y = np.random.default_rng(0).normal(size=(2, 6, 4))
     np.testing.assert_allclose(grad(put_back)(x, y), grad(kept)(x, y), rtol=1e-12)
     assert "==" not in grad(put_back).source(x, y)
+
+
+PARTS = {
+    "concatenate": lambda x: np.sum(np.sin(np.concatenate((10 * (x[1:] - x[:-1] ** 2), 1 - x[:-1]))[5:]) ** 2),
+    "concatenate, all": lambda x: np.sum(np.concatenate((x[1:] * x[:-1], 1 - x)) ** 2),
+    "rows": lambda x: np.sum(np.concatenate((np.outer(x, x), np.outer(x, x**2)), axis=1)[2, 3:7] ** 3),
+    "one": lambda x: np.concatenate((x * x, x**3))[-2] * np.concatenate((x * x, x**3))[3],
+    "beyond": lambda x: np.sum(np.concatenate((x, x**2))[4:20] ** 2),
+    "stack": lambda x: np.sum(np.stack((x * x, np.sin(x)))[1] ** 2 + np.stack((x * x, np.sin(x)), axis=-1)[:, 0]),
+    "roll": lambda x: np.sum((np.roll(x, -1)[:-1] - x[:-1] ** 2) ** 2),
+    "roll, back": lambda x: np.sum((np.roll(x, 3)[3:] * x[3:]) ** 2 + np.roll(x, 3)[1] + np.roll(x, 3)[2:4].sum()),
+    "roll, rows": lambda x: np.sum((np.roll(np.outer(x, x), -2, axis=1)[:, :-2] * np.sin(x)[:, None]) ** 2),
+    "arange": lambda x: np.sum((x[np.arange(1, 12)] - x[np.arange(11)] ** 2) ** 2) + np.sum(x[np.arange(0, 12, 3)] ** 3),
+    "set": lambda x: np.sum(put(x) ** 2),
+}
+
+
+def put(x):
+    y, i = x.copy(), np.arange(2, 10, 2)
+    y[i] = np.sin(x[i + 1])
+    y[np.arange(3)] += x[-3:]
+    return y
+
+
+@pytest.mark.parametrize("fun", PARTS.values(), ids=PARTS.keys())
+def test_parts_are_read_where_they_are_from(fun):
+    rng = np.random.default_rng(0)
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for _ in range(3):
+        x = rng.normal(size=12)
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["concatenate, all", "stack", "roll", "arange"])
+def test_what_parts_are_read_of_is_not_made(name):
+    derivative = grad(PARTS[name])
+    derivative(np.linspace(0.1, 1.0, 12))
+    code = re.sub("#.*", "", derivative.source(np.linspace(0.1, 1.0, 12), fast=True))
+    assert not re.search(r"concatenate|stack|roll|array\(|take", code)
+
+
+def test_differences_of_long_arrays_have_no_joined_derivative():
+    x = np.random.default_rng(0).normal(size=200_000)
+    derivative = grad(lambda x: np.sum(np.diff(x) ** 2))
+    d = 2 * np.diff(x)
+    np.testing.assert_allclose(derivative(x), np.append(0, d) - np.append(d, 0), rtol=1e-12)
+    assert "concatenate" not in derivative.source(x, fast=True)
+
+
+@pytest.mark.parametrize("n", [400, 40_000])
+def test_products_of_matrices_however_they_lie(n):
+    """Long ones are multiplied block by block, if they are tall; how they lie in memory is not known before."""
+    rng = np.random.default_rng(0)
+    x, w, y = rng.normal(size=(n, 50)), rng.normal(size=50) * 0.1, (rng.random(n) < 0.5) * 1.0
+
+    def loss(w, x, y):
+        p = 1 / (1 + np.exp(-(x @ w)))
+        return -np.mean(y * np.log(p) + (1 - y) * np.log(1 - p))
+
+    def features_first(w, x, y):
+        return -np.mean(np.log(1 / (1 + np.exp(-(2 * y - 1) * (w @ x)))))
+
+    wanted = x.T @ (1 / (1 + np.exp(-(x @ w))) - y) / n
+    for fun, array in [(loss, x), (loss, np.asfortranarray(x)), (features_first, x.T.copy()), (features_first, x.T)]:
+        derivative = grad(fun)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(w, array, y), wanted, rtol=1e-9, atol=1e-12)

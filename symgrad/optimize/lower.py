@@ -15,9 +15,22 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ASTYPE
 from symgrad.ops.shape import ADD_WINDOWS
 from symgrad.ops.signal import INTERP
+from symgrad.optimize import cost
 from symgrad.optimize.identities import masked
 from symgrad.optimize.places import writes_into_zeros, written_again
-from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, filling, is_op, join, len_of, rewrite, split
+from symgrad.optimize.rewriting import (
+    Rewrite,
+    Simplifier,
+    axes_of,
+    const,
+    filling,
+    is_op,
+    is_zero,
+    join,
+    len_of,
+    rewrite,
+    split,
+)
 from symgrad.optimize.scales import common_number, signs
 from symgrad.optimize.structure import CHOLESKY, INVERSE, is_eye
 from symgrad.optimize.sums import writes_one_each
@@ -340,7 +353,21 @@ def difference_of_slices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> N
         return None
     before = (index.EVERY,) * axis
     slices = (*before, index.Slice(1, None, None)), (*before, index.Slice(None, -1, None))
+    inner = _between_zeros(x, axis)
+    if inner is not None:  # as of the derivative of a difference
+        first = s.call(index.SCATTER, inner, shape=node.aval.shape, spec=slices[1])
+        return s.call(index.INDEX_ADD, first, s.call(np.negative, inner), spec=slices[0])
     return s.call(np.subtract, *[s.call(index.GETITEM, x, spec=spec) for spec in slices])
+
+
+def _between_zeros(x: Node, axis: int) -> Node | None:
+    """``y`` of a large ``concatenate((zero, y, zero))``."""
+    params = dict(x.params)
+    if not is_op(x, np.concatenate) or len(x.args) != 3 or params.get("axis", 0) != axis:
+        return None
+    first, inner, last = x.args
+    ends = all([is_zero(end) and end.aval.shape[axis] == 1 for end in (first, last)])
+    return inner if ends and math.prod(x.aval.shape) >= cost.SIZES.big and inner.aval.dtype == x.aval.dtype else None
 
 
 @rewrite(np.negative, of=(np.subtract,), rules=LOWER, derived=True)

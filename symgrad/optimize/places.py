@@ -28,6 +28,7 @@ from symgrad.optimize.rewriting import (
 
 PLACES: dict[Any, list[Rewrite]] = {}
 
+MANY = 64  # arrays that were joined, among which it is looked for the one that is read
 FEW = 16  # writes before a read that it is looked at whether they are elsewhere
 
 rewrite = functools.partial(rewriting.rewrite, rules=PLACES)
@@ -115,6 +116,145 @@ def read_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
         if type(part) is not index.Slice or range(*slice(*part).indices(size := next(sizes))) != range(size):
             return None
     return array if Ellipsis not in spec[:-1] else None
+
+
+@rewrite(index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER, of=(CAPTURED,), exact=True)
+def places_in_a_row(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x[np.arange(n)]`` is ``x[:n]``."""
+    params, count = dict(node.params), len(node.op.rules)
+    spec = params["spec"]
+    holes = [i for i, part in enumerate(spec) if type(part) is index.Hole]
+    places = s.graph.arrays.get(args[-1])
+    if len(holes) != 1 or len(args) != count + 1 or places is None or places.ndim != 1 or len(places) < 2:
+        return None
+    first, step = int(places[0]), int(places[1]) - int(places[0])
+    row = range(first, first + max(step, 0) * len(places), max(step, 1))
+    if (
+        first < 0
+        or places.dtype.kind not in "iu"
+        or not np.array_equal(places, row)
+        or not all([part == index.EVERY for part in spec if type(part) is not index.Hole])
+    ):
+        return None
+    (axis,) = holes
+    shape = node.aval.shape if node.op is index.SCATTER else args[0].aval.shape
+    if row[-1] >= shape[axis]:
+        return None  # beyond the end
+    part = index.Slice(first or None, None if row[-1] + step >= shape[axis] else row[-1] + 1, step if step > 1 else None)
+    params["spec"] = (*spec[:axis], part, *spec[axis + 1 :])
+    return s.make(node.op, args[:count], tuple(params.items()), node.aval)
+
+
+@rewrite(index.GETITEM, of=(np.stack,), exact=True)
+def part_of_stacked(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``stack((x, y))[0]`` is ``x``."""
+    joined, spec = args[0], _plain_spec(node)
+    axis = dict(joined.params).get("axis", 0) % len(joined.aval.shape) if is_op(joined, np.stack) else 0
+    if not is_op(joined, np.stack) or spec is None or type(spec[axis]) is not int:
+        return None
+    return _read(s, node, joined.args[spec[axis]], spec[:axis] + spec[axis + 1 :])
+
+
+@rewrite(index.GETITEM, of=(np.concatenate,), exact=True)
+def part_of_joined(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``concatenate((x, y))[: len(x)]`` is ``x``: what is read of one of them is read there."""
+    joined, spec = args[0], _plain_spec(node)
+    axis = dict(joined.params).get("axis", 0) if is_op(joined, np.concatenate) else None
+    if axis is None or spec is None or len(joined.args) > MANY:
+        return None
+    axis %= len(joined.aval.shape)
+    span = _span(spec[axis], joined.aval.shape[axis])
+    if span is None:
+        return None
+    start, stop = span
+    for part in joined.args:
+        size = part.aval.shape[axis]
+        if start < size:
+            return _read(s, node, part, _moved(spec, axis, start, stop, size)) if stop <= size else None
+        start, stop = start - size, stop - size
+    return None
+
+
+@rewrite(index.GETITEM, of=(np.roll,), exact=True)
+def part_of_rolled(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``roll(x, -1)[:-1]`` is ``x[1:]``."""
+    spec, turn = _plain_spec(node), _turn(args[0])
+    if spec is None or turn is None:
+        return None
+    axis, shift = turn
+    size = node.args[0].aval.shape[axis]
+    span = _span(spec[axis], size)
+    if span is None:
+        return None
+    start = (span[0] - shift) % size
+    stop = start + span[1] - span[0]
+    return _read(s, node, args[0].args[0], _moved(spec, axis, start, stop, size)) if stop <= size else None
+
+
+@rewrite(np.roll, of=(index.SCATTER,), exact=True)
+def rolled_part(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A slice of zeros that was written to is written elsewhere."""
+    (scattered,) = args
+    spec, turn = _plain_spec(scattered) if scattered.op is index.SCATTER else None, _turn(node)
+    if spec is None or turn is None or len(scattered.args) > 1:
+        return None
+    axis, shift = turn
+    size = node.aval.shape[axis]
+    span = _span(spec[axis], size)
+    if span is None:
+        return None
+    start = (span[0] + shift) % size
+    stop = start + span[1] - span[0]
+    if stop > size:
+        return None
+    params = tuple(
+        [(key, value if key != "spec" else _moved(spec, axis, start, stop, size)) for key, value in scattered.params]
+    )
+    return s.make(index.SCATTER, scattered.args, params, node.aval)
+
+
+def _plain_spec(node: Node) -> tuple[Any, ...] | None:
+    """An index of slices and numbers alone, with a part for each axis."""
+    spec, array = dict(node.params)["spec"], node.args[0].aval if node.op is index.GETITEM else node.aval
+    if len(node.args) > 1 or not array.shape or not all([type(part) in (int, index.Slice) for part in spec]):
+        return None
+    return (*spec, *[index.EVERY] * (len(array.shape) - len(spec)))
+
+
+def _span(part: Any, size: int) -> tuple[int, int] | None:
+    """The places that a part of an index names, from the first to after the last, if they are in a row."""
+    if type(part) is int:
+        return part % size, part % size + 1
+    start, stop, step = slice(*part).indices(size)
+    return (start, stop) if step == 1 and start < stop else None
+
+
+def _moved(spec: tuple[Any, ...], axis: int, start: int, stop: int, size: int) -> tuple[Any, ...]:
+    """The index with other places along an axis of this ``size``."""
+    part: Any = start
+    if type(spec[axis]) is not int:
+        part = index.Slice(start or None, None if stop == size else stop, None)
+    return (*spec[:axis], part, *spec[axis + 1 :])
+
+
+def _turn(node: Node) -> tuple[int, int] | None:
+    """The axis of a ``roll``, and how far it goes."""
+    params, ndim = dict(node.params), len(node.aval.shape)
+    shift: Any = params.get("shift")
+    axis: Any = params.get("axis")
+    if axis is None and ndim == 1:
+        axis = 0
+    if not is_op(node, np.roll) or len(node.args) > 1 or type(shift) is not int or type(axis) is not int:
+        return None
+    return (axis % ndim, shift) if node.aval.shape[axis] else None
+
+
+def _read(s: Simplifier, node: Node, array: Node, spec: tuple[Any, ...]) -> Node | None:
+    """``array[spec]`` in the place of a node."""
+    if all([part == index.EVERY for part in spec]):
+        return array if array.aval == node.aval else None
+    same = array.aval.kind == "array" and array.aval.dtype == node.aval.dtype
+    return s.make(index.GETITEM, (array,), (("spec", spec),), node.aval) if same else None
 
 
 @rewrite(index.SCATTER, index.INDEX_ADD, index.SETITEM, exact=True)
