@@ -980,6 +980,17 @@ def over(x: Array, times: float, v: Any, out: Array | None = None) -> Array:
 _FAR = {"d": 1e150, "f": 1e15}
 
 
+def int64(x: Any) -> Any:
+    """A whole number that is one of NumPy's; raises ``OverflowError`` where NumPy's would begin anew.
+
+    >>> int64(3)
+    3
+    """
+    if -0x8000000000000000 <= x <= 0x7FFFFFFFFFFFFFFF:
+        return x
+    raise OverflowError("a whole number is too large")
+
+
 def rows_product(x: Array) -> Callable[..., Any]:
     """What multiplies some rows of a matrix: ``dot``, or ``matmul`` where they do not lie in one piece, which that copies.
 

@@ -972,3 +972,44 @@ def test_powers_of_numpys_numbers_keep_their_precision():
         again = derivative(z, x)
         assert again.dtype == np.float64
         assert abs(again - first) < 1e-15
+
+
+CATCHING = {
+    "product": (lambda x: x[0] * x[1], [1e200, 1e200]),
+    "sum of squares": (lambda x: np.sum(np.exp(x) ** 2), [400.0, 1.0]),
+    "difference": (lambda x: x[0] - x[1], [np.inf, np.inf]),
+}
+
+
+@pytest.mark.parametrize("kind", [FloatingPointError, ArithmeticError, Exception])
+@pytest.mark.parametrize(("compute", "bad"), CATCHING.values(), ids=CATCHING.keys())
+def test_errors_of_numpy_that_are_caught(compute, bad, kind):
+    """Python's numbers and BLAS raise none: where NumPy is asked to, such a function is not compiled."""
+
+    def fun(x):
+        try:
+            return compute(x)
+        except kind:
+            return 7.0
+
+    def bare(x):
+        try:
+            return compute(x)
+        except:  # noqa: E722
+            return 7.0
+
+    def suppressing(x):
+        result = 7.0
+        with contextlib.suppress(FloatingPointError):
+            result = compute(x)
+        return result
+
+    for one in (fun, bare, suppressing):
+        derivative = value_and_grad(one)
+        for _ in range(4):
+            derivative(np.array([1.0, 2.0]))
+        assert derivative.cache_info().hits
+        with np.errstate(over="raise", invalid="raise"):
+            for _ in range(4):
+                assert derivative(np.array(bad))[0] == 7.0
+                assert derivative(np.array([1.0, 2.0]))[0] == compute(np.array([1.0, 2.0]))

@@ -334,3 +334,45 @@ def test_loops_by_ints_that_calls_have_in_common_are_done_at_once(fun):
     code = derivative.source(x, 5)
     assert "for " not in code.replace("   for x: ", "")
     assert code.count("if ") == 1
+
+
+def products(w, a):
+    return w[0] * (a[0] * a[1]) - w[1] * (a[0] << 40) + w[2] * a[1] ** 7
+
+
+def negatives(w, a):
+    return w[0] * (-a[0]) * np.abs(a[1]) + np.sum(w[:2] * ((a * 6364136223846793005 + 1442695040888963407) % 7))
+
+
+def hashed(w, a):
+    h, total = np.int64(1469598103934665603), 0.0
+    for k in range(60):
+        h = (h ^ a[k % 2]) * np.int64(1099511628211)
+        total = total + w[k % 3] * (h % 5)
+    return total
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("fun", [products, negatives, hashed])
+def test_integers_of_numpy_begin_anew(fun):
+    """Where they are too large, in code that works with Python's, which have no end."""
+    derivative, w = value_and_grad(fun), np.array([0.5, 1.5, 2.5])
+    for a in [np.array([3, 4]), np.array([-(2**63), -(2**63)]), np.array([2**40, 2**30]), np.array([2**62, 77])] * 3:
+        assert derivative(w, a)[0] == fun(w, a)
+    assert derivative.cache_info().hits > 6
+
+
+def in_cents(x):
+    total = 0.0
+    for _ in range(20):
+        total = round(total * 1.01 + x[0], 2)
+    return total * x[1]
+
+
+@pytest.mark.parametrize("fun", [lambda x: round(x[0], 2) * x[1], lambda x: round(x[0] * 1000, -1) * x[1], in_cents])
+def test_numbers_of_numpy_are_rounded_as_numpy_does(fun):
+    derivative = value_and_grad(fun)
+    for k in range(300):
+        x = np.array([k / 200 - 0.5, 1.0])
+        assert derivative(x)[0] == fun(x)
+    assert derivative.cache_info().hits > 200

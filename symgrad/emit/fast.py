@@ -70,7 +70,7 @@ from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import PRODUCTS, WITH_OUT
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
-from symgrad.optimize.rewriting import const, is_number
+from symgrad.optimize.rewriting import const, is_number, ops_of
 from symgrad.optimize.scalarizer import turns_of
 from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
 from symgrad.optimize.whole import is_cell
@@ -873,7 +873,10 @@ class FastBuilder(BlockBuilder):
             if expr is not None:
                 return expr
         rule = FAST.get(node.op) or SPELLINGS.get(node.op, default_spelling)
-        return rule(self, node, args)
+        expr = rule(self, node, args)
+        if (self.scalar or self.program.apart) and node.op in GROWING and node.aval == _INT64:
+            return call_of("runtime.int64", expr)  # which NumPy's are, where this is Python's
+        return expr
 
     def _as_float(self, arg: Node) -> Expr | None:
         """A whole number as a float, which Python works with faster beside another float; None for anything else."""
@@ -894,9 +897,12 @@ class FastBuilder(BlockBuilder):
         if node.op is engine.TO_PYTHON and known:
             self.python.add(node)
             return args[0]
-        if node.op in ABS and known:
-            self.python.add(node)
-            return call_of("abs", *args)
+        if node.op in ABS:
+            (arg,) = node.args
+            inner = arg.args[0] if arg.op is engine.TO_NUMPY and arg.aval.dtype == np.float64 else arg
+            if self._is_python(inner):
+                self.python.add(node)
+                return call_of("abs", self.exprs[inner])
         if node.op in OPERATORS and known:
             self.python.add(node)
         called = isinstance(node.op.key, np.ufunc) and node.op not in FAST and node.op not in SPELLINGS
@@ -981,6 +987,10 @@ def _plain_number(node: Node) -> bool:
     if not isinstance(aval, Aval) or aval.shape or aval.kind == "array":
         return False
     return aval.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
+
+
+_INT64 = Aval((), np.dtype(np.int64), "scalar")
+GROWING = ops_of(np.add, np.subtract, np.multiply, np.negative, np.abs, np.square, np.left_shift, np.power)
 
 
 def _names(expr: Expr) -> set[str]:

@@ -1195,11 +1195,12 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Try(self, node: Any) -> Any:
         leaves = any(isinstance(item, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody for item in walk(s))
+        floats = ast.Constant(max([_catches_floats(handler) for handler in node.handlers], default=0))
         self.generic_visit(node)
         if leaves:
             node.finalbody = [placed(ast.Expr(_hook("swallowed", node)), node.finalbody[0]), *node.finalbody]
         if node.handlers:
-            start = placed(ast.Expr(_hook("trying", node, ast.Constant(True))), node)
+            start = placed(ast.Expr(_hook("trying", node, ast.Constant(True), floats)), node)
             end = placed(ast.Expr(_hook("trying", node, ast.Constant(False))), node)
             node.body = [start, *node.body]
             for handler in node.handlers:
@@ -1234,6 +1235,20 @@ class _Rewriter(ast.NodeTransformer):
                 case.guard = self._truth(case.guard)
             case.body = self._body(case.body)
         return [*reads, node]
+
+
+_OF_NO_NUMBER = frozenset(
+    "AssertionError AttributeError EOFError ImportError IndexError KeyError LinAlgError LookupError ModuleNotFoundError "
+    "NameError NotImplementedError OSError OverflowError RecursionError StopIteration TypeError UnboundLocalError UnicodeError "
+    "ValueError ZeroDivisionError".split()
+)
+
+
+def _catches_floats(handler: ast.ExceptHandler) -> int:
+    """Whether it catches what NumPy raises, where it is asked to, for numbers that are too large, or none; 2 for warnings."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {getattr(kind, "attr", getattr(kind, "id", "")) for kind in kinds}
+    return 2 if not names.isdisjoint(("RuntimeWarning", "Warning")) else int(not names <= _OF_NO_NUMBER)
 
 
 class _InSections(_Rewriter):

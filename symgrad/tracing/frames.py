@@ -246,7 +246,7 @@ def _scipys(call: ast.Call, frame: FrameType, inner: list[FrameType]) -> str | N
         (one for one, file in zip(inner, files, strict=True) if file.startswith(_SCIPY) or not is_internal(file)), None
     )
     if (getattr(function, "__module__", None) or "").startswith("scipy."):
-        module, names = function.__module__, [function.__name__]
+        module, names = function.__module__, [getattr(function, "__name__", type(function).__name__)]  # an object may be called
     elif method is not None and is_internal(method.f_code.co_filename) and "self" in method.f_locals:
         owner = method.f_locals["self"]
         kind = type(getattr(owner, "dist", getattr(owner, "_dist", owner)))  # a frozen distribution has one of them

@@ -480,7 +480,11 @@ class Tracer(Traced):
     def __round__(self, ndigits: int | None = None) -> Any:
         if isinstance(self.like, np.ndarray):
             raise TypeError("type numpy.ndarray doesn't define __round__ method")
-        return int(np.rint(self)) if ndigits is None else self.record(ROUND, (self,), {"ndigits": ndigits})
+        if ndigits is None:
+            return int(np.rint(self))
+        if self.node.aval.kind != "python":  # NumPy's own, which rounds another number
+            return np.round(self, ndigits)
+        return self.record(ROUND, (self,), {"ndigits": ndigits})
 
     def is_integer(self) -> bool:
         return bool(_binary(np.remainder, self, 1) == 0)

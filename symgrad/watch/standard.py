@@ -10,6 +10,7 @@ import functools
 import inspect
 import logging
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -76,6 +77,15 @@ def asked(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if not asks(fun) or not any([isinstance(value, Traced) for value in (*args, *kwargs.values())]):
         return None
     return BOOL(_ASKING[fun](*args, **kwargs))
+
+
+def numpy_raises(floats: int) -> bool:
+    """Whether numbers that are too large, or none, are an error, by ``np.seterr``; or, for 2, as all warnings are."""
+    ways = np.geterr().values()
+    if "raise" in ways or floats < 2 or "warn" not in ways:
+        return "raise" in ways
+    first = next((way for way, text, kind, *_ in warnings.filters if text is None and issubclass(RuntimeWarning, kind)), "")
+    return first == "error"
 
 
 def gives_number(fun: BuiltinFunctionType) -> bool:

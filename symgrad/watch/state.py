@@ -470,9 +470,14 @@ class State(Calls):
             self.stop(f"the making of class {kind.__name__} inside the function is not followed")
         return kind
 
-    def trying(self, start: bool) -> None:
-        """A ``try`` with handlers begins or ends."""
+    def trying(self, start: bool, floats: int = 0) -> None:
+        """A ``try`` with handlers begins or ends; of ``floats``, if they catch what NumPy may raise: 2 for warnings."""
         self.trace.trying += 1 if start else -1
+        if start and floats:
+            raises = standard.numpy_raises(floats)
+            self.check(Path(standard.numpy_raises, (("call", (floats,)),)), "is", raises)
+            if raises:
+                self.stop("an exception of NumPy's may be caught (see np.seterr), and compiled code does not raise all of them")
 
     def caught(self) -> None:
         """An exception was caught."""
@@ -701,7 +706,8 @@ class _Manager:
                     pass
 
     def __enter__(self) -> Any:
-        self.state.trace.trying += self.catches
+        if self.catches:
+            self.state.trying(True, int(isinstance(self.value, contextlib.suppress)))
         self.state.catching += isinstance(self.value, warnings.catch_warnings)
         return self._call("__enter__")
 
