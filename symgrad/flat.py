@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,18 @@ from symgrad.ops.core import ASTYPE
 from symgrad.ops.engine import TO_PYTHON
 from symgrad.pytree import TreeDef
 from symgrad.tracing.tracer import Tracer
+from symgrad.watch.likeness import Alike
 
 
-class Unflatten:
+class Unflatten(Alike):
     """Puts a vector back into the structure that ``flatten`` took it from. It pickles."""
 
     def __init__(self, tree: TreeDef, leaves: Sequence[Any]) -> None:
         self.tree = tree
         self.kept = [not is_inexact_leaf(leaf) for leaf in leaves]
         self.leaves = [leaf if kept else _aval(leaf) for leaf, kept in zip(leaves, self.kept, strict=True)]
+        plain = all([isinstance(leaf, (str, bytes, bool, int, NoneType)) for leaf in leaves if not is_inexact_leaf(leaf)])
+        self.key = (tree, tuple(self.leaves)) if plain else None  # what others are the same with; None where that is no other
         self.size = sum(math.prod(leaf.shape) for leaf, kept in zip(self.leaves, self.kept, strict=True) if not kept)
 
     def __call__(self, vector: Any) -> Any:

@@ -105,3 +105,25 @@ def test_what_is_put_back_is_no_view_of_the_vector():
             assert value == fun(x)
             steps = np.eye(7) * 1e-6
             np.testing.assert_allclose(slope, [(fun(x + step) - fun(x - step)) / 2e-6 for step in steps], rtol=1e-7)
+
+
+@pytest.mark.usefixtures("sharing")
+def test_structures_that_are_flattened_anew_share_code():
+    """Once a fit, say: what puts a vector back is known by its structure."""
+    rng = np.random.default_rng(0)
+
+    def fit(params, x):
+        vector, unflatten = flatten(params)
+        derivative = grad(lambda v: np.sum((x @ unflatten(v)["w"] + unflatten(v)["b"]) ** 2))
+        return derivative, derivative(vector)
+
+    for _ in range(6):
+        w, b, x = rng.normal(size=3), 0.5, rng.normal(size=(4, 3))
+        derivative, slope = fit({"w": w, "b": b, "kind": "linear"}, x)
+        r = 2 * (x @ w + b)
+        np.testing.assert_allclose(slope, np.append(x.T @ r, r.sum()))
+    assert derivative.cache_info().hits == 4
+    _, slope = fit({"w": np.ones((3, 2)), "b": 0.5, "kind": "linear"}, np.ones((4, 3)))
+    assert slope.shape == (7,)
+    _, slope = fit({"w": np.ones(3), "kind": 3, "b": 0.5}, np.ones((4, 3)))
+    np.testing.assert_allclose(slope, [28, 28, 28, 28])

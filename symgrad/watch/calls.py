@@ -70,7 +70,7 @@ from symgrad.tracing.tracer import Tracer, plain
 from symgrad.watch import standard
 from symgrad.watch.draws import draw_of, home, is_drawn_by
 from symgrad.watch.guards import Path, same_value
-from symgrad.watch.likeness import Derived, Holding, Ruled
+from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
 from symgrad.watch.reads import MAX_BYTES, QUICK, Reads
 
 _TO_TEXT = (str, repr, ascii, format)
@@ -205,6 +205,9 @@ class Calls(Reads):
                 self.check(path, "type", type(fun))
                 self.check(path.then("attr", "_made"), "eq", fun._made)
                 self.read(path.then("attr", "_fun"), fun._fun)
+            elif path is not None and isinstance(fun, Alike) and fun.key is not None:
+                self.check(path, "type", type(fun))
+                self.check(path.then("attr", "key"), "eq", fun.key)
             elif path is not None:
                 self.check(path, "is", fun)
                 if isinstance(fun, Ruled):

@@ -51,6 +51,12 @@ class Holding:
     """An object that holds what its functions need: that is read, of one from outside, as what the user's objects hold."""
 
 
+class Alike:
+    """A function of symgrad's own that others with an equal ``key``, if that is not None, may take the place of."""
+
+    key: Any
+
+
 def name_of(made: Any) -> str | None:
     """The name that its module has for what a decorator has made of a function; None where it has none."""
     path = getattr(made, "__qualname__", "")
