@@ -395,3 +395,40 @@ def test_kernels_refuse_what_numpy_refuses():
     for thread in threads:
         thread.join()
     assert len(results) == 5
+
+
+def test_triangular_systems_of_scipys_are_known_to_be():
+    """The derivative of a Gaussian process's likelihood comes down to one inverse, by whatever name its factor is used."""
+    linalg = pytest.importorskip("symgrad.scipy.linalg")
+    x, y = np.random.default_rng(0).normal(size=(40, 2)), np.random.default_rng(1).normal(size=40)
+    squares = np.sum((x[:, None] - x) ** 2, axis=-1)
+
+    def kernel(p):
+        return np.exp(p[0] - squares * np.exp(p[1])) + np.exp(p[2]) * np.eye(40)
+
+    def by_numpy(p):
+        factor = np.linalg.cholesky(kernel(p))
+        return y @ np.linalg.solve(factor.T, np.linalg.solve(factor, y)) / 2 + np.sum(np.log(np.diag(factor)))
+
+    def by_triangles(p):
+        factor = np.linalg.cholesky(kernel(p))
+        half = linalg.solve_triangular(factor, y, lower=True)
+        return y @ linalg.solve_triangular(factor.T, half) / 2 + np.sum(np.log(np.diag(factor)))
+
+    def turned(p):
+        factor = linalg.cholesky(kernel(p))
+        half = linalg.solve_triangular(factor, y, trans="T")
+        return half @ half / 2 + np.sum(np.log(np.diag(factor)))
+
+    def by_cho_solve(p):
+        factor = linalg.cho_factor(kernel(p))
+        return y @ linalg.cho_solve(factor, y) / 2 + np.sum(np.log(np.diag(factor[0])))
+
+    p = np.array([0.1, 0.2, -1.0])
+    wanted = grad(by_numpy, mode="dynamic")(p)
+    for fun in (by_numpy, by_triangles, turned, by_cho_solve):
+        derivative = grad(fun)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(p), wanted, rtol=1e-9)
+        assert "runtime.inv(" not in derivative.source(p, fast=True)
+        assert derivative.source(p, fast=True).count("tril") == 0

@@ -10,12 +10,13 @@ import scipy.linalg as sl
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
 from symgrad.ops.contract import conj, transpose
-from symgrad.ops.core import A, Op, Sample, Traced
+from symgrad.ops.core import REGISTRY, A, Op, Sample, Traced
 from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import IS_COMPLEX, STOP
 from symgrad.ops.index import array_of, floating, take_at
 from symgrad.ops.linalg import MIRRORED, hermitian
 from symgrad.tracing.frames import where
+from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_rules import stacks
 
@@ -87,8 +88,20 @@ def solve_triangular(
         a = np.tril(a, -int(unit_diagonal)) if lower else np.triu(a, int(unit_diagonal))
         a = a + np.eye(np.shape(a)[-1], dtype=a.dtype) if unit_diagonal else a
         return np.linalg.solve(transpose(a) if trans == 1 else hermitian(a) if trans == 2 else a, b)
+    if not unit_diagonal and _is_factor(a, lower) and np.ndim(b) and b.dtype == a.dtype:
+        return np.linalg.solve(transpose(a) if trans else a, b)  # which code solves so; it knows what the derivative is
     options = {"trans": trans, "lower": lower, "unit_diagonal": unit_diagonal}
     return SOLVE_TRIANGULAR(a, b, **{name: value for name, value in options.items() if value})
+
+
+def _is_factor(a: Any, lower: bool) -> bool:
+    """Whether it is the Cholesky factor of a real matrix, ``lower`` or not, and code is to be made."""
+    if type(a) is not Tracer or not a.tape.symbolic or a.node.aval.dtype.char not in "df":
+        return False
+    node = a.node
+    if not lower and node.op is REGISTRY[np.transpose] and not node.params:
+        node, lower = node.args[0], True
+    return lower and node.op is REGISTRY[np.linalg.cholesky] and not node.params
 
 
 # -- banded systems ------------------------------------------------------------------------------------------------
