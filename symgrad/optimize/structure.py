@@ -122,6 +122,14 @@ def diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return s.call(np.diagonal, *args, **offset) if len(args[0].aval.shape) == 2 else None
 
 
+@rewrite(np.diagonal, of=(np.transpose,), rules=STRUCTURE, exact=True)
+def diagonal_of_turned(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The transpose of a matrix has its diagonal."""
+    (x,) = args
+    turned = is_op(x, np.transpose) and not x.params and not node.params and len(x.aval.shape) == 2
+    return s.call(np.diagonal, *x.args) if turned else None
+
+
 # -- products ------------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +174,14 @@ def turned_outer(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     """``outer(u, w).T`` is ``outer(w, u)``."""
     pair = None if node.params else _outer(args[0])
     return None if pair is None else s.call(np.outer, *pair[::-1])
+
+
+@rewrite(np.transpose, of=(np.add, np.subtract), rules=STRUCTURE, exact=True)
+def turned_sum(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The transpose of a sum of such matrices is a sum of such."""
+    (x,) = args
+    slim = (is_op(x, np.add) or is_op(x, np.subtract)) and all([_is_slim(part) and part.aval == x.aval for part in x.args])
+    return s.call(x.op.key, *[s.call(np.transpose, part) for part in x.args]) if slim and not node.params else None
 
 
 @rewrite(np.outer, of=SCALING, rules=STRUCTURE, derived=True)
