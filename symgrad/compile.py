@@ -77,6 +77,7 @@ STEP = 4000  # bytes that are written in the time of one small operation
 PATIENCE = 3  # errors one after the other in code without masks, before that is not tried again
 HOME = "_home_of_the_user_"  # stands for a name in the namespace of which an entry checks most
 SEVERAL = 2  # names of one namespace that are looked up together
+OFTEN = 64  # calls that code begins, and a piece answers from the beginning on, before code is made of both
 REDRAWN = 3  # runs that draw other numbers than the one before, before nobody expects those
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
@@ -467,7 +468,7 @@ class Family:
             variant.loops[place] = every
         while len(variant.loops) > MAX_LOOPS:
             del variant.loops[next(iter(variant.loops))]
-        self.ready = leaf.linked and not grown
+        self.ready = leaf.linked and not grown and not variant.is_begun_often()
         leaf.seen += 1
         self.account.traced(sum(end.seen == 1 for end in ends) + variant.unlearnt, leaf.seen == 1)
         if leaf.seen == 1 or self.ready:
@@ -476,6 +477,7 @@ class Family:
             if leaf.linked or at_once or self.account.affords(cost):
                 return variant, functools.partial(self.account.compiled, cost, make)
             self.account.wanted = cost
+        variant.again = 0
         return None
 
     def is_tried(self) -> bool:
@@ -561,6 +563,8 @@ class Variant:
         self.plan: Plan | None = None  # the random numbers that it draws
         self.silenced: set[str] = set()
         self.traces = self.unlearnt = 0
+        self.often = OFTEN  # such calls before there is code for all in one
+        self.again = 0  # calls that pieces have answered, which other code had begun to
         self.linked = 0  # how much of ``asked`` calls are checked for
         self.left: tuple[int, Any] | None = None  # where code left off the call that is traced now
         self.masks_matter = False  # whether code without masks has raised errors again and again
@@ -697,7 +701,7 @@ class Variant:
         ends = [end for end in self.program.leaves() if end.seen > 1]
         linked = sum(end.linked for end in ends)
         everything = len(ends), self.compile
-        if self.whole is None or not self.fits():
+        if self.whole is None or not self.fits() or self.is_begun_often():
             return [everything]
         if linked < len(self.whole.ends) + len(self.pieces):  # a loop has taken the place of its iterations
             return [everything]
@@ -705,6 +709,10 @@ class Variant:
             return [(0, self.link)]
         piece = 1, functools.partial(self.extend, leaf)
         return [everything, piece] if len(self.pieces) + 1 >= len(self.whole.ends) else [piece]
+
+    def is_begun_often(self) -> bool:
+        """Whether calls have been begun by one piece of code, and answered by another one, that it is time for one for both."""
+        return self.again >= self.often and self.family.dynamic is None
 
     def fits(self) -> bool:
         """Whether there is code, and it takes all that is read from outside by now."""
@@ -714,7 +722,8 @@ class Variant:
         """Make the function of all confirmed branches, and what checks a call and runs it."""
         program = self.program.confirmed()
         known = self.early if self.early is not None and self.early.is_of(program) else None
-        self.whole, self.early, self.pieces = known or Piece(self, program), None, {}
+        self.often *= 2 if self.is_begun_often() else 1
+        self.whole, self.early, self.pieces, self.again = known or Piece(self, program), None, {}, 0
         self.whole.link()
         self.link()
 
@@ -732,12 +741,15 @@ class Variant:
         with np.errstate(**dict.fromkeys(self.silenced, "ignore")):  # type: ignore[arg-type]
             while (piece := self.pieces.get(exit.args[1:])) is not None and piece.asked <= checked:
                 try:
-                    return piece.run(*values)
+                    result = piece.run(*values)
                 except Unexplored as other:
                     exit = other
                 except Exception as error:
                     self.raised(error)
                     return _MISSED
+                else:
+                    self.again += 1
+                    return _MISSED if self.is_begun_often() else result  # the trace that follows makes code of all
         self.left = exit.args[1:]
         return _MISSED
 
@@ -1311,7 +1323,8 @@ class Compiler:
         if self.mode == "debug_nans":
             return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and (family.is_tried() or (at_once and not family.is_given_up()))
-        symbolic = compiles and (at_once or (not self._waits(family) and family.account.allows()))
+        begun = any([variant.is_begun_often() for variant in family.variants])
+        symbolic = compiles and (at_once or begun or (not self._waits(family) and family.account.allows()))
         start = time.thread_time()
         errors, family.errors = family.errors, []
         try:

@@ -3525,3 +3525,31 @@ def test_rows_of_loops_whose_other_sides_read_beyond_an_end(kind):
     compiled, dynamic, rng = kind(falls), kind(falls, mode="dynamic"), np.random.default_rng(0)
     for x in [np.array([1.02, 0.43, 0.07, 0.03, 1.3, 1.46]), *rng.uniform(0.0, 1.5, (8, 6))]:
         np.testing.assert_allclose(compiled(x), dynamic(x), atol=1e-12)
+
+
+def test_ways_that_are_gone_often_are_of_one_piece():
+    """Code that begins calls, and leaves them to other code which begins anew, is made again, all in one."""
+
+    def fun(x, way):
+        z = np.tanh(x)
+        if way == 0:
+            return np.sum(z)
+        if way == 1:
+            return np.sum(z * x)
+        if way == 2:
+            return np.sum(np.sin(z))
+        if way == 3:
+            return np.sum(z**3)
+        if way == 4:
+            return np.sum(np.exp(z))
+        return np.sum(np.cos(z)) if way == 5 else np.sum(np.sqrt(2 + z)) if way == 6 else np.sum(1 / (2 + z))
+
+    derivative = grad(fun)
+    x = np.random.default_rng(0).normal(size=200)
+    wanted = [grad(fun, mode="dynamic")(x, way) for way in range(8)]
+    for _ in range(60):
+        for way in range(8):
+            np.testing.assert_allclose(derivative(x, way), wanted[way], rtol=1e-9, atol=1e-12)
+    ((variant,),) = [family.variants for family in derivative._compiler.known.values()]
+    assert len(variant.whole.ends) == 8
+    assert not variant.pieces

@@ -50,7 +50,9 @@ class Inert:
     def _nothing(self, *more: Any) -> None:
         return None
 
-    wrote_name = wrote_into = wrote_around = trying = caught = swallowed = fixed = start = met = inner = _nothing
+    wrote_name = wrote_into = wrote_around = sets = sets_again = trying = caught = swallowed = fixed = start = met = inner = (
+        _nothing
+    )
 
     def are_one(self, wanted: tuple[bool, ...], *values: Any) -> bool:
         return all((a is b) is same for same, a, b in zip(wanted, values, values[1:], strict=False))
