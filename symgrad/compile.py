@@ -78,7 +78,7 @@ PATIENCE = 3  # errors one after the other in code without masks, before that is
 HOME = "_home_of_the_user_"  # stands for a name in the namespace of which an entry checks most
 SEVERAL = 2  # names of one namespace that are looked up together
 OFTEN = 64  # calls that code begins, and a piece answers from the beginning on, before code is made of both
-REDRAWN = 3  # runs that draw other numbers than the one before, before nobody expects those
+REDRAWN = 8  # runs that draw other numbers than the one before, before nobody expects those
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
 _serial = itertools.count(1)
@@ -248,7 +248,10 @@ class Family:
             except Exception as error:
                 lists = as_lists(apart) - apart
                 plain = isinstance(error, SymgradError) and INTO_PLAIN in str(error) and not fills
-                if not lists and not plain:
+                if not draws.is_as_planned():
+                    self.plan = None
+                    self.redrawn += 1
+                elif not lists and not plain:
                     draws.give_back()
                     raise
                 apart |= lists
@@ -837,7 +840,7 @@ class Variant:
             body = ["with _errstate(**_silenced):", *(f"    {line}" for line in body)]
         self.linked = self.asked
         space |= {"_after": functools.partial(self.after, self.whole, self.linked), "_MISSED": _MISSED}
-        drawing, drawn_again = self._drawing(drawn, sources, space)
+        drawing, drawn_again = self._drawing(drawn, sources, space, within)
         own = ["_busy", "_miss", "_fun", *cells]
         condition = [
             "            try:",
@@ -873,7 +876,9 @@ class Variant:
         entry.__qualname__ = family.form.title
         self.template = Template(entry, cells, home)
 
-    def _drawing(self, drawn: Sequence[str], sources: Sequence[str], space: dict[str, Any]) -> tuple[list[str], list[str]]:
+    def _drawing(
+        self, drawn: Sequence[str], sources: Sequence[str], space: dict[str, Any], within: str
+    ) -> tuple[list[str], list[str]]:
         """What draws the random numbers before a call, and what comes after an error, so that the trace draws the same ones.
 
         Most generators take a while to tell how to get back. Where code goes one way, and raises nothing that hangs on what was
@@ -889,11 +894,22 @@ class Variant:
         if self._is_sure(self.whole):
             return [*before, draw], []
         space |= {"_states_of": self.plan.states, "_rewind": rewind}
-        return [*before, f"            _states = _states_of({', '.join(given)})", draw], ["            _rewind(_states)"]
+        before.append(f"            _states = _states_of({', '.join(given)})")
+        again = ["            _rewind(_states)"]
+        if self.plan.may_raise:  # and the function may not get there, or catch that
+            return [
+                *before,
+                "            try:",
+                f"    {draw}",
+                "            except Exception:",
+                f"    {again[0]}",
+                f"                return _miss({within})",
+            ], again
+        return [*before, draw], again
 
     def _is_sure(self, whole: Piece) -> bool:
         """Whether nobody asks where generators were."""
-        return self.plan is not None and self.plan.rewinds_slowly and whole.is_sure
+        return self.plan is not None and self.plan.rewinds_slowly and not self.plan.may_raise and whole.is_sure
 
     def after(self, whole: Piece, checked: int, error: Exception, *values: Any) -> Any:
         """What answers a call in which the code has raised an error; ``_MISSED`` if it is traced: an error as Python has it."""

@@ -686,3 +686,41 @@ def test_comprehensions_over_rows_are_done_at_once(fun):
         w, x = rng.normal(size=3), rng.normal(size=(60, 3))
         np.testing.assert_allclose(derivative(w, x), dynamic(w, x), rtol=1e-9, atol=1e-12)
     assert len(derivative.source(w, x).splitlines()) < 60
+
+
+def left_and_gone_on(w):
+    """Who leaves a loop over an iterator finds the rest in it."""
+    pairs, total = itertools.combinations(w, 2), 0.0
+    for a, b in pairs:
+        total += a * b
+        if total > 0.2:
+            break
+    for a, b in pairs:
+        total = total * 0.9 + a - b
+    places = itertools.product(range(3), range(2))
+    for i, j in places:
+        total += w[i] * w[j]
+        if i:
+            break
+    return total + sum(w[i] - w[j] ** 2 for i, j in places)
+
+
+def left_early(w):
+    """Of many."""
+    total = 0.0
+    for p in itertools.permutations(np.concatenate((w, w)), 9):
+        total = total + p[0] * np.sin(p[1])
+        if total > 0.5:
+            break
+    return total
+
+
+@pytest.mark.parametrize("fun", [left_and_gone_on, left_early])
+def test_what_loops_leave_of_iterators(fun):
+    rng = np.random.default_rng(0)
+    derivative = value_and_grad(fun)
+    for _ in range(4):
+        w = rng.uniform(0.2, 1.0, size=5)
+        value, slope = derivative(w)
+        assert value == pytest.approx(fun(w))
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(w), rtol=1e-9)

@@ -201,9 +201,65 @@ def shuffled(r):
     return fun
 
 
+def in_another_order(r):
+    def fun(w):
+        total = sum([v * r.normal(0.0, 1.0) for v in w]) * 0.1
+        for i in range(3):
+            total = total + r.exponential()
+            if w[i] > 0:
+                total = total * r.uniform()
+        return total
+
+    return fun
+
+
+def as_often_as_it_says(r):
+    def fun(w):
+        total = np.sum(w)
+        for _ in range(LENGTHS["long"]):
+            total = total + r.normal() * w[0]
+            for _ in range(LENGTHS["short"]):
+                r.binomial(4, 0.4)
+        return total
+
+    return fun
+
+
+LENGTHS = {"long": 50, "short": 4}
+
+
+def looked_at(r):
+    def fun(w):
+        a = r.normal(size=6)
+        if isinstance(r, np.random.Generator):
+            a = a * (r.bit_generator.state["state"]["state"] % 7)
+        return np.sum(w * a)
+
+    return fun
+
+
+def into_an_array(r):
+    buffer = np.zeros(6)
+
+    def fun(w):
+        if isinstance(r, np.random.Generator):
+            r.standard_normal(out=buffer)
+        return np.sum(w * buffer)
+
+    return fun
+
+
 COMPILED = [steps, numbers, two_kinds, nest, branch, decided, every_other, other_steps, minibatch, comprehensions, changed,
             by_arguments, solved, once_more]  # fmt: skip
-OTHERS = [one_way_only, refused, left, shuffled]  # what they draw hangs on what they have drawn
+OTHERS = [
+    one_way_only,
+    refused,
+    left,
+    shuffled,
+    in_another_order,
+    looked_at,
+    into_an_array,
+]  # what they draw hangs on what they have drawn
 
 
 def state(r):
@@ -220,8 +276,9 @@ def test_code_draws_what_the_function_does(make, kind):
         value_and_grad(make(sources[2]), mode="dynamic"),
     )
     points = np.random.default_rng(1)
-    for _ in range(12):
+    for i in range(12):
         w = W + 0.3 * points.normal(size=6)
+        LENGTHS.update(long=50 - i % 3, short=3 + i // 2 % 3)
         value, slope = derivative(w)
         np.testing.assert_allclose(value, plain(w), rtol=1e-9)
         np.testing.assert_allclose(slope, dynamic(w)[1], rtol=1e-8, atol=1e-11)
@@ -298,9 +355,10 @@ def test_errors_leave_generators_where_the_function_does():
     def make(r):
         def fun(w):
             e = r.normal(size=6)
+            total = sum([v * r.normal(0.0, 1.0) for v in e])
             if e[0] > 0.5:
                 raise ValueError("too large")
-            return np.sum(np.linalg.solve(np.diag((e > -1.5) * 1.0), w)) * r.normal()
+            return np.sum(np.linalg.solve(np.diag((e > -1.5) * 1.0), w)) * r.normal() * total
 
         return fun
 
@@ -320,6 +378,54 @@ def test_errors_leave_generators_where_the_function_does():
             assert state(sources[0]) == state(sources[1])
             told.append(seen[0])
         assert len({*told}) == 3
+
+
+def test_errors_of_draws_are_where_the_function_draws():
+    """It may not get there, or catch them."""
+    source = np.random.default_rng(0)
+
+    def noisy(w, s):
+        return np.sum((w + source.normal(0, s, size=3) if s > 0 else w) ** 2)
+
+    def guarded(w, s):
+        if s < 0:
+            raise ValueError("no")
+        return np.sum(w * source.normal(0, s, size=3))
+
+    def caught(w, s):
+        try:
+            return np.sum(w * source.normal(0, s, size=3))
+        except ValueError:
+            return np.sum(w)
+
+    for fun in (noisy, guarded, caught):
+        derivative = value_and_grad(fun)
+        for s in (0.5, 0.5, 0.5, -1.0, 0.5, 0.5, -1.0):
+            before = source.bit_generator.state
+            found = []
+            for one in (lambda w, s, fun=fun: fun(w, s), lambda w, s, derivative=derivative: derivative(w, s)[0]):
+                source.bit_generator.state = before
+                try:
+                    found.append(one(np.ones(3), s))
+                except ValueError as error:
+                    found.append(str(error))
+                found.append(state(source))
+            assert found[1] == found[3]
+            assert found[0] == found[2] or found[0] == pytest.approx(found[2])
+
+
+def test_numbers_of_python_in_loops():
+    """Its generators draw but one at a time."""
+
+    def fun(w):
+        return sum(v * random.random() for v in w) + sum(v * random.uniform(0.0, 2.0) for v in w)
+
+    derivative, found = grad(fun), []
+    for _ in range(5):
+        random.seed(0)
+        found.append(derivative(np.ones(6)))
+    np.testing.assert_allclose(found, [found[0]] * 5)
+    assert derivative.cache_info().hits
 
 
 def test_errors_of_numpy_are_the_functions():

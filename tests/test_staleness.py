@@ -1999,6 +1999,28 @@ def test_attributes_are_set_as_the_function_does(fun: Any) -> None:
     assert bool(derivative.cache_info().hits) == (fun in STEADY)
 
 
+class Logged:
+    def __init__(self) -> None:
+        object.__setattr__(self, "log", [])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.log.append((name, value))  # type: ignore[attr-defined]
+        object.__setattr__(self, name, value)
+
+
+def test_attributes_that_classes_set_in_ways_of_their_own() -> None:
+    owner: Any = Logged()
+
+    def fun(x: Any) -> Any:
+        owner.a = 3
+        return np.sum(x) * owner.a
+
+    derivative = grad(fun)
+    for _ in range(6):
+        derivative(np.ones(2))
+    assert owner.log == [("a", 3)] * 6
+
+
 def test_attributes_of_functions() -> None:
     derivative = grad(lambda x: np.sum(np.tanh(columns(4, x)) ** 2))
     for i in range(5):

@@ -20,6 +20,7 @@ from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 
+MOST = 65536  # combinations that are listed beforehand
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
 _NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
 _KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
@@ -222,8 +223,8 @@ def picked(
     plain = not any([type(arg) is Tracer for arg in (*rest, *options.values())])
     if len(known) < len(parts) or not plain or not any([type(arg) is Tracer for arg in args]):
         return None
-    places = [*fun(*[range(part.length) for part in known], *rest, **options)]
-    chosen = columns(places, places, fewest, once) if places else None
+    places = [*itertools.islice(fun(*[range(part.length) for part in known], *rest, **options), MOST)]
+    chosen = columns(places, places, fewest, once) if 0 < len(places) < MOST else None
     if chosen is None:
         return None
 

@@ -67,8 +67,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.kinds import CACHED, UNBOUND, place_of_out, refuse_unfollowed
 from symgrad.tracing.protocols import is_of_objects
 from symgrad.tracing.tracer import Tracer, plain
-from symgrad.watch import standard
-from symgrad.watch.draws import draw_of, home, is_drawn_by
+from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
 from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
 from symgrad.watch.reads import MAX_BYTES, QUICK, Reads
@@ -154,7 +153,7 @@ class Calls(Reads):
         """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
         if type(fun) is FunctionType:
             return self._call_function(fun, args, kwargs)
-        if is_drawn_by(fun) and (found := self._drawn(fun, args, kwargs)) is not None:
+        if draws.is_drawn_by(fun) and (found := self._drawn(fun, args, kwargs)) is not None:
             return found
         if type(fun) is MethodType:
             if is_product(fun, args):
@@ -222,12 +221,12 @@ class Calls(Reads):
     def _drawn(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Random numbers of a generator that was there before the call; None where code cannot draw them."""
         owner = fun.__self__
-        path = self.path_of(owner) or home(owner)
+        path = self.path_of(owner) or draws.home_of(owner)
         if self.trace.lanes:
             self.draws.hold(owner)
         if path is None or self.trace.lanes:
             return None
-        draw = draw_of(path, fun, args, kwargs)
+        draw = draws.draw_of(path, fun, args, kwargs)
         if draw is None:
             return None
         given, named = plain([*args]), {name: plain(value) for name, value in kwargs.items()}

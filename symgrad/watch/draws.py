@@ -66,13 +66,22 @@ class At(NamedTuple):
     aval: Aval
 
 
+def is_generator(value: Any) -> bool:
+    """Whether it is a generator, and of no class of the user's."""
+    return type(value) in _GENERATORS
+
+
+def is_drawing(name: str) -> bool:
+    """Whether a method of this name draws numbers, and does nothing else."""
+    return name in _DRAWING
+
+
 def is_drawn_by(fun: Any) -> bool:
     """Whether a function draws random numbers, as a method of a generator does."""
-    owner = getattr(fun, "__self__", None)
-    return type(owner) in _GENERATORS and getattr(fun, "__name__", "") in _DRAWING
+    return is_generator(getattr(fun, "__self__", None)) and is_drawing(getattr(fun, "__name__", ""))
 
 
-def home(owner: Any) -> Path | None:
+def home_of(owner: Any) -> Path | None:
     """Where the generator of a module's own functions is."""
     return Path(owner, ()) if any([owner is one for one in _GLOBAL]) else None
 
@@ -101,6 +110,8 @@ class Draw:
 
     def many(self, count: int, aval: Aval) -> Draw | None:
         """The call that draws the numbers of ``count`` such calls at once; None where there is none."""
+        if self.kind is random.Random:
+            return None
         if self.name in _SIZES:
             return None if self.kwargs else replace(self, args=(count, *aval.shape))
         before = _MANY.get(self.name)
@@ -125,7 +136,10 @@ class Draw:
 
 
 def draw_of(path: Path, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draw | None:
-    """A call of a method of the generator at a path; None where it hangs on what is not known before the function runs."""
+    """A call of a method of the generator at a path; None where it hangs on what is not known before the function runs, or
+    writes into an array."""
+    if "out" in kwargs:
+        return None
     try:
         kept, key = _kept((args, kwargs))
         hash(key)
@@ -239,6 +253,7 @@ class Plan:
             for path in draw.reads():
                 self.sources.setdefault(path, len(self.sources))
         self.generators = [self.sources[path] for path in dict.fromkeys([draw.path for draw in often])]
+        self.may_raise = len(self.sources) > len(self.generators)  # for some arguments that it reads at each call
         self.rewinds_slowly = any([draw.kind is not np.random.Generator for draw in often])
         self._steps = [*self._stretches()]
         self._lines: dict[Any, Any] = {}
@@ -345,11 +360,12 @@ class Draws:
         self.met: list[Met] = []
         self.tables: list[Tracer] = []
         self.taken: set[int] = set()
+        self._last = -1  # of these
         self.held: dict[int, tuple[Any, Any]] = {}
         self._found: list[Any] = []
         self._states: dict[int, tuple[Any, Any]] = {}
         self._numbers = Counter[Any]()
-        self._loops: dict[Any, list[Any]] = defaultdict(list)
+        self._loops: dict[Any, Any] = {}  # that draw, by what they draw, where those around them are, and their own place
 
     def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
         """Draw what the plan tells, in a call with these ``leaves``."""
@@ -363,7 +379,11 @@ class Draws:
         if not all([type(self._found[i]) in _GENERATORS for i in self.plan.generators]):
             raise Redrawn
         self._states = {id(owner): (owner, state) for owner, state in self.plan.states(*self._found)}
-        for i, value in enumerate(self.plan.draw(*self._found)):
+        try:
+            values = self.plan.draw(*self._found)
+        except Exception:  # the function may catch that, or not get there
+            raise Redrawn from None
+        for i, value in enumerate(values):
             self._input(i, value, self.plan.slots[i][0].name)
 
     def _input(self, slot: int, value: Any, name: str) -> Tracer:
@@ -411,11 +431,13 @@ class Draws:
 
     def _planned(self, plan: Plan, place: Any, loops: Sequence[Any]) -> Any:
         k = plan.at.get(place)
-        if k is None or k in self.taken:
+        if k is None or k <= self._last:
             raise self.trace.refuse(Redrawn())
+        self._last = k
         self.taken.add(k)
         one, (slot, row) = plan.met[k], plan.where[k]
-        self._loops[one.group] += loops
+        for depth, loop in enumerate(loops):
+            self._loops[one.draw, one.number, one.turns[:depth], one.turns[depth][0]] = loop
         if row is None:
             return self._own(self.tables[slot])
         found: Any = row
@@ -438,11 +460,33 @@ class Draws:
 
     def finish(self) -> None:
         """The run is over: all that was planned was drawn, but for what loops draw in iterations that were not traced."""
+        if self.plan is not None and not self.is_as_planned(len(self.plan.met)):
+            raise Redrawn
+
+    def is_as_planned(self, end: int | None = None) -> bool:
+        """Whether all was drawn that was planned to be, up to the last one that was, or to an ``end``: by the function, or in
+        iterations that a leap ran in its place, each of which draws as those before."""
         if self.plan is None:
-            return
-        for k, one in enumerate(self.plan.met):
-            if k not in self.taken and not any([loop.passed_over for loop in self._loops.get(one.group, ())]):
-                raise Redrawn
+            return True
+        planned = self.plan.met[: self._last + 1 if end is None else end]
+        if not all([k in self.taken or self._is_passed_over(one) for k, one in enumerate(planned)]):
+            return False
+        known = {(one.draw, one.number, one.turns[: depth + 1]) for one in planned for depth in range(len(one.turns))}
+        return end is None or all(
+            [
+                (draw, number, (*around, (place, turn))) in known
+                for (draw, number, around, place), loop in self._loops.items()
+                for turn in loop.passed_over()
+            ]
+        )
+
+    def _is_passed_over(self, one: Met) -> bool:
+        for depth, (place, turn) in enumerate(one.turns):
+            loop = self._loops.get((one.draw, one.number, one.turns[:depth], place))
+            if loop is None or turn in loop.ran:
+                continue
+            return turn in loop.passed_over()
+        return False
 
     def outcome(self) -> Plan | None:
         """The plan of the next such run; None where it draws nothing."""
@@ -456,7 +500,7 @@ class Draws:
         """The function has raised an error: what it would have drawn later is not drawn."""
         if self.plan is not None:
             self.rewind()
-            for k in range(max(self.taken, default=-1) + 1):
+            for k in range(self._last + 1):
                 self.plan.met[k].draw.bound(self.plan.sources)(self._found)
 
 

@@ -56,7 +56,7 @@ from symgrad.tracing.kinds import Within
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer, tracers
 from symgrad.watch import standard
-from symgrad.watch.draws import Drawn, Draws
+from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
 from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
 
 TABLED = (list, tuple, np.ndarray)
@@ -433,6 +433,8 @@ class Reads:
             if type(owner.like) is not np.ndarray:
                 self.asks_kind(owner, lambda kind: hasattr(kind, name))
             return getattr(owner, name)
+        if is_generator(owner) and not is_drawing(name) and (self.path_of(owner) or home_of(owner)) is not None:
+            self.stop(f"{name} of a generator of random numbers is read")
         if self.settings and (path := self.path_of(owner)) is not None and path.then("attr", name) in self.settings:
             return getattr(owner, name)
         if isinstance(owner, ModuleType):
@@ -959,8 +961,9 @@ class Reads:
     def _attribute_of(self, owner: Any, name: str) -> Path | None:
         """Where an attribute of something outside is, if to set it does nothing else."""
         path, kind = self.path_of(owner), type(owner)
+        setter: Any = kind.__setattr__
         plain = kind is FunctionType or (is_object(owner) and hasattr(owner, "__dict__"))
-        if path is None or not plain or not self.has_steady_setters(kind) or hasattr(of_class(kind, name), "__set__"):
+        if path is None or not plain or setter not in _SETTERS or hasattr(of_class(kind, name), "__set__"):
             return None
         return path.then("attr", name)
 
@@ -1168,6 +1171,9 @@ def source(x: Any) -> Node | None:
         node = node.args[0]
     found = node is not None and node.op is INPUT and type(dict(node.params)["position"]) is not Drawn
     return node if found else None
+
+
+_SETTERS = object.__setattr__, types.SimpleNamespace.__setattr__
 
 
 def _is_settled(value: Any) -> bool:

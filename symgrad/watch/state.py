@@ -91,7 +91,8 @@ class State(Calls):
         value = value.items if type(value) is Turns else value
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
-            if type(value) in _SNAPSHOTS:
+            # its holders: the caller's stack, this name, getrefcount's own; others may go on with what is left
+            if type(value) in _SNAPSHOTS and sys.getrefcount(value) <= 3:
                 given = value = [*value]
             fewest = SHORTEST if decides else None
             if private is not None and self.trace.symbolic:
