@@ -2028,3 +2028,19 @@ def test_attributes_of_functions() -> None:
         np.testing.assert_allclose(derivative(x), np.where(np.arange(10) < 4, 0, 2 * np.tanh(x) / np.cosh(x) ** 2))
         assert columns.place == 10  # type: ignore[attr-defined]
     assert derivative.cache_info().hits == 3
+
+
+def test_attributes_of_functions_that_are_set_by_name() -> None:
+    def helper(x: Any) -> Any:
+        return x
+
+    helper.n = 0  # type: ignore[attr-defined]
+
+    def fun(x: Any) -> Any:
+        setattr(helper, "n", helper.n + 1)  # type: ignore[attr-defined]  # noqa: B010
+        return np.sum(x)
+
+    derivative = grad(fun)
+    for _ in range(6):
+        derivative(np.ones(2))
+    assert helper.n == 6  # type: ignore[attr-defined]
