@@ -2,7 +2,7 @@
 
 A call whose signature (tree, types, dtypes, shapes, static values) is new is traced; so is the second one. When both
 traces agree, constants included, code is generated, and later calls run it without any tracing. Each end of the branch
-tree is confirmed by two traces in this way, which is how random draws, clocks and counters are found. A new end gets a
+tree is confirmed by two traces in this way, which is how clocks and counters are found, if nothing else tells. A new end gets a
 *piece* of code of its own, which goes on where the code that there is leaves off; all becomes one again when the pieces
 have as many ends as the rest, so that growing costs each end the same.
 

@@ -471,6 +471,7 @@ def test_readers_see_what_is_drawn():
     assert "def grad_loss(w, normal, uniform)" in text
     assert "source.normal(size=6)" in text
     assert "6 of float (source.uniform())" in text
+    assert "drawn anew at each call: source.normal(size=6), source.uniform()" in derivative.explain()
     with pytest.raises(NotExportable, match="draws random numbers"):
         export(derivative, W)
 
