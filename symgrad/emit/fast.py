@@ -259,6 +259,14 @@ class FastBuilder(BlockBuilder):
             if node.aval.shape:
                 self.owner[node], self.order[node] = expr_name(self.exprs[node]), True
 
+    def _input(self, node: Node, block: list[Any]) -> None:
+        super()._input(node, block)
+        if self.scalar and node.aval.kind == "scalar" and node.aval.dtype == np.float64:  # Python's take a third of the time
+            variable = self.names.unique(expr_name(self.exprs[node]))
+            block.append(Line(assign(name(variable), call_of("float", self.exprs[node]))))
+            self.exprs[node] = name(variable)
+            self.python.add(node)
+
     def _value(self, node: Node, block: list[Any]) -> None:
         if node.op is UNPACK:
             self._unpack(node, block)
