@@ -78,7 +78,7 @@ PATIENCE = 3  # errors one after the other in code without masks, before that is
 HOME = "_home_of_the_user_"  # stands for a name in the namespace of which an entry checks most
 SEVERAL = 2  # names of one namespace that are looked up together
 OFTEN = 64  # calls that code begins, and a piece answers from the beginning on, before code is made of both
-REDRAWN = 8  # runs that draw other numbers than the one before, before nobody expects those
+REDRAWN = 2  # runs that draw other numbers than the one before, before nobody expects those
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
 _serial = itertools.count(1)
@@ -222,7 +222,7 @@ class Family:
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
         self.plan: Plan | None = None  # the random numbers of its calls, where loops draw some
-        self.redrawn = 0  # how often a run drew others
+        self.redrawn = self.followed = 0  # how often a run drew others, or those
         self.learnt = 0  # how often it has learnt something, or forgotten
         self.since = 0  # how often that was when it forgot something last
 
@@ -363,7 +363,8 @@ class Family:
             return None
         assert traced.draws is not None
         plan = traced.draws.outcome()
-        if self.redrawn > REDRAWN:
+        self.followed += traced.draws.plan is not None
+        if self.redrawn > REDRAWN + self.followed:
             self.give_up(str(Redrawn()))
             return None
         if plan is not None and plan.has_tables and plan is not traced.draws.plan:
@@ -923,7 +924,7 @@ class Variant:
         return _MISSED
 
     def _namespace(self, code: Code) -> dict[str, Any]:
-        return {"np": np, "math": math, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
+        return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
 
     def _outside(
         self,

@@ -991,6 +991,18 @@ def int64(x: Any) -> Any:
     raise OverflowError("a whole number is too large")
 
 
+def rounded(x: float, digits: int) -> float:
+    """A number as ``np.round`` has it, which Python's ``round`` does not: what is rounded is a multiple of it.
+
+    >>> rounded(1.515, 2), round(1.515, 2)
+    (1.52, 1.51)
+    """
+    scale = 10.0 ** abs(digits)
+    y = x * scale if digits >= 0 else x / scale
+    whole = math.copysign(float(round(y)), y)
+    return whole / scale if digits >= 0 else whole * scale
+
+
 def rows_product(x: Array) -> Callable[..., Any]:
     """What multiplies some rows of a matrix: ``dot``, or ``matmul`` where they do not lie in one piece, which that copies.
 

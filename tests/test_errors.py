@@ -20,6 +20,7 @@ import struct
 import subprocess
 import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from math import sin as bare_sin
 from pathlib import Path
@@ -981,6 +982,7 @@ CATCHING = {
 }
 
 
+@pytest.mark.filterwarnings("default")  # as errors, they may be caught, too: see below
 @pytest.mark.parametrize("kind", [FloatingPointError, ArithmeticError, Exception])
 @pytest.mark.parametrize(("compute", "bad"), CATCHING.values(), ids=CATCHING.keys())
 def test_errors_of_numpy_that_are_caught(compute, bad, kind):
@@ -1013,3 +1015,18 @@ def test_errors_of_numpy_that_are_caught(compute, bad, kind):
             for _ in range(4):
                 assert derivative(np.array(bad))[0] == 7.0
                 assert derivative(np.array([1.0, 2.0]))[0] == compute(np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("kind", [RuntimeWarning, Exception])
+def test_warnings_of_numpy_that_are_errors_and_caught(kind):
+    def fun(x):
+        try:
+            return np.sum(x * x * 1e10)
+        except kind:
+            return np.sum(x) * 7.0
+
+    derivative = value_and_grad(fun)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for x in ([1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1e200, 1e200]):
+            assert derivative(np.array(x))[0] == fun(np.array(x))

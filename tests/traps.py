@@ -317,7 +317,7 @@ isinstance_nested: T = (float, int) | (2.0 if isinstance(1.0, (str, T)) else 3.0
 isinstance_union: T = operator.or_(float, int) | (2.0 if isinstance(1.0, T) else 3.0) | T = operator.or_(int, str) | T = operator.or_(str, float)
 isinstance_of_argument: T = (np.ndarray,) | (2.0 if isinstance(x, T) else 3.0) | T = (float,)
 issubclass_tuple: T = (float, int) | (2.0 if issubclass(float, T) else 3.0) | T = (int, str)
-caught_tuple: T = (KeyError, IndexError)\ndef look():\n    try:\n        return [2.0][1]\n    except T:\n        return 3.0\n    except Exception:\n        return 4.0 | look() | T = (KeyError,) | T = (IndexError,)
+caught_tuple!: T = (KeyError, IndexError)\ndef look():\n    try:\n        return [2.0][1]\n    except T:\n        return 3.0\n    except Exception:\n        return 4.0 | look() | T = (KeyError,) | T = (IndexError,)
 isinstance: C = [2.0] | (2.0 if isinstance(C, list) else 3.0) | C = (2.0,)
 type_of: C = [2.0] | (2.0 if type(C) is list else 3.0) | C = (2.0,)
 callable: C = 2.0 | (2.0 if callable(C) else 3.0) | C = abs

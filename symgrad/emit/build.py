@@ -232,7 +232,10 @@ def default_spelling(b: Builder, node: Node, args: list[Expr]) -> Expr:
     op = node.op
     keywords = {key: literal(value) for key, value in node.params}
     own = op.key if op.anew and not b.fresh else op.fun  # readers see the user's function itself
-    function = op.name if op.name.startswith(("np.", "runtime.", "math.")) else b.bind(op.name, own)
+    if op.name.startswith("math."):
+        function = op.name.replace("math", b.bind("math", math), 1)
+    else:
+        function = op.name if op.name.startswith(("np.", "runtime.")) else b.bind(op.name, own)
     if op.variadic and op.fun is not op.key:  # NumPy's take a list
         args = [ast.List(args, ast.Load())]
     return call(function, *args, **keywords)

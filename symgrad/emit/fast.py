@@ -874,7 +874,7 @@ class FastBuilder(BlockBuilder):
 
     def _spell(self, node: Node, block: list[Any]) -> Expr:
         args = [self.exprs[arg] for arg in node.args]
-        if self.scalar or self._is_own(node):
+        if self.scalar or self._is_own(node) or (self.program.apart and node.op in ROUNDING):
             if node.op in MIXING and any(arg.aval.dtype == np.float64 for arg in node.args):
                 args = [self._as_float(arg) or expr for arg, expr in zip(node.args, args, strict=True)]
             expr = self._python_spelling(node, args)
@@ -911,6 +911,11 @@ class FastBuilder(BlockBuilder):
             if self._is_python(inner):
                 self.python.add(node)
                 return call_of("abs", self.exprs[inner])
+        if node.op in ROUNDING and self._is_python(node.args[0]) and node.aval.dtype == np.float64:
+            digits = [const(arg) for arg in node.args[1:]] or [dict(node.params).get("decimals", 0)]
+            if type(digits[0]) is int:
+                self.python.add(node)
+                return call_of("runtime.rounded", args[0], number(digits[0]))
         if node.op in OPERATORS and known:
             self.python.add(node)
         called = isinstance(node.op.key, np.ufunc) and node.op not in FAST and node.op not in SPELLINGS
@@ -998,7 +1003,8 @@ def _plain_number(node: Node) -> bool:
 
 
 _INT64 = Aval((), np.dtype(np.int64), "scalar")
-GROWING = ops_of(np.add, np.subtract, np.multiply, np.negative, np.abs, np.square, np.left_shift, np.power)
+ROUNDING = ops_of(np.round, np.around)
+GROWING = ops_of(np.add, np.subtract, np.multiply, np.negative, np.abs, np.square, np.left_shift, np.power, np.floor_divide)
 
 
 def _names(expr: Expr) -> set[str]:

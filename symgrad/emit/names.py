@@ -20,7 +20,7 @@ _SHORT = {
 _KINDS = ("to_python", "to_array")
 
 
-_OWN = frozenset({"np", "math", "runtime", "Unexplored", "_"})
+_OWN = frozenset({"np", "runtime", "Unexplored", "_"})
 
 
 def is_used(name: str) -> bool:

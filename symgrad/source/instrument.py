@@ -1245,10 +1245,10 @@ _OF_NO_NUMBER = frozenset(
 
 
 def _catches_floats(handler: ast.ExceptHandler) -> int:
-    """Whether it catches what NumPy raises, where it is asked to, for numbers that are too large, or none; 2 for warnings."""
+    """Whether it may catch what NumPy raises, where it is asked to, for numbers that are too large, or none; 2 for warnings."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {getattr(kind, "attr", getattr(kind, "id", "")) for kind in kinds}
-    return 2 if not names.isdisjoint(("RuntimeWarning", "Warning")) else int(not names <= _OF_NO_NUMBER)
+    names = {getattr(kind, "attr", getattr(kind, "id", "")) for kind in kinds} - _OF_NO_NUMBER
+    return 2 if names - {"ArithmeticError", "FloatingPointError"} else int(bool(names))
 
 
 class _InSections(_Rewriter):
