@@ -785,11 +785,9 @@ class Variant:
         """What the function reads from outside in a call, as it is now."""
         leaves, _ = pytree.flatten((tuple(args), tuple(kwargs.values())))
         found = [path.find([*leaves, fun]) for path in self.lifts]
-        return (
-            found
-            if self.plan is None
-            else [*found, *self.plan.draw(*[path.find([*leaves, fun]) for path in self.plan.sources])]
-        )
+        if self.plan is not None:
+            found += self.plan.draw(*[path.find([*leaves, fun]) for path in self.plan.sources])
+        return found
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
         filename = f"<symgrad {name} {next(_serial)}>"
@@ -816,9 +814,7 @@ class Variant:
         clear = parameters.difference(names, state, drawn).isdisjoint(used) and not any(map(is_used, parameters))
         clear = clear and not any(name.startswith("_") and name != "_" for name in used | parameters)
         if not clear:
-            names, state, drawn = (
-                [f"{letter}{i}" for i in range(len(all_))] for letter, all_ in (("_a", names), ("_o", state), ("_d", drawn))
-            )
+            names, state, drawn = _numbered("_a", names), _numbered("_o", state), _numbered("_d", drawn)
         header, form, given, within = family.form.entry(names, family.layout, clear)
         checks: list[str] = []
         kinds = iter(family.layout.kinds)
@@ -888,7 +884,7 @@ class Variant:
         if self.plan is None:
             return [], []
         assert self.whole is not None
-        given = [f"_g{i}" for i in range(len(sources))]
+        given = _numbered("_g", sources)
         before = [f"            {name} = {source}" for name, source in zip(given, sources, strict=True)]
         space |= {"_draw": self.plan.draw}
         draw = f"            {', '.join(drawn)}, = _draw({', '.join(given)})"
@@ -1047,7 +1043,7 @@ class Piece:
         read = {dict(node.params)["position"]: value for node, value in traced.trace.values.items() if node.op is INPUT}
         assert traced.state is not None
         lifted = [read[path] if path in read else path.find(traced.state.leaves) for path in self.variant.lifts]
-        drawn = [read[Drawn(i)] for i in range(len(self.variant.drawn_names()))]
+        drawn = [read[Drawn(i)] for i in range(0 if self.variant.plan is None else len(self.variant.plan.slots))]
         with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
             return self.run(*args, *values, *lifted, *drawn)
 
@@ -1144,6 +1140,11 @@ def _work(node: Node) -> int:
     if not isinstance(node.aval, Aval) or not node.args or node.op.alias:
         return 0
     return node.aval.nbytes
+
+
+def _numbered(letter: str, values: Sequence[Any]) -> list[str]:
+    """A name for each."""
+    return [f"{letter}{i}" for i in range(len(values))]
 
 
 def _may_raise(node: Node) -> bool:

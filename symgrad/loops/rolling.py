@@ -142,7 +142,7 @@ class Roller:
         self.windows = what is not None and self.counts and (decides or what.length >= FAR)  # whether all slices move with it
         self.many = MANY  # items of containers that are looked at between two iterations
         self.ahead = 0  # iterations that the last leap ran
-        self.ran: set[int] = set()  # the indices of those that the function has run itself
+        self.passed_over: list[range] = []  # the indices of those that a leap ran in the function's place
         self.alike = 0  # iterations in a row
         self.wait = 2 * FAR  # iterations before those to come are run as they were
         self.leapt = False  # whether some were
@@ -199,14 +199,6 @@ class Roller:
     def index(self, value: int) -> Tracer:
         """The loop's index as a traced number."""
         return self.trace.record(INDEX, (), {"loop": self.serial, "value": value})  # type: ignore[no-any-return]
-
-    def passed_over(self) -> list[int]:
-        """The indices of the iterations that the function has not run, for a leap did."""
-        if self.what is None or not self.ran:
-            return []
-        first, step = self.what.start, self.what.step
-        last = max(self.ran) if step > 0 else min(self.ran)
-        return [index for index in range(first, last, step) if index not in self.ran]
 
     def turn(self) -> Any:
         """Where the loop is, by its index; None where it has none."""
@@ -275,13 +267,13 @@ class Roller:
             if ahead == 0 and self._looks_at_index():
                 self._chunk()
             if (self.leaps and self._leap(ahead)) or (self.forked and self._leap_known(place, ahead)):
-                place += self.ahead
+                first, place = place, place + self.ahead
+                self.passed_over.append(range(start + step * first, start + step * place, step))
                 index = self.index(start + step * place)
                 self.boundaries[-1] = self.boundaries[-1]._replace(at=index.node)
             elif place == self.look and self._always_turns():
                 self.left()
                 break
-            self.ran.add(start + step * place)
             yield at(index)
             place += 1
         else:

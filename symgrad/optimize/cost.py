@@ -28,7 +28,7 @@ class Sizes:
     slab: int = 131_072
     shared: int = 4_000_000
     piece: int = 524_288
-    far: int = 12582912
+    far: int = 12_582_912
     pooled: int = 262_144
 
 

@@ -7,6 +7,7 @@ at the loop's index: where each one stands is known from the trace before, the `
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -476,16 +477,15 @@ class Draws:
             [
                 (draw, number, (*around, (place, turn))) in known
                 for (draw, number, around, place), loop in self._loops.items()
-                for turn in loop.passed_over()
+                for turn in itertools.chain(*loop.passed_over)
             ]
         )
 
     def _is_passed_over(self, one: Met) -> bool:
         for depth, (place, turn) in enumerate(one.turns):
             loop = self._loops.get((one.draw, one.number, one.turns[:depth], place))
-            if loop is None or turn in loop.ran:
-                continue
-            return turn in loop.passed_over()
+            if loop is not None and any([turn in some for some in loop.passed_over]):
+                return True
         return False
 
     def outcome(self) -> Plan | None:
