@@ -329,6 +329,8 @@ def _explain(family: Family) -> list[str]:
         ends = list(variant.program.leaves())
         ready = sum(1 for leaf in ends if leaf.seen > 1)
         state = "compiled" if variant.whole is not None else "seen once, compiled at the next such call"
+        if variant.whole is None and not ready and len(ends) > 1:
+            state = f"traced {len(ends)} times, each time another way: what goes the same way again is compiled"
         lines.append(f"  {state}; {ready} of {len(ends)} branch end(s) confirmed; {variant.traces} trace(s)")
         if variant.lifts:
             lines.append("    read anew at each call: " + ", ".join(map(repr, variant.lifts)))

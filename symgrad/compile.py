@@ -314,6 +314,8 @@ class Family:
         if state is None:
             return Traced(trace, outputs, tree)
         draws.finish()
+        if not draws.is_steady():
+            state.impure = state.impure or "random numbers are drawn in some iterations of a loop that decides on values"
         trace.check_captured()
         state.check_caches()
         state.settle_copies()

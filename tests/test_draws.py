@@ -225,6 +225,30 @@ def as_often_as_it_says(r):
     return fun
 
 
+def now_and_then(r):
+    def fun(w):
+        z, total = w, 0.0
+        for i in range(12):
+            total += np.mean(r.uniform(-1.0, 1.0, size=6))
+            if np.sum(z) > 0:
+                total = 0.9 * total + z[0]
+                z = (z - r.normal(0.0, i + 1, size=6)) * np.mean(z) - 0.3 * r.permutation(6)
+            z = 0.8 * z + 0.1 * r.uniform(size=6)
+        return total + np.sum(z * z)
+
+    return fun
+
+
+def by_turns(r):
+    def fun(w):
+        z = w
+        for _ in range(12):
+            z = z + (r.normal(size=6) if np.sum(z) > 0 else 1.0 + 0.1 * r.uniform(size=6))
+        return np.sum(z * z)
+
+    return fun
+
+
 LENGTHS = {"long": 50, "short": 4}
 
 
@@ -249,9 +273,12 @@ def into_an_array(r):
     return fun
 
 
-COMPILED = [steps, numbers, two_kinds, nest, branch, decided, every_other, other_steps, minibatch, comprehensions, changed,
+COMPILED = [steps, numbers, two_kinds, nest, branch, decided, other_steps, minibatch, comprehensions, changed,
             by_arguments, solved, once_more]  # fmt: skip
 OTHERS = [
+    every_other,
+    now_and_then,
+    by_turns,
     one_way_only,
     refused,
     left,
@@ -323,6 +350,41 @@ def test_generators_in_objects():
         layer.trains = other.trains = i % 3 > 0
         np.testing.assert_allclose(derivative(W), grad(other.loss, mode="dynamic")(W))
     assert derivative.cache_info().misses < 8
+
+
+def test_draws_on_one_side_of_an_if_in_a_loop():
+    """Which iterations draw hangs on values: what one run of them drew is not what others will."""
+
+    class Model:
+        def __init__(self):
+            np.random.seed(5)
+            self.r, self.q = np.random.RandomState(3), np.random.RandomState(4)
+
+        def loss(self, w):
+            x, total = np.tanh(np.sin(w) * self.q.normal(0.0, 0.7)), 0.0
+            if self.flag:
+                for _ in range(4):
+                    x = np.random.choice(6, size=6) * 0.2 * np.mean(x) - self.r.permutation(6) * 0.3
+                self.r.poisson(1.5, size=6)
+                for i in range(12):
+                    total = total * 0.9 + np.mean(np.random.uniform(-1.0, self.scale, size=6))
+                    if np.sum(x) > 0:
+                        x = (x - self.q.normal(0.0, i + 1, size=6)) * np.mean(x) - self.r.permutation(6) * 0.3
+                    x = x * 0.8 + self.r.uniform(size=6) * 0.1
+            return total + np.sum(x * x)
+
+    def losses(model, fun):
+        points, found = np.random.default_rng(1), []
+        for k in range(9):
+            model.flag, model.scale = k % 3 != 2, [1.0, 1.0, 0.5, 1.0, 2.0, 2.0, 1.0, 1.0, 1.0][k]
+            model.q = {5: np.random.default_rng(123), 6: model.r}.get(k, model.q)
+            found.append(fun(W + 0.3 * points.normal(size=6)))
+        return found
+
+    model = Model()
+    found = [value for value, _ in losses(model, value_and_grad(model.loss))]
+    model = Model()
+    np.testing.assert_allclose(found, losses(model, model.loss), rtol=1e-9)
 
 
 OTHER_DERIVATIVES = {

@@ -142,6 +142,7 @@ class Roller:
         self.windows = what is not None and self.counts and (decides or what.length >= FAR)  # whether all slices move with it
         self.many = MANY  # items of containers that are looked at between two iterations
         self.ahead = 0  # iterations that the last leap ran
+        self.hangs = False  # whether iterations decide on what hangs on arguments
         self.passed_over: list[range] = []  # the indices of those that a leap ran in the function's place
         self.alike = 0  # iterations in a row
         self.wait = 2 * FAR  # iterations before those to come are run as they were

@@ -29,7 +29,10 @@ def factors(program: Program) -> Program:
     if not any(is_large(node) or is_op(node, np.heaviside) for node in nodes):
         return program
     signed = any(is_op(node, np.sign) for node in nodes)  # as a logistic function's terms are, which all sums are searched for
-    return Simplifier(program, FACTORS if signed else _UNSIGNED).run()
+    found = Simplifier(program, FACTORS if signed else _UNSIGNED).run()
+    if signed and any(node.op is LOGISTIC for node in found.nodes()):  # what nobody needs of its argument any more is gone
+        found = Simplifier(found, _UNSIGNED).run()
+    return found
 
 
 def is_large(node: Node) -> bool:

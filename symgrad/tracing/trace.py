@@ -1079,6 +1079,10 @@ class Trace:
             self.settled[node] = self.constant(value)[0]
         if node.active:
             self.guards.append(Guard(node, value, user_line()))
+            loop = self.innermost_loop()
+            while loop is not None and not loop.hangs:
+                loop.hangs = True
+                loop = loop.around
         else:
             self.peeks.append(Peek(node, len(self.guards), value))
 

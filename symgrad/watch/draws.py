@@ -366,6 +366,7 @@ class Draws:
         self._found: list[Any] = []
         self._states: dict[int, tuple[Any, Any]] = {}
         self._numbers = Counter[Any]()
+        self._turned: dict[Any, dict[Any, Counter[Any]]] = {}  # how often loops draw each number, by where they are
         self._loops: dict[Any, Any] = {}  # that draw, by what they draw, where those around them are, and their own place
 
     def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
@@ -399,6 +400,8 @@ class Draws:
         turns, loops = self._turns()
         number = self._numbers[draw, turns]
         self._numbers[draw, turns] += 1
+        for loop, (_, turn) in zip(loops, turns, strict=True):
+            self._turned.setdefault(loop, {}).setdefault((draw, number), Counter())[turn] += 1
         if self.plan is not None:
             return self._planned(self.plan, (draw, turns, number), loops)
         before = _state(owner)
@@ -487,6 +490,20 @@ class Draws:
             if loop is not None and any([turn in some for some in loop.passed_over]):
                 return True
         return False
+
+    def is_steady(self) -> bool:
+        """Whether loops that decide on values draw the same in each iteration.
+
+        Code of a loop has one text for all iterations that go one way; where another way draws otherwise, what it would draw
+        is known only once the values are.
+        """
+        for loop, every in self._turned.items():
+            passed = sum(map(len, loop.passed_over))
+            whole = loop.counts and loop.what is not None
+            for often in every.values() if loop.hangs else ():
+                if not whole or len(often) + passed != loop.what.length or len({*often.values()}) > 1:
+                    return False
+        return True
 
     def outcome(self) -> Plan | None:
         """The plan of the next such run; None where it draws nothing."""
