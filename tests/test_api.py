@@ -749,6 +749,21 @@ def test_looking_inside():
         grad(lambda x: x, mode="dynamic").compiled(1.0)
 
 
+def test_explain_tells_ever_new_ways_from_one():
+    def fun(x):
+        if x[0] > 1:
+            return x[0] ** 2
+        return x[1] ** 3 if x[1] > 1 else x[0] * x[1]
+
+    derivative = grad(fun)
+    derivative(np.array([2.0, 0.0]))
+    assert "seen once, compiled at the next such call" in derivative.explain()
+    derivative(np.array([0.0, 2.0]))
+    assert "traced 2 times, each time another way" in derivative.explain()
+    derivative(np.array([0.0, 3.0]))
+    assert "  compiled;" in derivative.explain()
+
+
 # -- pickles -------------------------------------------------------------------------------------------------------
 
 
