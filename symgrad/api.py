@@ -334,8 +334,8 @@ def _explain(family: Family) -> list[str]:
         lines.append(f"  {state}; {ready} of {len(ends)} branch end(s) confirmed; {variant.traces} trace(s)")
         if variant.lifts:
             lines.append("    read anew at each call: " + ", ".join(map(repr, variant.lifts)))
-        if variant.plan is not None:
-            lines.append("    drawn anew at each call: " + ", ".join([repr(draw) for draw, *_ in variant.plan.slots]))
+        if variant.slots:
+            lines.append("    drawn anew at each call: " + ", ".join([repr(draw) for draw, *_ in variant.slots]))
         guards = [describe(path, check) for (path, _), check in variant.checks.items()]
         lines += [f"    guarded: {guard}" for guard in guards if guard]
     lines += remarks

@@ -55,7 +55,7 @@ from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
-from symgrad.watch.draws import Drawn, Draws, Plan, Redrawn, rewind
+from symgrad.watch.draws import Draw, Drawn, Draws, Plan, Redrawn, rewind
 from symgrad.watch.guards import Argument, Check, Free, Path
 from symgrad.watch.state import Finished, State, may_fill, watch
 
@@ -236,8 +236,7 @@ class Family:
             try:
                 return self._trace(user, leaves, kind, apart, fills, draws)
             except Redrawn:
-                self.plan = None
-                self.redrawn += 1
+                self._forget_plan()
             except Otherwise as end:
                 if end.causes <= apart:
                     raise
@@ -249,14 +248,18 @@ class Family:
                 lists = as_lists(apart) - apart
                 plain = isinstance(error, SymgradError) and INTO_PLAIN in str(error) and not fills
                 if not draws.is_as_planned():
-                    self.plan = None
-                    self.redrawn += 1
+                    self._forget_plan()
                 elif not lists and not plain:
                     draws.give_back()
                     raise
                 apart |= lists
                 self.fills = fills = fills or (plain and not lists)
             draws.rewind()
+
+    def _forget_plan(self) -> None:
+        """A run has drawn other random numbers than were planned."""
+        self.plan = None
+        self.redrawn += 1
 
     def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any], fills: bool, draws: Draws) -> Traced:
         fun, learnt = user.fun, self.learnt
@@ -644,10 +647,15 @@ class Variant:
         names = Names(set(self.family.names))
         return {path: names.unique(node_name(path)) for path in self.lifts}
 
+    @property
+    def slots(self) -> Sequence[tuple[Draw, Aval, int | None]]:
+        """The random numbers, or arrays of such, that code takes."""
+        return () if self.plan is None else self.plan.slots
+
     def drawn_names(self) -> list[str]:
-        """The same for each of the random numbers, or arrays of such, that it draws."""
+        """Variables for these."""
         names = Names({*self.family.names, *self.state_names().values()})
-        return [names.unique(draw.name) for draw, *_ in (() if self.plan is None else self.plan.slots)]
+        return [names.unique(draw.name) for draw, *_ in self.slots]
 
     def signature(self) -> Signature:
         """How the generated function is called."""
@@ -665,8 +673,7 @@ class Variant:
             access[place] = (name, ())
             kinds.append(f"{name}: {shown(self.lifts[place])}" + (f" ({place!r})" if repr(place) != name else ""))
         drawn = self.drawn_names()
-        for i, name in enumerate(drawn):
-            draw, aval, rows = self.plan.slots[i]  # type: ignore[union-attr]
+        for i, (name, (draw, aval, rows)) in enumerate(zip(drawn, self.slots, strict=True)):
             access[Drawn(i)] = (name, ())
             kinds.append(f"{name}: {'' if rows is None else f'{rows} of '}{aval} ({draw!r})")
         title = family.name.replace("_", " ", 1) if not family.name.startswith(LONG_KINDS) else family.name
@@ -766,10 +773,14 @@ class Variant:
         except Unexplored as exit:
             return self.further(checked, exit, *values)
         except Exception as error:
-            self.raised(error)
-            if self._is_sure(whole):
-                raise
-            return _MISSED
+            return self.failed(whole, error)
+
+    def failed(self, whole: Piece, error: Exception) -> Any:
+        """``_MISSED``, after an error of the code's own; it is the function's where nobody asks where generators were."""
+        self.raised(error)
+        if self._is_sure(whole):
+            raise error
+        return _MISSED
 
     def raised(self, error: Exception) -> None:
         """Remember an error of the code's own: where the function raises none again and again, the code is no good."""
@@ -916,10 +927,7 @@ class Variant:
             return self.further(checked, error, *values)
         if whole.code.python:
             return self.rescued(whole, checked, *values)
-        self.raised(error)
-        if self._is_sure(whole):
-            raise error
-        return _MISSED
+        return self.failed(whole, error)
 
     def _namespace(self, code: Code) -> dict[str, Any]:
         return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
@@ -1045,7 +1053,7 @@ class Piece:
         read = {dict(node.params)["position"]: value for node, value in traced.trace.values.items() if node.op is INPUT}
         assert traced.state is not None
         lifted = [read[path] if path in read else path.find(traced.state.leaves) for path in self.variant.lifts]
-        drawn = [read[Drawn(i)] for i in range(0 if self.variant.plan is None else len(self.variant.plan.slots))]
+        drawn = [read[Drawn(i)] for i in range(len(self.variant.slots))]
         with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
             return self.run(*args, *values, *lifted, *drawn)
 

@@ -155,8 +155,8 @@ class _Module:
                     f"the argument {name} is a {type(odd[0]).__name__}, which a module cannot check for: leave it out, "
                     f"as in grad(lambda {', '.join(n for n in names if n != name)}: fun({bound}))"
                 )
-        if variant.plan is not None:
-            drawn = ", ".join([repr(draw) for draw, *_ in variant.plan.slots])
+        if variant.slots:
+            drawn = ", ".join([repr(draw) for draw, *_ in variant.slots])
             raise NotExportable(f"it draws random numbers: {drawn:.200}; draw them outside, and pass them")
         lifted = variant.lifted(self.user.fun, args, kwargs)
         self.constants[variant] = dict(zip(variant.state_names().values(), lifted, strict=True))

@@ -162,6 +162,10 @@ class Reads:
         if not self.accept_effects:
             self.stop(what)
 
+    def changes_outside(self, path: Path) -> None:
+        """The function changes what is at a path."""
+        self.effect(f"{path!r} is changed, which is outside the function")
+
     def check(self, path: Path, kind: str, expected: Any) -> None:
         """Guard what was found at a path."""
         found = self._outside(path)
@@ -933,7 +937,7 @@ class Reads:
             self.stop(f"what is called as a {kind.__name__} is assigned to reads from outside, and is not followed")
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):
-            self.effect(f"{path!r} is changed, which is outside the function")
+            self.changes_outside(path)
         elif not isinstance(owner, (Traced, float, *PLAIN, tuple)):
             self.trace.writes.append(owner)
         elif type(owner) is Tracer:
@@ -979,20 +983,20 @@ class Reads:
         ]
         before = any([steps in (place.steps, *[(*within, one) for one in asked]) for steps in read])
         if (before and place not in self.settings) or place in self.lifted or not _is_settled(value):
-            self.effect(f"{place!r} is changed, which is outside the function")
+            self.changes_outside(place)
         else:
             self.settings[place] = owner
 
     def check_settings(self) -> None:
         """Guard, at the end of the run, that calls find what they would leave."""
         if self.being_set:
-            self.effect(f"{next(iter(self.being_set))!r} is changed, which is outside the function")
+            self.changes_outside(next(iter(self.being_set)))
         for place, owner in self.settings.items():
             value = getattr(owner, place.steps[-1][1], None)
             if _is_settled(value):
                 self.check(place, "eq", value)
             else:
-                self.effect(f"{place!r} is changed, which is outside the function")
+                self.changes_outside(place)
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
@@ -1030,7 +1034,7 @@ class Reads:
         if name is not None and path.then("attr", name) in self.being_set:
             self._set(path.then("attr", name), owner, value)
         elif any([one is owner for one in self.settings.values()]) and not _is_settled(value):
-            self.effect(f"{path!r} is changed, which is outside the function")
+            self.changes_outside(path)
         return self.kept(value)
 
     def _copied(self, x: Tracer) -> Any:
@@ -1101,7 +1105,7 @@ class Reads:
 
     def _changes(self, tracer: Tracer, array: np.ndarray[Any, Any]) -> None:
         path = dict(tracer.node.params)["position"]
-        self.effect(f"{path!r} is changed, which is outside the function")
+        self.changes_outside(path)
         self.trace.outside[id(tracer)] = (tracer, array)
 
     def wrote_array(self, array: Any, tracer: Tracer) -> None:
