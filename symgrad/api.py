@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unp
 import numpy as np
 
 from symgrad import pytree
-from symgrad.compile import Body, CacheInfo, Compiler, Family, User, Variant, compiler_of
+from symgrad.compile import OWNER, Body, CacheInfo, Compiler, Family, User, Variant, compiler_of
 from symgrad.draw import dot, svg
 from symgrad.emit.names import Names
 from symgrad.ir import INPUT, Graph, Node, ancestors
@@ -332,8 +332,12 @@ def _explain(family: Family) -> list[str]:
         if variant.whole is None and not ready and len(ends) > 1:
             state = f"traced {len(ends)} times, each time another way: what goes the same way again is compiled"
         lines.append(f"  {state}; {ready} of {len(ends)} branch end(s) confirmed; {variant.traces} trace(s)")
-        if variant.lifts:
-            lines.append("    read anew at each call: " + ", ".join(map(repr, variant.lifts)))
+        read = [repr(path) for path, kind in variant.lifts.items() if kind is not OWNER]
+        puts = dict.fromkeys([repr(place) for leaf in ends for place in leaf.puts])
+        if read:
+            lines.append("    read anew at each call: " + ", ".join(read))
+        if puts:
+            lines.append("    put outside by each call, or some: " + ", ".join(puts))
         if variant.slots:
             lines.append("    drawn anew at each call: " + ", ".join([repr(draw) for draw, *_ in variant.slots]))
         guards = [describe(path, check) for (path, _), check in variant.checks.items()]

@@ -56,7 +56,8 @@ from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
 from symgrad.watch.draws import Draw, Drawn, Draws, Plan, Redrawn, rewind
-from symgrad.watch.guards import Argument, Check, Free, Path
+from symgrad.watch.guards import CLOSURE, Argument, Check, Free, Path
+from symgrad.watch.reads import put_back
 from symgrad.watch.state import Finished, State, may_fill, watch
 
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
@@ -233,8 +234,9 @@ class Family:
         fills = kind is not Trace or self.fills or may_fill(user.fun, leaves)
         while True:
             draws = Draws(self.plan if kind is Trace else None)
+            undo: list[Callable[[], None]] = []
             try:
-                return self._trace(user, leaves, kind, apart, fills, draws)
+                return self._trace(user, leaves, kind, apart, fills, draws, undo)
             except Redrawn:
                 self._forget_plan()
             except Otherwise as end:
@@ -243,6 +245,7 @@ class Family:
                 apart |= end.causes
             except RuleDecides:
                 draws.rewind()
+                put_back(undo)
                 raise
             except Exception as error:
                 lists = as_lists(apart) - apart
@@ -255,13 +258,23 @@ class Family:
                 apart |= lists
                 self.fills = fills = fills or (plain and not lists)
             draws.rewind()
+            put_back(undo)
 
     def _forget_plan(self) -> None:
         """A run has drawn other random numbers than were planned."""
         self.plan = None
         self.redrawn += 1
 
-    def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any], fills: bool, draws: Draws) -> Traced:
+    def _trace(
+        self,
+        user: User,
+        leaves: list[Any],
+        kind: type[Trace],
+        apart: set[Any],
+        fills: bool,
+        draws: Draws,
+        undo: list[Callable[[], None]],
+    ) -> Traced:
         fun, learnt = user.fun, self.learnt
         trace = kind()
         trace.one_by_one = not trace.symbolic
@@ -271,12 +284,12 @@ class Family:
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
-        state = State(trace, self.lifted, self.accept_effects, [*leaves, fun], draws) if kind is Trace else None
+        state = State(trace, self.lifted, self.accept_effects, [*leaves, fun], draws, undo) if kind is Trace else None
         watch(trace, state, fills)
         draws.begin(trace, [*leaves, fun])
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
-            if state is None and type(leaf) is int:  # nobody reads its graph again, and code in C may take no other number
+            if state is None and isinstance(leaf, PLAIN_NUMBERS):  # nobody reads its graph again, and they may outlive the call
                 slots.append(leaf)
             elif isinstance(kind, Static):
                 if state is not None and (isinstance(leaf, (np.ndarray, np.void, slice, *METHODS)) or kind.is_like):
@@ -311,6 +324,7 @@ class Family:
             raise
         finally:
             if state is not None:
+                state.settle_copies()
                 state.__class__ = Finished
         if self.dynamic is None:
             self.remarks |= trace.remarks
@@ -321,9 +335,8 @@ class Family:
             state.impure = state.impure or "random numbers are drawn in some iterations of a loop that decides on values"
         trace.check_captured()
         state.check_caches()
-        state.settle_copies()
         nodes: list[Any] = []
-        for leaf in outputs:
+        for leaf in (*outputs, *state.puts.values()):
             if type(leaf) is Tracer:
                 nodes.append(leaf.node)
             elif isinstance(leaf, (np.ndarray, np.generic, int, float, complex)) and not isinstance(leaf, bool):
@@ -331,7 +344,7 @@ class Family:
             else:
                 nodes.append(leaf)
         kinds = [node.aval.kind if isinstance(node, Node) else "" for node in nodes]
-        end = Leaf(nodes, tree, kinds, list(trace.required))
+        end = Leaf(nodes, tree, kinds, [*state.puts], list(trace.required))
         if trace.selections is not None:
             trace.selections.settle(end.nodes())
         return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state, learnt, draws)
@@ -363,6 +376,10 @@ class Family:
             self.leaps = False
             return None
         if state.trace.passing:
+            return None
+        if state.counted:
+            self.lifted |= state.counted
+            self._begin_anew()
             return None
         if traced.learnt < self.since:
             return None
@@ -620,6 +637,8 @@ class Variant:
                 if not holds:
                     found.append(Change(key[0], mine.expected, now, mine.line, False))
         for path, kind in self.lifts.items():
+            if kind is OWNER:  # of which the type is guarded
+                continue
             tracer = lifts.get(path)
             now = _now(path, leaves) if tracer is None else tracer.value
             left = isinstance(now, Missing) or type(now) is Tracer  # of a call in dynamic mode, in a cache
@@ -633,6 +652,7 @@ class Variant:
         before = self.asked
         self.checks.update({key: check for key, check in state.checks.items() if key not in self.checks})
         self.lifts.update({path: kind_of(tracer.value) for path, tracer in state.lifts.items()})
+        self.lifts.update({place.upto(-1): OWNER for place in state.puts})
         return self.asked > before
 
     @property
@@ -645,7 +665,7 @@ class Variant:
     def state_names(self) -> dict[Path, str]:
         """A parameter name for each value from outside."""
         names = Names(set(self.family.names))
-        return {path: names.unique(node_name(path)) for path in self.lifts}
+        return {path: names.unique(owner_name(path) if kind is OWNER else node_name(path)) for path, kind in self.lifts.items()}
 
     @property
     def slots(self) -> Sequence[tuple[Draw, Aval, int | None]]:
@@ -671,7 +691,8 @@ class Variant:
         state = self.state_names()
         for place, name in state.items():
             access[place] = (name, ())
-            kinds.append(f"{name}: {shown(self.lifts[place])}" + (f" ({place!r})" if repr(place) != name else ""))
+            kind = "object" if self.lifts[place] is OWNER else shown(self.lifts[place])
+            kinds.append(f"{name}: {kind}" + (f" ({place!r})" if repr(place) != name else ""))
         drawn = self.drawn_names()
         for i, (name, (draw, aval, rows)) in enumerate(zip(drawn, self.slots, strict=True)):
             access[Drawn(i)] = (name, ())
@@ -763,7 +784,7 @@ class Variant:
                 else:
                     self.again += 1
                     return _MISSED if self.is_begun_often() else result  # the trace that follows makes code of all
-        self.left = exit.args[1:]
+        self.left = exit.args[1:] or None
         return _MISSED
 
     def rescued(self, whole: Piece, checked: int, *values: Any) -> Any:
@@ -985,8 +1006,13 @@ class Variant:
             if not any(named.get(path) is check for named in (home, *together)):
                 conditions.append(check.text(shown(path), shown, bind))
         for name, (path, kind) in zip(state, self.lifts.items(), strict=True):
-            found: list[str] = []
-            check_kind(kind, name, found, space)
+            if kind is OWNER and not path.steps and type(path.root) is not Argument:
+                space[name] = path.root
+                continue
+            found: list[str] = [f"({name}) is not None"]
+            if kind is not OWNER:
+                found.clear()
+                check_kind(kind, name, found, space)
             conditions.append(found[0].replace(f"({name})", f"({name} := {shown(path)})", 1))
         return conditions, [*map(shown, drawing)]
 
@@ -1190,13 +1216,26 @@ def node_name(path: Path) -> str:
     return str(last) if str(last).isidentifier() else "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_")
 
 
+OWNER = object()  # stands for the kind of something outside that code puts something into
+
+
+def owner_name(path: Path) -> str:
+    """A name for something outside that code puts something into."""
+    if not path.steps and type(path.root) in (dict, CellType):
+        return "space" if type(path.root) is dict else "cell"
+    if path.upto(-1).steps[-1:] == (CLOSURE,):
+        return "cell"
+    return "owner" if path.steps[-1:] == (("attr", "__self__"),) or not path.steps else node_name(path)
+
+
 class Missing(NamedTuple):
     """Nothing is there: reading it raised this."""
 
     error: Exception
 
 
-LIFTED = (float, int, complex, np.generic, np.ndarray)
+PLAIN_NUMBERS = (float, int, complex, np.generic)
+LIFTED = (*PLAIN_NUMBERS, np.ndarray)
 
 
 def _now(path: Path, leaves: Sequence[Any]) -> Any:
@@ -1374,6 +1413,8 @@ class Compiler:
             traced.trace.let_go()
         if traced.draws is not None:
             traced.draws.rewind()
+        if traced.state is not None:
+            put_back(traced.state.undo)
         return family.trace(user, leaves, Tape).result()  # an error as Python has it
 
     def _waits(self, family: Family) -> bool:

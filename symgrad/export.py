@@ -158,6 +158,9 @@ class _Module:
         if variant.slots:
             drawn = ", ".join([repr(draw) for draw, *_ in variant.slots])
             raise NotExportable(f"it draws random numbers: {drawn:.200}; draw them outside, and pass them")
+        puts = dict.fromkeys([repr(place) for leaf in variant.program.leaves() for place in leaf.puts])
+        if puts:
+            raise NotExportable(f"it changes what is outside: {', '.join(puts):.200}; return that instead")
         lifted = variant.lifted(self.user.fun, args, kwargs)
         self.constants[variant] = dict(zip(variant.state_names().values(), lifted, strict=True))
         assert variant.template is not None

@@ -26,11 +26,15 @@ class Diverged(Exception):
 
 @dataclass(eq=False)
 class Leaf:
-    """An end of the tree: the outputs. An output that is no number (a string, an object) is kept as it is."""
+    """An end of the tree: the outputs. An output that is no number (a string, an object) is kept as it is.
+
+    The last of them are no part of the result: they are put somewhere outside.
+    """
 
     outputs: list[Any]
     tree: TreeDef
     kinds: list[str]  # of each output, as ``Aval.kind`` has it: rewriting may turn a 0-d array into a scalar
+    puts: Sequence[Any] = ()  # where these go: what leads there, as of inputs
     required: list[Node] = field(default_factory=list)  # computed for the exceptions that they may raise
     seen: int = 0
     linked: bool = False  # whether there is code that gets here
@@ -103,7 +107,7 @@ class Program:
             new, other = mapping[masked], run.unmasked[masked]
             self.unmasked[new] = None if other is None or self.unmasked.get(new, other) is None else mapping[other]
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
-        leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds, [mapping[node] for node in run.leaf.required])
+        leaf = replace(run.leaf, outputs=outputs, required=[mapping[node] for node in run.leaf.required])
         tree = _chain([(mapping[node], *rest) for node, *rest in run.guards], leaf, self._numbers)
         if self.root is None:
             self.root = tree
@@ -262,7 +266,8 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf, left: tuple[int, Any] | 
                 return leaf
             if isinstance(a, Branch) or isinstance(b, Branch):
                 raise Diverged("a call took another course than an earlier one with the same decisions")
-            if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not _agree(a.outputs, b.outputs):
+            same = a.tree == b.tree and a.puts == b.puts and len(a.outputs) == len(b.outputs)
+            if not same or not _agree(a.outputs, b.outputs):
                 if a.seen < 2 and _loops(a.nodes()) and _loops(b.nodes()):  # both are right, of other ways through a loop
                     above[key] = b
                     return leaf
@@ -442,7 +447,7 @@ def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
     for tree in reversed([*preorder(root)]):
         if isinstance(tree, Leaf):
             outputs = [mapping[o] if isinstance(o, Node) else o for o in tree.outputs]
-            done[id(tree)] = Leaf(outputs, tree.tree, tree.kinds, [mapping[node] for node in tree.required])
+            done[id(tree)] = Leaf(outputs, tree.tree, tree.kinds, tree.puts, [mapping[node] for node in tree.required])
         else:
             cases = {value: done[id(child)] for value, child in tree.cases.items()}
             done[id(tree)] = Branch(mapping[tree.node], tree.line, cases, tree.loop, tree.yields, tree.number)

@@ -283,14 +283,14 @@ def cycle(x):
     return np.sum(x) * next(CYCLE)
 
 
-@dynamic
+@compiled
 def glob_counter(x):
     global COUNT
     COUNT += 1
     return np.sum(x) * COUNT
 
 
-@dynamic
+@compiled
 def attr_counter(x):
     OBJ.n += 1
     return np.sum(x) * OBJ.n
@@ -302,7 +302,7 @@ def setattr_counter(x):
     return np.sum(x) * OBJ.n
 
 
-@dynamic
+@compiled
 def dict_counter(x):
     D["n"] = D.get("n", 0) + 1
     return np.sum(x) * D["n"]
@@ -564,7 +564,7 @@ def globals_write(x):
     return np.sum(x) * COUNT
 
 
-@dynamic
+@compiled
 def method_effect(x):
     class_holder.bump()
     return np.sum(x) * OBJ.n
@@ -614,7 +614,7 @@ def suppressed(x):
     return np.sum(x)
 
 
-@dynamic
+@compiled
 def finally_return(x):
     try:
         v = D["zz"]
@@ -626,7 +626,7 @@ def finally_return(x):
     return np.sum(x) * v
 
 
-@dynamic
+@compiled
 def nonlocal_counter(x):
     return counting(x)
 

@@ -669,6 +669,23 @@ def test_arrays_that_are_kept_and_changed(fun):
         assert derivative(x, data)[0] == pytest.approx(fun(plain, x, data), rel=1e-12)
 
 
+def test_what_is_kept_before_an_error_is_plain():
+    """Also where nobody has looked at what it was put into; and writes into a copy that was kept count."""
+    model = Model()
+
+    def fun(w, k, data):
+        vars(model)["k"] = k
+        model.kernel = data * 1.0
+        model.kernel[0] = 7.0
+        raise ValueError("no")
+
+    for mode in ("auto", "dynamic"):
+        with pytest.raises(ValueError, match="no"):
+            grad(fun, mode=mode)(V[:3], 2.0, np.arange(3.0))
+        assert type(model.k) is float
+        np.testing.assert_array_equal(model.kernel, [7.0, 1.0, 2.0])
+
+
 def test_effects_that_do_not_come_again():
     """What fills a cache, or has an error caught, is no reason to trace what comes after it."""
     model, data = Model(), np.eye(3)

@@ -589,13 +589,28 @@ class Builder:
         if any(phase not in (None, self.last_phase) for phase in phases):
             self.last_phase = next(phase for phase in phases if phase)
             block.append(Comment(self.last_phase))
-        result = self._container(leaf.tree, iter(zip(leaf.outputs, leaf.kinds, strict=True)), set())
-        if len(ast.unparse(result)) > LONG and len(leaf.outputs) > 1:
-            self._name_outputs(leaf, block)
-            result = self._container(leaf.tree, iter(zip(leaf.outputs, leaf.kinds, strict=True)), set())
+        outputs, used = iter(zip(leaf.outputs, leaf.kinds, strict=True)), set[Node]()
+        result = self._container(leaf.tree, outputs, used)
+        if leaf.puts or (len(ast.unparse(result)) > LONG and len(leaf.outputs) > 1):
+            self._name_outputs(leaf, block)  # before anything is put anywhere, for they may raise an error
+            outputs, used = iter(zip(leaf.outputs, leaf.kinds, strict=True)), set()
+            result = self._container(leaf.tree, outputs, used)
+        self._put([(place, self._output(*found, used)) for place, found in zip(leaf.puts, outputs, strict=True)], block)
         block.append(Line(ast.Return(result)))
         last = max(leaf.nodes(), key=lambda node: (node.phase is not None, node.index), default=None)
         mark(block[-1:], last, any([node in self.hiding for node in leaf.nodes()]))
+
+    def _put(self, values: list[tuple[Any, Expr]], block: list[Any]) -> None:
+        """What a function leaves outside."""
+        block += [Line(ast.Assign([self._place(place, ast.Store())], value)) for place, value in values]
+
+    def _place(self, place: Any, use: ast.expr_context) -> Expr:
+        """A place outside, in an owner that is given."""
+        owner, _ = self.signature.access[place.upto(-1)]
+        kind, key = place.steps[-1]
+        if kind == "item":
+            return ast.Subscript(name(owner), self._key(key), use)
+        return ast.Attribute(name(owner), "cell_contents" if kind == "cell" else key, use)
 
     def _name_outputs(self, leaf: Leaf, block: list[Any]) -> None:
         """A line for each result, where all in one are too long to read."""

@@ -57,7 +57,7 @@ from symgrad.emit.numbers import (
     elements,
     packer,
 )
-from symgrad.emit.printer import For, Line, While, With
+from symgrad.emit.printer import For, If, Line, While, With
 from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node, by_index, size_of
@@ -231,6 +231,14 @@ class FastBuilder(BlockBuilder):
     def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
         self.straight = True
         super()._leaf(leaf, block, done)
+
+    def _put(self, values: list[tuple[Any, Expr]], block: list[Any]) -> None:
+        """Where others have put something else there meanwhile, the function itself goes on with that."""
+        for place, _ in values:
+            if place in self.signature.access:
+                other = ast.Compare(self._place(place, ast.Load()), [ast.IsNot()], [name(self.signature.access[place][0])])
+                block.append(If(other, [Line(ast.Raise(call_of("Unexplored", ast.Constant(f"{place!r} was changed")), None))]))
+        super()._put(values, block)
 
     def _nodes(self, nodes: list[Node], block: list[Any], done: set[Node]) -> None:
         if not self.remaining:

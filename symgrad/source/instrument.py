@@ -1041,8 +1041,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         (target, *others) = node.targets
-        if isinstance(target, ast.Attribute) and not others and _is_plain_chain(target.value):
-            target.hook = "sets"  # type: ignore[attr-defined]
+        if not others:
+            self._mark_number(target)
         effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
         loop, reset = getattr(node, "numbers", ("", ()))
         item = isinstance(node.value, (ast.Attribute, ast.Subscript)) and isinstance(self, _InSections)
@@ -1068,8 +1068,29 @@ class _Rewriter(ast.NodeTransformer):
         node.targets = [self.visit(target) for target in node.targets]
         return [*effects, node]
 
-    def _kept(self, value: Any, targets: Sequence[ast.expr]) -> Any:
-        """What is assigned, plain where what it is assigned to outlives the call."""
+    def _mark_number(self, target: ast.expr) -> None:
+        """A single target that may stand for a number outside, which code can set as well."""
+        if isinstance(target, ast.Name):
+            named = len(self.scopes) == 1 and not self._local(target.id)
+        elif isinstance(target, ast.Subscript):
+            named = isinstance(target.slice, (ast.Constant, ast.Name)) and _is_plain_chain(target.value)
+            named = named and not hasattr(target, "places")
+        else:
+            named = isinstance(target, ast.Attribute) and _is_plain_chain(target.value)
+        if named:
+            target.sets = True  # type: ignore[attr-defined]
+
+    def _place_set(self, target: Any) -> list[ast.expr]:
+        """Where such a target is: its owner, if that is none of the function's variables, and how it is found there."""
+        if isinstance(target, ast.Name):
+            return [ast.Constant(target.id)]
+        named = isinstance(target, ast.Attribute)
+        key = ast.Constant(in_class(target.attr, self.owner)) if named else copied(target.slice)
+        return [self.visit(copied(target.value)), ast.Constant("attr" if named else "item"), key]
+
+    def _kept(self, value: Any, targets: Sequence[ast.expr], how: str | None = None) -> Any:
+        """What is assigned, or combined with what is there as an operator says (``how``): plain where what it is assigned to
+        outlives the call."""
         for target in targets:
             if isinstance(target, (ast.Tuple, ast.List)):
                 parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
@@ -1081,21 +1102,19 @@ class _Rewriter(ast.NodeTransformer):
             elif hasattr(target, "table"):
                 hook = "table_made" if isinstance(target, ast.Name) else "table_entry"
                 value = _hook(hook, value, value, _constants(target.table))
+            elif hasattr(target, "sets"):
+                hook = "assigned" if isinstance(target, ast.Name) else "stored"
+                value = _hook(hook, value, value, *self._place_set(target), ast.Constant(how))
             elif isinstance(target, ast.Name) and not self._local(target.id):
                 value = _hook("kept", value, value)
             elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
-                owner = self.visit(copied(target.value))
-                named = []
-                if isinstance(target, ast.Attribute) and getattr(target, "hook", "") == "sets":
-                    named = [ast.Constant(in_class(target.attr, self.owner))]
-                value = _hook("stored", value, value, owner, *named)
+                value = _hook("stored", value, value, self.visit(copied(target.value)))
         return value
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        if isinstance(node.target, ast.Attribute):
-            node.target.hook = "sets_again"  # type: ignore[attr-defined]
+        self._mark_number(node.target)
         effects = self._effects(node.target, node.value)
-        if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
+        if isinstance(node.target, ast.Name) and not (effects or hasattr(node.target, "sets")):  # it may be another's name, too
             name = ast.Name(node.target.id, ast.Load())
             effects = [placed(ast.Expr(_hook("wrote_into", node.target, _hook("changed", node.target, name))), node.target)]
         if isinstance(node.target, (ast.Attribute, ast.Subscript)):
@@ -1108,7 +1127,7 @@ class _Rewriter(ast.NodeTransformer):
                 effects = [*effects, placed(ast.Expr(changed), target)]
             elif isinstance(key, (ast.Constant, ast.Name)):
                 target.facts = facts
-        node.value = self._kept(self._whole(node.value), [node.target])
+        node.value = self._kept(self._whole(node.value), [node.target], type(node.op).__name__)
         node.target = self.visit(node.target)
         return [*effects, node]
 
@@ -1142,14 +1161,18 @@ class _Rewriter(ast.NodeTransformer):
                 return []
             if self._local(target.id):
                 return [placed(ast.Expr(_hook("wrote_around", target, _reading(target))), target)]
+            if hasattr(target, "sets"):
+                return []
             return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(target.id))), target)]
         if isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
             met = self._meets(value) if self._loops and value is not None else []
-            seen = [self.visit(copied(target.value)), *(ast.Name(name, ast.Load()) for name in met)]
-            hook = getattr(target, "hook", "wrote_into")
-            if isinstance(target, ast.Attribute) and hook != "wrote_into":
-                seen.insert(1, ast.Constant(in_class(target.attr, self.owner)))
-            return [placed(ast.Expr(_hook(hook, target, *seen)), target)]
+            seen = [self.visit(copied(target.value))]
+            if hasattr(target, "sets") and isinstance(target, ast.Attribute):
+                seen = self._place_set(target)
+            elif hasattr(target, "sets"):  # its index is looked at after the value
+                seen += [ast.Constant("item"), ast.Constant(None)]
+            hook = "sets" if hasattr(target, "sets") else "wrote_into"
+            return [placed(ast.Expr(_hook(hook, target, *seen, *(ast.Name(name, ast.Load()) for name in met))), target)]
         return []  # what another expression gives is looked up once: see ``_assigned_in``
 
     def _tested(self, node: Any) -> Any:

@@ -1209,6 +1209,13 @@ class Frame:
         """A variable of an enclosing function."""
         return self._state.read(self._state.variable(self._fun, name), value)
 
+    def assigned(self, value: Any, name: str, how: str | None) -> Any:
+        """What a global or closure variable is assigned, or combined with as an operator says (``how``)."""
+        if name in self._fun.__code__.co_freevars:
+            cell = self._fun.__closure__[self._fun.__code__.co_freevars.index(name)]  # type: ignore[index]
+            return self._state.put(self._state.variable(self._fun, name), cell, value, how)
+        return self._state.put(Path(self._space, (("item", name),)), self._space, value, how)
+
     def imported(self, module: str, level: int, name: str, value: Any) -> Any:
         """``from module import name``, in the function's own package."""
         if level:

@@ -19,7 +19,7 @@ import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType, NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,6 +90,7 @@ class Reads:
         accept_effects: bool = False,
         leaves: Sequence[Any] = (),
         draws: Draws | None = None,
+        undo: list[Callable[[], None]] | None = None,
     ) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
         self.draws = draws or Draws(None)
@@ -108,8 +109,12 @@ class Reads:
         self.copies: list[tuple[Tracer, Node, Any]] = []  # of traced arrays that something outside holds
         self.told_apart = False  # whether somebody could tell one of them from what it is a copy of: see ``_copied``
         self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
-        self.settings: dict[Path, Any] = {}  # attributes of things outside that were set, and whose they are
+        self.settings: dict[Path, Setting] = {}  # numbers and their kin that were put somewhere outside
         self.being_set: set[Path] = set()
+        self._written_through: list[Any] = []  # things outside into which something was put that nobody has looked at
+        self.undo = [] if undo is None else undo  # what puts back what was there, the first last
+        self.puts: dict[Path, Any] = {}  # what code is to put there as it ends
+        self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
@@ -233,6 +238,11 @@ class Reads:
             if not value.tape.draft:
                 return value
             value = value.value  # a plain array that an earlier run has left there
+        if self.settings and (known := self.settings.get(path)) is not None:
+            if same_value(known.value.value if type(known.value) is Tracer else known.value, value):
+                return known.value
+            self.changes_outside(path)  # by another way
+            del self.settings[path]
         outside = self._outside(path)
         if outside is None:
             return value
@@ -439,8 +449,6 @@ class Reads:
             return getattr(owner, name)
         if is_generator(owner) and not is_drawing(name) and (self.path_of(owner) or home_of(owner)) is not None:
             self.stop(f"{name} of a generator of random numbers is read")
-        if self.settings and (path := self.path_of(owner)) is not None and path.then("attr", name) in self.settings:
-            return getattr(owner, name)
         if isinstance(owner, ModuleType):
             value = getattr(owner, name)
             if not is_library_module(owner):
@@ -944,59 +952,56 @@ class Reads:
             self.writes_to(owner if owner.base is None else owner.base)
         self.wrote_memory(owner)
 
-    def sets(self, owner: Any, name: str, *met: Any) -> None:
-        """``owner.name = value``, which ``stored`` is told of next. The same number in each call, and nobody reads it before:
-        then calls in which it is there already leave it as it is."""
-        place = self._attribute_of(owner, name)
-        if place is None:
+    def sets(self, owner: Any, kind: str, name: str | None, *met: Any) -> None:
+        """``owner.name = value`` or ``owner[...] = value``, which ``stored`` is told of next: it may be a number that code can
+        put there as well."""
+        path = self.path_of(owner)
+        if path is None or not _is_plainly_set(owner, kind, name):
             self.wrote_into(owner, *met)
         else:
             self.trace.writes.append(owner)
-            self.being_set.add(place)
+            self.being_set.add(path.then(kind, name))
 
-    def sets_again(self, owner: Any, name: str, *met: Any) -> None:
-        """``owner.name += value``."""
-        place = self._attribute_of(owner, name)
-        if place is None or place not in self.settings:
-            self.wrote_into(owner, *met)
+    def put(self, place: Path, owner: Any, value: Any, how: str | None) -> Any:
+        """What is assigned at a place outside, or combined with what is there, as Python is to do it.
+
+        A number that nothing is differentiated by, a string or the like is put there by code, too, as it ends; but not where a
+        loop may go on without the function.
+        """
+        kind, key = place.steps[-1]
+        known, old = self.settings.get(place), _there(owner, kind, key)
+        operation = _OPERATIONS.get(how or "") if type(old) in _SETTLED else None
+        new = value if operation is None else operation(self.read(place, old), value)
+        new = new.value if type(new) is Tracer and _is_settled(new) else new
+        read = place in self.lifts or any([(place, how) in self.checks for how in _ASKED]) or (known is not None and known.read)
+        steady = not read and _is_settled(new)
+        plain = type(new) is Tracer and not new.node.differentiated and new.node.aval.kind in ("python", "scalar")
+        alone = self.trace.innermost_loop() is None and not self.trace.lanes and old is not _NONE
+        if (operation or how is None) and (steady or (alone and (plain or _is_settled(new)))):
+            self.undo.append(functools.partial(_put, owner, kind, key, old))
+            self.settings[place] = Setting(owner, new, read)
         else:
-            self.trace.writes.append(owner)
-
-    def _attribute_of(self, owner: Any, name: str) -> Path | None:
-        """Where an attribute of something outside is, if to set it does nothing else."""
-        path, kind = self.path_of(owner), type(owner)
-        setter: Any = kind.__setattr__
-        plain = kind is FunctionType or (is_object(owner) and hasattr(owner, "__dict__"))
-        if path is None or not plain or setter not in _SETTERS or hasattr(of_class(kind, name), "__set__"):
-            return None
-        return path.then("attr", name)
-
-    def _set(self, place: Path, owner: Any, value: Any) -> None:
-        """What is assigned there; an effect, if it may be something else at the next call, or was read before."""
-        self.being_set.discard(place)
-        within = place.steps[:-1]
-        asked = ("has", place.steps[-1][1]), ("attr", "__dict__")
-        read = [
-            path.steps[: len(within) + 1]
-            for path in (*[path for path, _ in self.checks], *self.lifts)
-            if path.root is place.root
-        ]
-        before = any([steps in (place.steps, *[(*within, one) for one in asked]) for steps in read])
-        if (before and place not in self.settings) or place in self.lifted or not _is_settled(value):
+            self.settings.pop(place, None)
             self.changes_outside(place)
-        else:
-            self.settings[place] = owner
+        return self.kept(value)
 
     def check_settings(self) -> None:
-        """Guard, at the end of the run, that calls find what they would leave."""
+        """Note, at the end of the run, what code puts outside; or guard that calls find what they would leave."""
         if self.being_set:
             self.changes_outside(next(iter(self.being_set)))
-        for place, owner in self.settings.items():
-            value = getattr(owner, place.steps[-1][1], None)
-            if _is_settled(value):
-                self.check(place, "eq", value)
-            else:
+        asked = {path for path, _ in self.checks} | self.lifts.keys() if self.settings else ()
+        others = [path for path in asked if type(path.root) is ModuleType or not _INDIRECT.isdisjoint(path.steps)]
+        others += [path for path in asked if path.steps and path.steps[-1][0] == "has"]
+        for place, (owner, value, read) in self.settings.items():
+            if any([_sees(path, place) for path in others]):
                 self.changes_outside(place)
+            elif type(value) is not Tracer and not read:
+                self.check(place, "eq", _there(owner, *place.steps[-1]))
+            else:
+                check = self.checks.get((place, "eq"))
+                if check is not None and type(check.expected) is int:
+                    self.counted.add(place)
+                self.puts[place] = value
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
@@ -1008,6 +1013,8 @@ class Reads:
     def wrote_through(self, owner: Any, key: Any = None, named: bool = False) -> Any:
         """What an expression gives, an item or an attribute of which is assigned; that at ``key`` in place."""
         self.wrote_into(owner)
+        if self.path_of(owner) is not None:
+            self._written_through.append(owner)
         if key is not None:
             self.changed_in(owner, key, named)
         return owner
@@ -1025,15 +1032,20 @@ class Reads:
             return self.hashed(key) if self.path_of(owner) is None else self.kept(key)
         return self.whole(key)
 
-    def stored(self, value: Any, owner: Any, name: str | None = None) -> Any:
-        """What is assigned to an attribute (of this ``name``, if that is a statement) or an item of ``owner``: plain, if that
-        outlives the call."""
+    def stored(self, value: Any, owner: Any, kind: str = "", key: Any = None, how: str | None = None) -> Any:
+        """What is assigned to an attribute or an item of ``owner``, at this ``key`` if it is one that is said: plain, if that
+        outlives the call. ``how`` says what an augmented assignment does."""
         path = self.path_of(owner)
         if path is None:
             return value
-        if name is not None and path.then("attr", name) in self.being_set:
-            self._set(path.then("attr", name), owner, value)
-        elif any([one is owner for one in self.settings.values()]) and not _is_settled(value):
+        asked = path.then(kind, key if kind == "attr" else None)
+        if kind and asked in self.being_set:
+            self.being_set.discard(asked)
+            key = _key_in(owner, key) if kind == "item" else key
+            if key is not None:
+                return self.put(path.then(kind, key), owner, value, how)
+            self.changes_outside(path)
+        elif any([one.owner is owner for one in self.settings.values()]) and not _is_settled(value):
             self.changes_outside(path)
         return self.kept(value)
 
@@ -1056,6 +1068,8 @@ class Reads:
                 self.told_apart = True
                 if not x.node.differentiated:
                     made[...] = x.value
+        for owner in self._written_through:
+            self.kept(owner if type(owner) in (list, dict) else getattr(owner, "__dict__", None))
 
     def kept(self, value: Any, depth: int = 0) -> Any:
         """A value that something outside the function will hold: no Tracer of numbers from outside is left in it."""
@@ -1178,6 +1192,80 @@ def source(x: Any) -> Node | None:
 
 
 _SETTERS = object.__setattr__, types.SimpleNamespace.__setattr__
+_SETTLED = (int, float, str)
+_OPERATIONS = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul}  # of augmented assignments
+_PLAIN_CONTAINERS = (dict, list, collections.Counter, collections.OrderedDict, collections.defaultdict)
+_NONE = object()
+_ASKED = ("is", "eq", "type", "array")  # kinds of checks of what is read
+_INDIRECT = {("attr", "__dict__"), ("attr", "cell_contents")}  # steps by which attributes and variables are found otherwise
+
+
+class Setting(NamedTuple):
+    """What was put somewhere into ``owner``, and whether what was there was ``read`` before."""
+
+    owner: Any
+    value: Any
+    read: bool
+
+
+def _is_plainly_set(owner: Any, kind: str, name: str | None) -> bool:
+    """Whether to set an attribute of this name, or an item, does nothing else."""
+    if kind == "item":
+        return any([type(owner) is one for one in _PLAIN_CONTAINERS])
+    setter: Any = type(owner).__setattr__
+    plain = type(owner) is FunctionType or (is_object(owner) and hasattr(owner, "__dict__"))
+    return plain and setter in _SETTERS and not hasattr(of_class(type(owner), name or ""), "__set__")
+
+
+def _key_in(owner: Any, key: Any) -> Any:
+    """The key of an item that there is, so that to set it changes nothing else; None for another one."""
+    if type(key) is str and isinstance(owner, dict):
+        return key if key in owner else None
+    if type(key) is int and isinstance(owner, dict):
+        return next((known for known in owner if known == key and type(known) is int), None)
+    return key if type(key) is int and 0 <= key < len(owner) else None
+
+
+def _there(owner: Any, kind: str, key: Any) -> Any:
+    """What is at a place, if there is anything."""
+    if kind == "attr":
+        return getattr(owner, "__dict__", {}).get(key, _NONE)
+    if kind == "cell":
+        return owner.cell_contents
+    return owner.get(key, _NONE) if isinstance(owner, dict) else owner[key]
+
+
+def put_back(undo: list[Callable[[], None]]) -> None:
+    """Undo what a run has put outside, which is run anew."""
+    while undo:
+        undo.pop()()
+
+
+def _put(owner: Any, kind: str, key: Any, value: Any) -> None:
+    if kind == "attr" and value is _NONE:
+        delattr(owner, key)
+    elif kind == "attr":
+        setattr(owner, key, value)
+    elif kind == "cell":
+        owner.cell_contents = value
+    else:
+        owner[key] = value
+
+
+def _sees(path: Path, place: Path) -> bool:
+    """Whether what was asked at a path may tell what is at a place that another path leads to."""
+    within, (kind, key) = place.steps[:-1], place.steps[-1]
+    if kind == "cell":
+        return ("attr", "cell_contents") in path.steps
+    if kind == "item":
+        return type(path.root) is ModuleType and vars(path.root) is place.root and path.steps[:1] == (("attr", key),)
+    same = path.root is place.root or (isinstance(path.root, Argument) and path.root == place.root)
+    if not same or path.steps[: len(within)] != within:
+        return False
+    rest = path.steps[len(within) :]
+    if rest[:1] == (("attr", "__dict__"),):
+        return len(rest) == 1 or rest[1] == ("in", key) or rest[1][0] != "in"
+    return rest == (("has", key),)
 
 
 def _is_settled(value: Any) -> bool:

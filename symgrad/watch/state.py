@@ -249,10 +249,10 @@ class State(Calls):
         loop.asked = True
         return None if loop.moving is None else loop
 
-    def stored(self, value: Any, owner: Any, name: str | None = None) -> Any:
+    def stored(self, value: Any, owner: Any, kind: str = "", key: Any = None, how: str | None = None) -> Any:
         """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call; a number in one of the
         function's own is traced where iterations of a loop decide on it."""
-        value = super().stored(value, owner, name)
+        value = super().stored(value, owner, kind, key, how)
         loop = self._deciding() if type(value) in _NUMBERS and self._places(owner) is not None else None
         return value if loop is None else loop.number("put", value)
 

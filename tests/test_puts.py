@@ -1,0 +1,264 @@
+"""Numbers that a function puts outside: code puts them there, too, and nobody can tell it from the function."""
+
+import functools
+import random
+import types
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import export, grad, hessian, value_and_grad, vmap
+from symgrad.errors import NotExportable
+
+CALLS = 0
+X = np.array([0.5, -1.0, 2.0])
+
+
+class Model:
+    """Things outside: attributes, items, a function's own, and variables around it."""
+
+    def __init__(self):
+        self.n, self.rate, self.name, self.flag = 0, 0.5, "a", False
+        self.stats, self.counts, self.inner = {"n": 0, "sum": 0.0}, [0, 3], types.SimpleNamespace(n=0)
+
+    def bump(self, by=1):
+        self.n += by
+        return self.n
+
+    def state(self):
+        return repr({**vars(self), "inner": vars(self.inner)})
+
+
+def attribute(m, x):
+    m.n += 1
+    return np.sum(x**2)
+
+
+def by_assignment(m, x):
+    m.n = m.n + 2
+    return np.sum(x**2) * m.n
+
+
+def items(m, x):
+    m.stats["n"] += 1
+    m.counts[1] = m.counts[0] + m.counts[1]
+    m.counts[0] -= 1
+    return np.sum(x**2) * m.counts[1] + m.stats["n"]
+
+
+def floats(m, x):
+    m.rate *= 0.75
+    m.stats["sum"] += m.rate
+    return np.sum(x**2) * m.rate
+
+
+def words(m, x):
+    m.name = m.name[-3:] + "b"
+    m.flag = not m.flag
+    return np.sum(x**2) * len(m.name)
+
+
+def in_a_method(m, x):
+    return np.sum(x**2) * m.bump() * m.bump(2)
+
+
+def on_one_side(m, x):
+    if x[0] > 0.0:
+        m.n += 1
+        return np.sum(x**2)
+    m.inner.n += 1
+    return np.sum(x**3)
+
+
+def decided_by(m, x):
+    m.n += 1
+    return np.sum(x**2) if m.n % 3 else np.sum(np.sin(x))
+
+
+def read_back_otherwise(m, x):
+    m.n += 1
+    m.stats["n"] += 1
+    m.counts[0] += 1
+    return np.sum(x) * (vars(m)["n"] + sum(m.counts) + dict(m.stats)["n"] + getattr(m, "n") + len(f"{m.n}"))
+
+
+def read_by_names(m, x):
+    m.counts[0] += 1
+    m.stats["n"] += 2
+    return np.sum(x) * (sum(m.counts) + dict(m.stats)["n"] + max(m.counts) + [*m.counts][0] + {**m.stats}["n"])
+
+
+def new_object(m, x):
+    m.inner = types.SimpleNamespace(n=m.inner.n + 1)
+    return np.sum(x) * m.inner.n
+
+
+def in_a_loop(m, x):
+    for _ in range(10):
+        m.n += 1
+        x = 0.9 * x
+    return np.sum(x**2) * m.n
+
+
+def behind_it(m, x):
+    m.n += 1
+    vars(m)["n"] += 1
+    return np.sum(x) * m.n
+
+
+def of_several_kinds(m, x):
+    m.n += 1
+    m.n += m.rate
+    return np.sum(x) * m.n
+
+
+CODE = [attribute, by_assignment, items, floats, words, in_a_method, on_one_side, decided_by, read_by_names, of_several_kinds]
+
+
+@pytest.mark.parametrize("fun", [*CODE, read_back_otherwise, new_object, in_a_loop, behind_it])
+@pytest.mark.parametrize("pokes", [False, True])
+def test_what_is_put_is_what_the_function_puts(fun, pokes):
+    rng, models = np.random.default_rng(0), (Model(), Model())
+    derivatives = [value_and_grad(functools.partial(fun, model)) for model in models[:1]]
+    derivatives.append(value_and_grad(functools.partial(fun, models[1]), mode="dynamic"))
+    for i in range(40):
+        x = rng.normal(size=3)
+        (value, slope), (same, other) = [derivative(x) for derivative in derivatives]
+        np.testing.assert_allclose(slope, other, rtol=1e-12)
+        assert value == pytest.approx(same, rel=1e-12)
+        assert models[0].state() == models[1].state()
+        if pokes and i % 4 == 3:  # somebody else puts something there
+            for model in models:
+                model.n, model.counts[0], model.stats["n"], model.rate = i % 7, -i, i, 0.1 * i
+                model.inner = types.SimpleNamespace(n=i)
+    hits = derivatives[0].cache_info().hits
+    assert (hits > 20) == (fun in CODE), derivatives[0].explain()
+
+
+def test_variables_around_the_function():
+    count = 0
+
+    def fun(x):
+        global CALLS
+        nonlocal count
+        count += 1
+        CALLS = CALLS + 2
+        fun.calls += 3
+        return np.sum(x) * count
+
+    fun.calls = 0
+    derivative, before = grad(fun), CALLS
+    for i in range(1, 9):
+        np.testing.assert_array_equal(derivative(X), np.full(3, i))
+        assert (count, CALLS, fun.calls) == (i, before + 2 * i, 3 * i)
+    assert derivative.cache_info().misses == 3
+    text = derivative.source(X)
+    assert "fun.calls = " in text or "owner.calls = " in text
+    assert "put outside by each call, or some: " in derivative.explain()
+
+
+@pytest.mark.parametrize("kind", [hessian, lambda fun: vmap(grad(fun)), lambda fun: grad(lambda x: np.sum(grad(fun)(x)))])
+def test_other_derivatives_put_as_often_as_in_dynamic_mode(kind):
+    found = []
+    for mode in (False, True):
+        model = Model()
+        fun = functools.partial(attribute, model)
+        derivative = kind(fun)
+        x = np.ones((4, 3)) if "vmap" in repr(derivative) else X
+        counts = []
+        for _ in range(6):
+            if mode:
+                with symgrad.without("share"):
+                    derivative(x)
+            else:
+                derivative(x)
+            counts.append(model.n)
+        found.append(counts)
+    assert found[0] == found[1]
+    assert len({b - a for a, b in zip(found[0], found[0][1:], strict=False)}) == 1
+
+
+def test_errors_come_after_what_the_function_puts_before_them():
+    model = Model()
+
+    def fun(x, k):
+        model.n += 1
+        total = np.sum(x) * (1.0 / k)
+        model.stats["n"] += 1
+        return total
+
+    derivative = grad(fun)
+    for _ in range(5):
+        derivative(X, 2.0)
+    for i in range(3):
+        with pytest.raises(ZeroDivisionError):
+            derivative(X, 0.0)
+        assert (model.n, model.stats["n"]) == (6 + i, 5)
+    derivative(X, 4.0)
+    assert (model.n, model.stats["n"]) == (9, 6)
+
+
+def test_numbers_that_others_change_meanwhile():
+    """As another thread may: what it counts is not lost."""
+    model, meanwhile = Model(), []
+
+    @symgrad.primitive
+    def slow(x):
+        while meanwhile:
+            model.n += meanwhile.pop()
+        return np.sin(x)
+
+    slow.defvjp(lambda g, out, x: g * np.cos(x))
+    derivative = grad(lambda x: attribute(model, slow(x)))
+    for i in range(1, 9):
+        meanwhile[:] = [100] if i > 5 else []
+        derivative(X)
+        assert model.n == i + 100 * max(i - 5, 0)
+
+
+def test_modules_put_nothing_outside():
+    with pytest.raises(NotExportable, match=r"changes what is outside: .*\.n; return that instead"):
+        export(grad(functools.partial(attribute, Model())), X)
+
+
+def program(seed):
+    """A random function of things outside."""
+    draw = random.Random(seed)
+    places = ["m.n", "m.inner.n", 'm.stats["n"]', "m.counts[0]", "m.counts[1]", "m.rate"]
+
+    def term():
+        return draw.choice([*places, "len(x)", "k", str(draw.randint(0, 3)), f"{draw.choice(places)} % 5"])
+
+    lines = []
+    for _ in range(draw.randint(2, 7)):
+        kind, indent = draw.random(), ""
+        if draw.random() < 0.3:
+            lines.append(f"if {draw.choice(['x[0] > 0.0', 'k > 1', 'm.n % 2 == 0', 'y > 1.0'])}:")
+            indent = "    "
+        if kind < 0.5:
+            lines.append(f"{indent}{draw.choice(places)} {draw.choice(['+=', '-='])} {term()}")
+        elif kind < 0.7:
+            lines.append(f"{indent}{draw.choice(places)} = {term()} - {term()}")
+        else:
+            lines.append(f"{indent}y = y * (1.0 + 0.1 * ({draw.choice([*places, 'sum(m.counts)', 'm.bump()'])} % 7))")
+    return "\n".join(
+        ["def fun(m, x, k):", "    y = np.sum(np.sin(x)) + 2.0", *[f"    {line}" for line in lines], "    return y"]
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_programs(seed, tmp_path):
+    text = program(seed)
+    path = tmp_path / f"puts_{seed}.py"
+    path.write_text(text)
+    space = {"np": np, "__name__": path.stem}
+    exec(compile(text, str(path), "exec"), space)
+    models, draw, rng = (Model(), Model()), random.Random(seed), np.random.default_rng(seed)
+    derivatives = [value_and_grad(space["fun"], 1), value_and_grad(space["fun"], 1, mode="dynamic")]
+    for _ in range(12):
+        x, k = rng.normal(size=3), draw.choice([0, 1, 2])
+        (value, slope), (same, other) = [derivative(m, x, k) for derivative, m in zip(derivatives, models, strict=True)]
+        np.testing.assert_allclose(slope, other, rtol=1e-10, err_msg=text)
+        assert value == pytest.approx(same, rel=1e-10), text
+        assert models[0].state() == models[1].state(), text
