@@ -1,6 +1,7 @@
 """Numbers that a function puts outside: code puts them there, too, and nobody can tell it from the function."""
 
 import functools
+import operator
 import random
 import types
 
@@ -80,13 +81,13 @@ def read_back_otherwise(m, x):
     m.n += 1
     m.stats["n"] += 1
     m.counts[0] += 1
-    return np.sum(x) * (vars(m)["n"] + sum(m.counts) + dict(m.stats)["n"] + getattr(m, "n") + len(f"{m.n}"))
+    return np.sum(x) * (vars(m)["n"] + sum(m.counts) + dict(m.stats)["n"] + operator.attrgetter("n")(m) + len(f"{m.n}"))
 
 
 def read_by_names(m, x):
     m.counts[0] += 1
     m.stats["n"] += 2
-    return np.sum(x) * (sum(m.counts) + dict(m.stats)["n"] + max(m.counts) + [*m.counts][0] + {**m.stats}["n"])
+    return np.sum(x) * (sum(m.counts) + dict(m.stats)["n"] + max(m.counts) + sorted(m.counts)[0] + {**m.stats}["n"])
 
 
 def new_object(m, x):
