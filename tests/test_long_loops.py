@@ -134,7 +134,34 @@ def left(x):
     return p * x[2]
 
 
+def read_near_the_end(x):
+    xs, vs = [x[0]], [x[1]]
+    for i in range(N):
+        vs.append(vs[-1] - 0.01 * x[2] * xs[-1])
+        xs.append(xs[-1] + 0.01 * vs[-1] if xs[-1] < 2.0 else 0.99 * xs[-1])
+        if i == 200:
+            vs[-1] *= 0.5
+    return np.sum(np.array(xs) ** 2) + vs[-1] * xs[100] * len(vs)
+
+
+def waves(x):
+    us = [np.sin(x), np.cos(x)]
+    for _ in range(N):
+        around = np.roll(us[-1], 1) + np.roll(us[-1], -1) - 2 * us[-1]
+        us.append(2 * us[-1] - us[-2] + 0.1 * np.cos(x[0]) ** 2 * around)
+    us[-1][0] += 1.0
+    return np.sum(us[-1] ** 2) + us[N // 2][1] * us[-2][2]
+
+
+def third_from_the_end(x):
+    f = [x[0], 1.0, x[1] * 0.5]
+    for i in range(N):
+        f.append(0.5 * f[-1] + 0.3 * f[-2] * f[-3] + 0.01 * np.sin(0.1 * i))
+    return sum(f) + f[-1] * x[3]
+
+
 LOOPS = [bounce, late, written, trajectory, over_numbers, objects, arrays, backwards, until, converges, left]
+LOOPS += [waves, third_from_the_end]
 
 
 @pytest.mark.parametrize("fun", LOOPS)
@@ -149,6 +176,14 @@ def test_iterations_that_run_at_once(fun, monkeypatch):
         np.testing.assert_allclose(gradient, want, rtol=1e-7, atol=1e-9)
     assert any(leaps)
     assert compiled.cache_info().hits
+
+
+def test_lists_that_are_read_near_the_end():
+    compiled = value_and_grad(read_near_the_end)
+    for x in np.random.default_rng(3).normal(size=(6, 4)):
+        value, gradient = compiled(x.copy())
+        np.testing.assert_allclose(value, read_near_the_end(x), rtol=1e-9)
+        np.testing.assert_allclose(gradient, grad(read_near_the_end, mode="dynamic")(x), rtol=1e-7, atol=1e-9)
 
 
 def test_an_error_of_a_late_iteration():

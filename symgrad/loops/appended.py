@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CONST, Aval
+from symgrad.ir import CONST, Aval, Node
 from symgrad.loops.patterns import WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.engine import INDEX, TO_PYTHON
@@ -157,11 +157,12 @@ class Grown:
         return {(name, part): array for part, array in every.items() if array is not None}
 
     def can_leap(self) -> bool:
-        """Whether nobody reads its items in the loop, and they are all Python's, or all NumPy's."""
-        return self.deepest == 0 and len({*self.python}) < 2
+        """Whether all iterations append to it, or nobody reads its items in the loop; and they are all Python's, or NumPy's."""
+        return not (self.deepest and self.some) and len({*self.python}) < 2
 
-    def leap(self, ahead: int) -> None:
-        """As many more iterations have run, and have left what they appended in the array."""
+    def leap(self, ahead: int, last: dict[int, Node]) -> None:
+        """As many more iterations have run, and have left what they appended in the array; the ``last`` items, by how far they
+        are from the end, go round."""
         if self.array is None:
             return
         every = np.arange(self.first, self.first + len(self.items) + ahead)
@@ -170,7 +171,11 @@ class Grown:
         items = [index.GETITEM(self.array, spec=(place,)) for place in places]
         if self.shape:
             items, self.since = [self.array.tape.alone(item) for item in items], [self.array.tape.graph.next_index] * len(items)
-        self.items = self.owner[self.begin :] = _numbers(self.array, items, self.python)
+        items = _numbers(self.array, items, self.python)
+        for far, node in last.items():
+            if far <= len(items):
+                items[-far] = self.array.tape.lookup(node)
+        self.items = self.owner[self.begin :] = items
 
     def spread(self, python: bool) -> None:
         """The loop is rolled up: the items are what it has left in the array; where not all append, ``chosen`` has

@@ -1004,8 +1004,8 @@ class Roller:
         if flag is not None and not flag and flag.node.active:
             trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
             self.flags.add(flag.node)
-        for grown in self.grown.values():
-            grown.leap(self.ahead)
+        for name, grown in self.grown.items():
+            grown.leap(self.ahead, {far: last.holds[name, -far].node for far in range(1, grown.deepest + 1)})
         nodes = {key: tracer.node for key, tracer in last.holds.items()}
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         self.boundaries = [*bounds, Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True)]
