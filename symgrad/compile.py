@@ -319,6 +319,7 @@ class Family:
                     state.check_settings()
                 outputs, tree = pytree.flatten(out)
                 outputs = [_settled(trace, leaf) for leaf in outputs]
+                puts = [] if state is None else [_settled(trace, value) for _, value in state.puts]
         except Exception as error:
             _tell_plainly(error, trace.texts)
             raise
@@ -336,7 +337,7 @@ class Family:
         trace.check_captured()
         state.check_caches()
         nodes: list[Any] = []
-        for leaf in (*outputs, *state.puts.values()):
+        for leaf in (*outputs, *puts):
             if type(leaf) is Tracer:
                 nodes.append(leaf.node)
             elif isinstance(leaf, (np.ndarray, np.generic, int, float, complex)) and not isinstance(leaf, bool):
@@ -344,7 +345,7 @@ class Family:
             else:
                 nodes.append(leaf)
         kinds = [node.aval.kind if isinstance(node, Node) else "" for node in nodes]
-        end = Leaf(nodes, tree, kinds, [*state.puts], list(trace.required))
+        end = Leaf(nodes, tree, kinds, [place for place, _ in state.puts], list(trace.required))
         if trace.selections is not None:
             trace.selections.settle(end.nodes())
         return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state, learnt, draws)
@@ -652,7 +653,7 @@ class Variant:
         before = self.asked
         self.checks.update({key: check for key, check in state.checks.items() if key not in self.checks})
         self.lifts.update({path: kind_of(tracer.value) for path, tracer in state.lifts.items()})
-        self.lifts.update({place.upto(-1): OWNER for place in state.puts})
+        self.lifts.update({place.upto(-1): OWNER for place, _ in state.puts})
         return self.asked > before
 
     @property

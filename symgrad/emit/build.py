@@ -602,7 +602,12 @@ class Builder:
 
     def _put(self, values: list[tuple[Any, Expr]], block: list[Any]) -> None:
         """What a function leaves outside."""
-        block += [Line(ast.Assign([self._place(place, ast.Store())], value)) for place, value in values]
+        for place, value in values:
+            if place.steps[-1][0] == "append":
+                owner, _ = self.signature.access[place.upto(-1)]
+                block.append(Line(ast.Expr(method(name(owner), "append", value))))
+            else:
+                block.append(Line(ast.Assign([self._place(place, ast.Store())], value)))
 
     def _place(self, place: Any, use: ast.expr_context) -> Expr:
         """A place outside, in an owner that is given."""

@@ -1027,6 +1027,8 @@ class Calls(Reads):
                     return self._sort(owner, kwargs)
                 keys = {key: self._called_back(value) for key, value in kwargs.items()}
                 return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
+            if name == "append" and type(owner) in (list, collections.deque) and len(args) == 1 and not kwargs:
+                return self.append(path, owner, args[0])
             if name in MUTATORS:
                 self.effect(f"{path!r}.{name} changes something outside the function")
                 return fun(*map(self.kept, args), **{key: self.kept(value) for key, value in kwargs.items()})

@@ -113,7 +113,8 @@ class Reads:
         self.being_set: set[Path] = set()
         self._written_through: list[Any] = []  # things outside into which something was put that nobody has looked at
         self.undo = [] if undo is None else undo  # what puts back what was there, the first last
-        self.puts: dict[Path, Any] = {}  # what code is to put there as it ends
+        self.appends: list[tuple[Path, Any]] = []  # what was appended to lists outside
+        self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
@@ -239,7 +240,7 @@ class Reads:
                 return value
             value = value.value  # a plain array that an earlier run has left there
         if self.settings and (known := self.settings.get(path)) is not None:
-            if same_value(known.value.value if type(known.value) is Tracer else known.value, value):
+            if known.is_still(value):
                 return known.value
             self.changes_outside(path)  # by another way
             del self.settings[path]
@@ -975,24 +976,43 @@ class Reads:
         new = new.value if type(new) is Tracer and _is_settled(new) else new
         read = place in self.lifts or any([(place, how) in self.checks for how in _ASKED]) or (known is not None and known.read)
         steady = not read and _is_settled(new)
-        plain = type(new) is Tracer and not new.node.differentiated and new.node.aval.kind in ("python", "scalar")
-        alone = self.trace.innermost_loop() is None and not self.trace.lanes and old is not _NONE
-        if (operation or how is None) and (steady or (alone and (plain or _is_settled(new)))):
+        made = self.kept(value)
+        if (operation or how is None) and (steady or (old is not _NONE and self._can_be_put(new))):
             self.undo.append(functools.partial(_put, owner, kind, key, old))
-            self.settings[place] = Setting(owner, new, read)
+            self.settings[place] = Setting(owner, new, read, made)
         else:
             self.settings.pop(place, None)
             self.changes_outside(place)
-        return self.kept(value)
+        return made
+
+    def _can_be_put(self, value: Any) -> bool:
+        """Whether code can put it outside as well: a value that nothing is differentiated by, or a plain one, but no array that
+        somebody else may have; and not where a loop may go on without the function."""
+        if self.trace.innermost_loop() is not None or self.trace.lanes:
+            return False
+        if type(value) is not Tracer or value.node.differentiated:
+            return _is_settled(value)
+        return value.node.aval.kind != "array" or (value.base is None and value.node.op is not INPUT)
+
+    def append(self, path: Path, owner: Any, value: Any) -> None:
+        """``owner.append(value)``, of a list or deque outside."""
+        made = self.kept(value)
+        if self._can_be_put(value):
+            full = type(owner) is collections.deque and owner.maxlen == len(owner)
+            self.undo.append(functools.partial(_take_back, owner, [*owner][:full]))
+            self.appends.append((path, value))
+        else:
+            self.changes_outside(path)
+        owner.append(made)
 
     def check_settings(self) -> None:
         """Note, at the end of the run, what code puts outside; or guard that calls find what they would leave."""
         if self.being_set:
             self.changes_outside(next(iter(self.being_set)))
-        asked = {path for path, _ in self.checks} | self.lifts.keys() if self.settings else ()
+        asked = {path for path, _ in self.checks} | self.lifts.keys() if self.settings or self.appends else ()
         others = [path for path in asked if type(path.root) is ModuleType or not _INDIRECT.isdisjoint(path.steps)]
         others += [path for path in asked if path.steps and path.steps[-1][0] == "has"]
-        for place, (owner, value, read) in self.settings.items():
+        for place, (owner, value, read, _) in self.settings.items():
             if any([_sees(path, place) for path in others]):
                 self.changes_outside(place)
             elif type(value) is not Tracer and not read:
@@ -1001,7 +1021,15 @@ class Reads:
                 check = self.checks.get((place, "eq"))
                 if check is not None and type(check.expected) is int:
                     self.counted.add(place)
-                self.puts[place] = value
+                self.puts.append((place, value))
+        for path, value in self.appends:
+            measured = any([(path, kind) in self.checks for kind in ("len", "set", "same")])
+            if measured or any([_is_in(one, path) for one in asked]):
+                self.changes_outside(path)
+            else:
+                self.puts.append((path.then("append", None), value))
+        if self.told_apart and any([type(value) is Tracer and value.node.aval.kind == "array" for _, value in self.puts]):
+            self.changes_outside(self.puts[0][0])
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
@@ -1201,11 +1229,19 @@ _INDIRECT = {("attr", "__dict__"), ("attr", "cell_contents")}  # steps by which 
 
 
 class Setting(NamedTuple):
-    """What was put somewhere into ``owner``, and whether what was there was ``read`` before."""
+    """What was put somewhere into ``owner``; whether what was there was ``read`` before; and what was really put ``there``, if
+    that is not to be told from ``value``."""
 
     owner: Any
     value: Any
     read: bool
+    there: Any
+
+    def is_still(self, value: Any) -> bool:
+        """Whether that is what is there now."""
+        if type(value) is np.ndarray:
+            return value is self.there
+        return same_value(self.value.value if type(self.value) is Tracer else self.value, value)
 
 
 def _is_plainly_set(owner: Any, kind: str, name: str | None) -> bool:
@@ -1250,6 +1286,19 @@ def _put(owner: Any, kind: str, key: Any, value: Any) -> None:
         owner.cell_contents = value
     else:
         owner[key] = value
+
+
+def _take_back(owner: Any, dropped: list[Any]) -> None:
+    """Undo an ``append``, which has ``dropped`` the first item of a full deque, or none."""
+    owner.pop()
+    if dropped:
+        owner.appendleft(dropped[0])
+
+
+def _is_in(path: Path, container: Path) -> bool:
+    """Whether a path leads on from another one."""
+    same = path.root is container.root or (isinstance(path.root, Argument) and path.root == container.root)
+    return same and len(path.steps) > len(container.steps) and path.steps[: len(container.steps)] == container.steps
 
 
 def _sees(path: Path, place: Path) -> bool:
