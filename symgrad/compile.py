@@ -45,7 +45,7 @@ from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
-from symgrad.signature import ABSENT, Form, Layout, Static, check_kind, check_tree, kind_of, layout, shown
+from symgrad.signature import ABSENT, Form, Layout, Leaves, Static, check_kind, check_tree, kind_of, layout, shown
 from symgrad.source.origins import METHODS, OWN, is_object, is_users
 from symgrad.tracing.frames import INTO_PLAIN
 from symgrad.tracing.mixed import Otherwise
@@ -198,7 +198,11 @@ class Account:
 class Family:
     """One signature of the arguments: the variants of what lies outside them, or the reason why it is not compiled."""
 
-    def __init__(self, signature: Layout, name: str, form: Form, accept_effects: bool, off: frozenset[str]) -> None:
+    def __init__(
+        self, signature: Layout, name: str, form: Form, accept_effects: bool, off: frozenset[str], once: bool = False
+    ) -> None:
+        self.once = once  # whether it is known by which containers among the arguments are one
+        self.aliased = False  # whether that matters, as it turns out
         self.layout, self.name, self.form = signature, name, form
         self.itself = Argument(-1, form.title)
         self.names = form.names(self.positional, signature.keywords)
@@ -227,7 +231,7 @@ class Family:
         self.learnt = 0  # how often it has learnt something, or forgotten
         self.since = 0  # how often that was when it forgot something last
 
-    def trace(self, user: User, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
+    def trace(self, user: User, leaves: Leaves, kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function; another one, where it asked what the trace had mixed, or filled arrays that
         were plain."""
         apart = {*self.apart}
@@ -268,7 +272,7 @@ class Family:
     def _trace(
         self,
         user: User,
-        leaves: list[Any],
+        leaves: Leaves,
         kind: type[Trace],
         apart: set[Any],
         fills: bool,
@@ -311,7 +315,8 @@ class Family:
                 state.check(place, "type", type(owner))
             if not isinstance(owner, (BuiltinFunctionType, type)) and (type(owner) is not FunctionType or is_users(owner)):
                 state.root(owner, place)
-        args, values = self.layout.tree.unflatten(slots)
+        (args, values), made = self.layout.tree.rebuild(slots, leaves.given)
+        trace.given, trace.originals = {id(copy): (copy, one) for one, copy in made}, {id(one) for one, _ in made}
         try:
             with tracing(trace):
                 out = user.body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
@@ -381,6 +386,9 @@ class Family:
         if state.counted:
             self.lifted |= state.counted
             self._begin_anew()
+            return None
+        if state.tells_apart and not self.once:
+            self.aliased = True
             return None
         if traced.learnt < self.since:
             return None
@@ -855,8 +863,11 @@ class Variant:
         kinds = iter(family.layout.kinds)
         leaves: list[str] = []
         children = [child for group in family.layout.tree.children for child in group.children]
+        containers: list[str] = []
         for name, child in zip(names, children, strict=True):
-            check_tree(child, name, kinds, checks, space, leaves)
+            check_tree(child, name, kinds, checks, space, leaves, containers)
+        if family.once and len(containers) > 1:
+            checks.append(f"len({{{', '.join([f'id({name})' for name in containers])}}}) == {len(containers)}")
         cells: dict[str, CellType | Free] = {"_hits": family.answered}
         home: dict[Path, Check] = {}  # what are names in the namespace that the function is to have for its own
         outside, sources = self._outside(state, [*leaves, "_fun"], space, cells, home)
@@ -1079,6 +1090,8 @@ class Piece:
         args, values = self.variant.family.layout.tree.unflatten(leaves)
         read = {dict(node.params)["position"]: value for node, value in traced.trace.values.items() if node.op is INPUT}
         assert traced.state is not None
+        for place, _ in traced.state.puts:  # where what is there must be the very object
+            read.pop(place, None)
         lifted = [read[path] if path in read else path.find(traced.state.leaves) for path in self.variant.lifts]
         drawn = [read[Drawn(i)] for i in range(len(self.variant.slots))]
         with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
@@ -1326,6 +1339,7 @@ class Compiler:
         self.lock = threading.RLock()
         self.misses = 0
         self.strict = False  # whether objects among the arguments are known by themselves
+        self.once = False  # whether it matters which containers among them are one
         self.users: weakref.WeakSet[User] = weakref.WeakSet()
         self.last: Variant | None = None  # that answered, which is the first to be tried by another user
         self._warned = False
@@ -1349,13 +1363,14 @@ class Compiler:
             user.entries.clear()
             user.probes.clear()
 
-    def family(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Family, list[Any]]:
+    def family(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Family, Leaves]:
         """The family of a call, new if need be, and the leaves of its arguments."""
-        key, leaves = layout(*self.form.normal(args, kwargs), self.strict)
+        key, leaves = layout(*self.form.normal(args, kwargs), self.strict, self.once)
         with self.lock:
             found = self.known.get(key)
             if found is None:
-                found = self.known[key] = Family(key, self.name, self.form, self.mode == "compiled", self.off)
+                accepts = self.mode == "compiled"
+                found = self.known[key] = Family(key, self.name, self.form, accepts, self.off, self.once)
                 self._tidy()
             else:
                 self.known.move_to_end(key)
@@ -1381,12 +1396,12 @@ class Compiler:
                     return result
         return self.explore(user, family, leaves)
 
-    def explore(self, user: User, family: Family, leaves: list[Any], at_once: bool = False) -> Any:
+    def explore(self, user: User, family: Family, leaves: Leaves, at_once: bool = False) -> Any:
         """A call that no code answers. ``at_once``: it is traced, and code made of it, whatever that costs."""
         with progress.seldom():
             return self._explored(user, family, leaves, at_once)
 
-    def _explored(self, user: User, family: Family, leaves: list[Any], at_once: bool) -> Any:
+    def _explored(self, user: User, family: Family, leaves: Leaves, at_once: bool) -> Any:
         self.misses += 1
         if self.mode == "debug_nans":
             return family.trace(user, leaves, WatchedTrace).result()
@@ -1405,6 +1420,8 @@ class Compiler:
         code = self._learn(user, family, traced, at_once) if traced.run is not None else None
         if errors and compiles:
             self._doubt(family, errors)
+        if code is not None and traced.state is not None:
+            put_back(traced.state.undo)  # the code does that again
         try:
             return traced.result() if code is None else code.result(traced, leaves)
         except Exception:
@@ -1463,6 +1480,9 @@ class Compiler:
                 elif family.crowded:
                     self.strict = True
                     self.known.pop(family.layout, None)
+                elif family.aliased:
+                    self.once = True
+                    self.clear()
                 elif family.is_given_up():  # the entries in use may be of its code
                     self._unlink()
             return family.code_for(traced)

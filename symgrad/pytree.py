@@ -24,11 +24,12 @@ from symgrad.equal import is_same
 class TreeDef:
     """The shape of a tree: what kind of container, its keys, and its children. Hashable and comparable."""
 
-    __slots__ = ("_hash", "children", "keys", "kind", "size")
+    __slots__ = ("_hash", "children", "keys", "kind", "repeats", "size")
 
     def __init__(self, kind: Any, keys: tuple[Any, ...] = (), children: tuple[TreeDef, ...] = ()) -> None:
         self.kind, self.keys, self.children = kind, keys, children
         self.size: int = 1 if kind is LEAF else sum([child.size for child in children])
+        self.repeats: bool = kind is SAME or any([child.repeats for child in children])
         self._hash: int | None = None
 
     def __hash__(self) -> int:
@@ -57,7 +58,24 @@ class TreeDef:
         """
         if len(leaves) != self.size:
             raise ValueError(f"the tree has {self.size} leaves, got {len(leaves)}")
+        if self.repeats:
+            return self._repeated(iter(leaves), [])
         return leaves[0] if self.kind is LEAF else self._build(iter(leaves))
+
+    def _repeated(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        """The same, where containers come again: ``made`` has those so far, by number."""
+        if self.kind is SAME:
+            return made[self.keys[0]]
+        if not self.children:
+            return self._build(leaves)
+        place = len(made)
+        made.append(None)
+        made[place] = self._of([child._repeated(leaves, made) for child in self.children])
+        return made[place]
+
+    def _of(self, items: Sequence[Any]) -> Any:
+        """The container with these items."""
+        return TreeDef(self.kind, self.keys, (_LEAF_DEF,) * len(items))._build(iter(items))
 
     def _build(self, leaves: Iterator[Any]) -> Any:
         kind = self.kind
@@ -79,24 +97,54 @@ class TreeDef:
             object.__setattr__(result, name, item)
         return result
 
+    def rebuild(self, leaves: Sequence[Any], like: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+        """The tree with these leaves, in which those containers are one that are one in ``like``; and the pairs of each
+        container of ``like`` and of what was made of it."""
+        made: dict[int, tuple[Any, Any]] = {}
+        result = self._rebuilt(iter(leaves), like, made)
+        return result, [*made.values()]
+
+    def _rebuilt(self, leaves: Iterator[Any], like: Any, made: dict[int, tuple[Any, Any]]) -> Any:
+        kind = self.kind
+        if kind is LEAF:
+            return next(leaves)
+        if kind is None:
+            return None
+        if kind is not SAME:
+            items = [
+                next(leaves) if child.kind is LEAF else child._rebuilt(leaves, item, made)
+                for child, item in zip(self.children, _items(like), strict=True)
+            ]
+            if id(like) not in made:
+                made[id(like)] = like, self._of(items)
+        return made[id(like)][1]
+
     def paths(self) -> list[tuple[tuple[str, Any], ...]]:
         """One access path a leaf: steps ``("item", key)`` or ``("attr", name)`` from the root."""
         if self.kind is LEAF:
             return [()]
+        if self.kind is SAME:
+            return []
         step = "attr" if dataclasses.is_dataclass(self.kind) else "item"
         keys = self.keys or range(len(self.children))
         return [((step, k), *path) for k, child in zip(keys, self.children, strict=True) for path in child.paths()]
 
 
-class _Leaf:
+class _Named:
+    """What is but once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
     def __reduce__(self) -> str:
-        return "LEAF"
+        return self.name
 
     def __repr__(self) -> str:
-        return "LEAF"
+        return self.name
 
 
-LEAF = _Leaf()
+LEAF = _Named("LEAF")
+SAME = _Named("SAME")  # a container that is in the tree already; the key says which one
 LEAVES: set[type] = {float, int, bool, complex, str, np.ndarray, np.float64, np.float32}  # which nothing need be asked of
 _LEAF_DEF = TreeDef(LEAF)
 _NONE_DEF = TreeDef(None)
@@ -115,6 +163,31 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     """The leaves of ``tree``, in order, and its ``TreeDef``. Whatever is not a known container is a leaf."""
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves)
+
+
+def flatten_once(tree: Any) -> tuple[list[Any], TreeDef]:
+    """The same, of each container once: one that comes again is ``SAME``, with its number among those that are in the tree."""
+    leaves: list[Any] = []
+    return leaves, _flatten_once(tree, leaves, {})
+
+
+def _flatten_once(tree: Any, leaves: list[Any], met: dict[int, int]) -> TreeDef:
+    if id(tree) in met:
+        return TreeDef(SAME, (met[id(tree)],))
+    shape = _flatten(tree, [])  # of which kind it is
+    if shape.kind is LEAF or not shape.children:
+        return _flatten(tree, leaves)
+    met[id(tree)] = len(met)
+    return TreeDef(shape.kind, shape.keys, tuple([_flatten_once(item, leaves, met) for item in _items(tree)]))
+
+
+def _items(tree: Any) -> Sequence[Any]:
+    """What is in a container, in the order of its leaves."""
+    if isinstance(tree, dict):
+        return [*tree.values()]
+    if isinstance(tree, (tuple, list)):
+        return tree
+    return [getattr(tree, field.name) for field in dataclasses.fields(tree)]
 
 
 def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:

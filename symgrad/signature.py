@@ -13,7 +13,7 @@ from symgrad.emit.names import Names
 from symgrad.equal import told
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import aval_of
-from symgrad.pytree import LEAF, TreeDef
+from symgrad.pytree import LEAF, SAME, TreeDef
 from symgrad.source.origins import METHODS
 from symgrad.watch.likeness import Likeness, is_anew, likeness
 
@@ -126,10 +126,19 @@ class Layout(NamedTuple):
     kinds: tuple[Any, ...]
 
 
-def layout(args: Sequence[Any], kwargs: dict[str, Any], strict: bool = False) -> tuple[Layout, list[Any]]:
-    """The signature of a call and the leaves of its arguments."""
-    leaves, tree = pytree.flatten((tuple(args), tuple(kwargs.values())))
-    return Layout(tree, tuple(kwargs), tuple([kind_of(leaf, strict) for leaf in leaves])), leaves
+class Leaves(list[Any]):
+    """The leaves of a call's arguments, and these as they were ``given``: positional ones, and those by name."""
+
+    def __init__(self, leaves: Sequence[Any], given: tuple[tuple[Any, ...], tuple[Any, ...]]) -> None:
+        super().__init__(leaves)
+        self.given = given
+
+
+def layout(args: Sequence[Any], kwargs: dict[str, Any], strict: bool = False, once: bool = False) -> tuple[Layout, Leaves]:
+    """The signature of a call and the leaves of its arguments; ``once``: those of containers that come again are there once."""
+    given = tuple(args), tuple(kwargs.values())
+    leaves, tree = (pytree.flatten_once if once else pytree.flatten)(given)
+    return Layout(tree, tuple(kwargs), tuple([kind_of(leaf, strict) for leaf in leaves])), Leaves(leaves, given)
 
 
 class Form:
@@ -205,9 +214,19 @@ class Form:
 
 
 def check_tree(
-    tree: TreeDef, name: str, kinds: Iterator[Any], checks: list[str], space: dict[str, Any], leaves: list[str]
+    tree: TreeDef,
+    name: str,
+    kinds: Iterator[Any],
+    checks: list[str],
+    space: dict[str, Any],
+    leaves: list[str],
+    containers: list[str],
 ) -> None:
-    """Conditions that an argument has the tree and the kinds of a signature, as source; the names of its leaves."""
+    """Conditions that an argument has the tree and the kinds of a signature, as source; the names of its leaves, and of the
+    containers that they are in."""
+    if tree.kind is SAME:
+        checks.append(f"{name} is {containers[tree.keys[0]]}")
+        return
     if tree.kind is LEAF:
         leaves.append(name)
         check_kind(next(kinds), name, checks, space)
@@ -215,6 +234,8 @@ def check_tree(
     if tree.kind is None:
         checks.append(f"{name} is None")
         return
+    if tree.children:
+        containers.append(name)
     slot = f"_k{len(space)}"
     space[slot] = tree.kind
     checks.append(f"type({name}) is {slot}")
@@ -235,7 +256,7 @@ def check_tree(
     for i, (read, child) in enumerate(zip(reads, tree.children, strict=True)):
         part = f"_{name.lstrip('_')}_{i}"
         checks.append(f"(({part} := {read}) is {part})")
-        check_tree(child, part, kinds, checks, space, leaves)
+        check_tree(child, part, kinds, checks, space, leaves, containers)
 
 
 def check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) -> None:

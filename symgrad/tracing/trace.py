@@ -91,6 +91,8 @@ class Trace:
         self.lean = False  # whether values are let go of that the last derivative pass needs no more
         self.line: tuple[str, int] | None = None
         self.impure: str | None = None
+        self.given: dict[int, tuple[Any, Any]] = {}  # containers that were made of those among the arguments, and these
+        self.originals: set[int] = set()  # the latter
         self.repeats = False  # whether something that has effects ran twice: for a batch, and then for each of its elements
         self.hooks: Any = None  # what sees the user's function read from outside: a State
         self.drafts: Any = None  # the run of the arrays that the function makes and fills itself

@@ -917,7 +917,7 @@ class Calls(Reads):
                     args[0].tell_apart()
                 self.stop("id() is called")
                 place = self._place(args[0])
-                args = args if place is None else (place.find(self.leaves),)
+                args = (self.original(args[0]) if place is None else place.find(self.leaves),)
             elif outside:
                 self.effect(f"{name}() is called")
                 args = tuple(map(self.kept, args))
@@ -1016,6 +1016,8 @@ class Calls(Reads):
             self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
             self.wrote_memory(owner)
         elif isinstance(owner, CONTAINERS):
+            if name in MUTATORS:
+                self.changes_container(owner)
             if path is None:  # what it keeps are the very objects
                 if name in MUTATORS:
                     self.trace.writes.append(owner)

@@ -49,7 +49,7 @@ class Path:
     Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("default", (place, name))``, ``("call", args)``,
     ``("name", name)`` (what a name stands for in a module of these globals, also one of Python's own); and the questions
     ``("has", name)`` (an attribute), ``("in", key)``, ``("one", path)`` (the object at another path) and ``("true", None)``,
-    which find a bool.
+    which find a bool. What is put at a place may go to ``("append", None)``.
     """
 
     __slots__ = ("_hash", "root", "steps")
@@ -174,6 +174,8 @@ class Path:
                 shown = key
             elif kind == "has":
                 shown = f"hasattr({shown}, {key!r})"
+            elif kind == "append":
+                shown += ".append"
             elif kind == "one":
                 shown = f"({shown} is {key!r})"
             else:

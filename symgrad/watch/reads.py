@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.errors import MutatedInput
 from symgrad.ir import INPUT, Node, aval_of
 from symgrad.loops import iterables
 from symgrad.loops.iterables import Over, columns, table
@@ -112,6 +113,8 @@ class Reads:
         self.settings: dict[Path, Setting] = {}  # numbers and their kin that were put somewhere outside
         self.being_set: set[Path] = set()
         self._written_through: list[Any] = []  # things outside into which something was put that nobody has looked at
+        self._changed: set[int] = set()  # containers among the arguments whose copies were changed
+        self.tells_apart = False  # whether it matters which containers among the arguments are one
         self.undo = [] if undo is None else undo  # what puts back what was there, the first last
         self.appends: list[tuple[Path, Any]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
@@ -123,9 +126,33 @@ class Reads:
         for cache in CACHES:  # classes may have changed since the last trace
             cache.cache_clear()
 
+    def original(self, value: Any) -> Any:
+        """The container among the arguments that ``value`` stands for; other things themselves."""
+        return self.trace.given.get(id(value), (None, value))[1]
+
+    def changes_container(self, value: Any) -> None:
+        """A container is changed, which matters to all who have it."""
+        one = self.original(value)
+        if one is not value:
+            self.tells_apart = True
+            self._changed.add(id(one))
+        if (one is not value or id(value) in self.trace.originals) and (path := self._paths.get(id(one))) is not None:
+            self._refuse_alias(one, path)
+
+    def _refuse_alias(self, value: Any, path: Path) -> None:
+        """An argument is changed that is found outside, too, where nobody would see it."""
+        raise self.trace.refuse(
+            MutatedInput(
+                f"{where()}: a {type(value).__name__} among the arguments is changed, which is {path!r}, too; pass a copy of it, "
+                "or do not pass it"
+            )
+        )
+
     def root(self, value: Any, path: Path) -> None:
         """Say where an object is from: what is read from it later has a path."""
         known = self._paths.get(id(value))
+        if id(value) in self._changed:
+            self._refuse_alias(value, path)
         if known is None:
             self._paths[id(value)] = path
             self._keep.append(value)
@@ -244,6 +271,8 @@ class Reads:
                 return known.value
             self.changes_outside(path)  # by another way
             del self.settings[path]
+        if type(value) is np.ndarray and (found := self._kept_copy(value)) is not None:
+            return found
         outside = self._outside(path)
         if outside is None:
             return value
@@ -882,6 +911,11 @@ class Reads:
 
     def is_one(self, a: Any, b: Any) -> bool:
         """``a is b``. Arguments may be one object, or one from outside."""
+        if self.trace.given and not {id(a), id(b)}.isdisjoint(self.trace.given):
+            self.tells_apart = True
+            if self._paths.get(id(self.original(a))) or self._paths.get(id(self.original(b))):
+                self.stop("a container among the arguments is compared with something outside")
+            return self.original(a) is self.original(b)
         one, other = map(self._place, (a, b))
         if a is b or one is None or other is None or not (_is_argument(one) or _is_argument(other)):
             return self.identity(a, single=False) is self.identity(b, single=False)
@@ -942,6 +976,8 @@ class Reads:
             if decided or any([type(x) is Tracer and x.node.active for x in met]):
                 self.trace.admit(owner)  # now, so that what it holds is not read as a plain number before
         kind = type(owner)
+        if isinstance(owner, CONTAINERS) or id(owner) in self.trace.given:
+            self.changes_container(owner)
         if not self.has_steady_setters(kind):
             self.stop(f"what is called as a {kind.__name__} is assigned to reads from outside, and is not followed")
         path = self.path_of(owner)
@@ -960,6 +996,7 @@ class Reads:
         if path is None or not _is_plainly_set(owner, kind, name):
             self.wrote_into(owner, *met)
         else:
+            self.changes_container(owner)
             self.trace.writes.append(owner)
             self.being_set.add(path.then(kind, name))
 
@@ -1127,10 +1164,14 @@ class Reads:
     def place(self, owner: Any) -> Any:
         """What an item is assigned in: an array that the trace has read stays what it is a copy of."""
         flat = type(owner) is np.flatiter
-        for array, known in self._arrays:
-            if array is (owner.base if flat else owner):
-                return self.trace.another(known).flat if flat else self.trace.another(known)
-        return owner
+        array = owner.base if flat else owner
+        known = next((self.trace.another(known) for one, known in self._arrays if one is array), None)
+        known = self._kept_copy(array) if known is None else known
+        return owner if known is None else known.flat if flat else known
+
+    def _kept_copy(self, array: Any) -> Tracer | None:
+        """What an array stands for that something outside holds as a copy; None for others."""
+        return next((x for x, _, made in self.copies if made is array), None)
 
     def writes_to(self, tracer: Tracer) -> bool:
         """A Tracer that is not the function's own is written to: the array that it stands for is, too."""

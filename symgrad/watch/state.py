@@ -598,8 +598,8 @@ class Plain(Finished):
             return isinstance(args[0].value, args[1])
         if fun is operator.is_ or fun is operator.is_not:
             return self.is_one(*args) is (fun is operator.is_)
-        if fun is id and source(*args) is not None:
-            return id(args[0].value)
+        if fun is id and len(args) == 1:
+            return id(args[0].value if source(*args) is not None else self.original(args[0]))
         if type(fun) is MethodType:
             if is_product(fun, args):
                 return self.matmul(fun.__self__, *args)
@@ -647,7 +647,7 @@ class Plain(Finished):
 
     def is_one(self, a: Any, b: Any) -> bool:
         """``a is b``, of arguments that may be one object."""
-        a, b = [x if source(x) is None else x.value for x in (a, b)]
+        a, b = [self.original(x) if source(x) is None else x.value for x in (a, b)]
         return a is b
 
     def attribute(self, owner: Any, name: str) -> Any:
