@@ -18,6 +18,7 @@ from symgrad.source.origins import METHODS
 from symgrad.watch.likeness import Likeness, is_anew, likeness
 
 ABSENT = object()  # an argument that was not given
+MOST = 2**63  # what NumPy makes no int64 of
 
 
 class Static:
@@ -61,6 +62,8 @@ def kind_of(leaf: Any, strict: bool = False) -> Any:
     kind = type(leaf)
     if kind is np.ndarray and leaf.dtype.kind in "fciub":
         return aval_of(leaf)
+    if kind is int and not -MOST <= leaf < MOST:
+        return (kind, aval_of(leaf), "large")
     if kind in (float, int, complex) or (isinstance(leaf, np.generic) and leaf.dtype.kind in "fciub"):
         return (kind, aval_of(leaf))
     if isinstance(leaf, np.ndarray):
@@ -274,6 +277,8 @@ def check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) -
         slot = f"_{kind[0].__name__}"
         space[slot] = kind[0]
         checks.append(f"type({name}) is {slot}")
+        if kind[0] is int:
+            checks.append(f"{'not ' * (len(kind) > 2)}{-MOST} <= {name} < {MOST}")
     else:
         slot = f"_d{kind.dtype.str[1:]}"
         if space.setdefault(slot, kind.dtype) is not kind.dtype:
