@@ -48,7 +48,7 @@ from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Leaves, Static, check_kind, check_tree, kind_of, layout, shown
 from symgrad.source.origins import METHODS, OWN, is_object, is_users
 from symgrad.tracing.frames import INTO_PLAIN
-from symgrad.tracing.mixed import Otherwise
+from symgrad.tracing.mixed import Otherwise, is_narrow
 from symgrad.tracing.nans import WatchedTrace
 from symgrad.tracing.trace import TURNING, Tape, Trace, running, tracing
 from symgrad.tracing.tracer import Tracer, plain, tracers
@@ -324,6 +324,9 @@ class Family:
                     state.check_settings()
                 outputs, tree = pytree.flatten(out)
                 outputs = [_settled(trace, leaf) for leaf in outputs]
+                for leaf in outputs if trace.mixed else ():
+                    if type(leaf) is Tracer and leaf.node in trace.mixed and is_narrow(leaf.node.aval):
+                        trace.asks_kind(leaf)
                 puts = [] if state is None else [_settled(trace, value) for _, value in state.puts]
         except Exception as error:
             _tell_plainly(error, trace.texts)

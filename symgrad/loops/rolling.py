@@ -1329,6 +1329,7 @@ class Roller:
             self._mix(tracer.node, mixed)
         elif not isinstance(tracer.value, np.ndarray):
             tracer.node = self.number(joined(key), tracer.value).node
+            self._mix(tracer.node, mixed)
 
     def _rebind(self, tracer: Tracer, key: Key, result: Tracer) -> None:
         """Make a local what all iterations together have given."""
@@ -1338,7 +1339,9 @@ class Roller:
             tracer.version += 1
             result.node.name = result.node.name or joined(key)
         elif not isinstance(tracer.value, np.ndarray):
+            mixed = self._mixed(key, tracer)
             tracer.node = self.number(joined(key), tracer.value).node
+            self._mix(tracer.node, mixed)
 
     def _mixed(self, key: Key, tracer: Tracer) -> Mixed | None:
         """What is known of a number that a local held when the iterations had run, if it may be Python's or NumPy's."""

@@ -11,13 +11,15 @@ from symgrad.loops.patterns import COUNTER, INT, WHOLE, Boundary, Key, Note, Par
 from symgrad.ops import index
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
-from symgrad.tracing.mixed import DIVISIONS, MIXING, POWER
+from symgrad.tracing.mixed import DIVISIONS, EXACT, MIXING, POWER, is_narrow
 
 _OPERATORS = {  # that give a Python number of Python numbers
     *MIXING,
     EXTREME,
     TO_NUMPY,  # it may stand for both, see ``_one_op``
 }
+
+_KEEPING = {*EXACT, EXTREME, TO_NUMPY, TO_PYTHON}  # operators that round nothing
 
 Parts = dict[Any, Part]  # where a value may come from, by what tells these places apart
 Step = tuple[Any, Any, Any, list[Parts]]
@@ -115,6 +117,8 @@ def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Contain
         found = [any(map(is_plain, parts.values())) for parts in args]
         appends = op is index.SETITEM and any([kind == "carry" and what[-1] == WHOLE for kind, what in args[0].values()])
         made.append(any(found[:2]) if appends else op in _OPERATORS and all(found))  # or items of which some are Python's
+        if op not in _KEEPING and found and all(found) and isinstance(aval, Aval) and is_narrow(aval):
+            raise Unclear  # Python's numbers would be computed with in double precision
         if made[-1] and op in _RISKY and aval.kind != "python" and not all(map(_RISKY[op], args[1].values())):
             raise Unclear
     ends = [(key, parts, aval) for key, (parts, aval) in way.after.items() if kinds[key].kind != "python"]

@@ -55,7 +55,7 @@ def result(op: Any, nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> Mixed
         return mixed[nodes[0]]
     every = [mixed[node] for node in nodes if node in mixed]
     causes = frozenset[Any]().union(*[one.causes for one in every])
-    if _widens(nodes, mixed):
+    if _widens(op, nodes, mixed):
         raise Otherwise(causes)
     if op not in MIXING or not all([node in mixed or node.aval.kind == "python" for node in nodes]):
         return None
@@ -99,12 +99,17 @@ def _bounds(op: Any, sides: Sequence[Bounds]) -> Bounds:
     return sides[0] if op in (NAMED, _POSITIVE) else Bounds()
 
 
-def _widens(nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> bool:
-    """Whether NumPy's number instead of Python's lets others be of a wider dtype."""
+def is_narrow(aval: Aval) -> bool:
+    """Whether Python's number, which NumPy's stands for, would be of a wider dtype."""
+    return bool(aval.dtype != np.result_type(aval.dtype.type(0).item()))
+
+
+def _widens(op: Any, nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> bool:
+    """Whether NumPy's number instead of Python's lets others be of a wider dtype, or is computed with in a narrower one."""
     avals = [node.aval for node in nodes if node not in mixed]
     strong = [aval.dtype for aval in avals if isinstance(aval, Aval) and aval.kind != "python"]
     if not strong:
-        return False
+        return op not in EXACT and any([is_narrow(node.aval) for node in nodes if node in mixed])
     dtype = np.result_type(*strong)
     own = [node.aval.dtype for node in nodes if node in mixed]
     return any([np.result_type(dtype, one) != np.result_type(dtype, one.type(0).item()) for one in own])
@@ -129,6 +134,7 @@ _ALIKE = {  # operators of which truth values are truth values
     *_of(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
     *_of(np.bitwise_and, np.bitwise_or, np.bitwise_xor),
 }
+EXACT = {*_ALIKE, _NEGATIVE, _POSITIVE, *_of(np.absolute)}  # operators that round nothing
 MIXING = {  # operators that give a Python number of Python numbers
     POWER,
     *DIVISIONS,
