@@ -63,6 +63,7 @@ from symgrad.watch.state import Finished, State, may_fill, watch
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
 MAX_SIGNATURES = 64  # of one derivative, with code; the least recently used goes first
 MAX_WAITING = 1024  # without
+FEW = 64  # new signatures, or calls, after which it is looked at all signatures again
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
 AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
 GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all; those of the FIRST take what they do
@@ -292,21 +293,21 @@ class Family:
         watch(trace, state, fills)
         draws.begin(trace, [*leaves, fun])
         slots: list[Any] = []
-        for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
+        paths = [()] * len(leaves) if state is None else self.layout.tree.paths()
+        for position, (leaf, kind, path) in enumerate(zip(leaves, self.layout.kinds, paths, strict=True)):
             if state is None and isinstance(leaf, PLAIN_NUMBERS):  # nobody reads its graph again, and they may outlive the call
                 slots.append(leaf)
             elif isinstance(kind, Static):
+                place = Path(Argument(position, "" if state is None else self._input_name(path)), ())
                 if state is not None and (isinstance(leaf, (np.ndarray, np.void, slice, *METHODS)) or kind.is_like):
-                    leaf = state.read(Path(Argument(position), ()), leaf)
+                    leaf = state.read(place, leaf)
                 elif state is not None and type(leaf) not in (str, bytes, bool) and not isinstance(leaf, type):
-                    state.root(leaf, Path(Argument(position), ()))
+                    state.root(leaf, place)
                 slots.append(leaf)
             else:
                 slots.append(trace.input(position, leaf))
-        if state is not None:
-            for slot, path in zip(slots, self.layout.tree.paths(), strict=True):
-                if type(slot) is Tracer:
-                    slot.node.name = self._input_name(path)
+                if state is not None:
+                    slots[-1].node.name = self._input_name(path)
         if state is not None:
             owner, place = fun, Path(self.itself, ())
             if isinstance(fun, MethodType):
@@ -865,12 +866,14 @@ class Variant:
         checks: list[str] = []
         kinds = iter(family.layout.kinds)
         leaves: list[str] = []
-        children = [child for group in family.layout.tree.children for child in group.children]
-        containers: list[str] = []
-        for name, child in zip(names, children, strict=True):
-            check_tree(child, name, kinds, checks, space, leaves, containers)
-        if family.once and len(containers) > 1:
-            checks.append(f"len({{{', '.join([f'id({name})' for name in containers])}}}) == {len(containers)}")
+        containers, given_names = [""], iter(names)  # of which the first are those of all arguments
+        for group in family.layout.tree.children:
+            containers += [""] * bool(group.children)
+            for child in group.children:
+                check_tree(child, next(given_names), kinds, checks, space, leaves, containers)
+        several = [f"id({name})" for name in containers if name]
+        if family.once and len(several) > 1:
+            checks.append(f"len({{{', '.join(several)}}}) == {len(several)}")
         cells: dict[str, CellType | Free] = {"_hits": family.answered}
         home: dict[Path, Check] = {}  # what are names in the namespace that the function is to have for its own
         outside, sources = self._outside(state, [*leaves, "_fun"], space, cells, home)
@@ -1341,6 +1344,7 @@ class Compiler:
         self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
+        self.idle: list[float] = []  # the seconds that code of signatures took which is of little use, as far as is known
         self.strict = False  # whether objects among the arguments are known by themselves
         self.once = False  # whether it matters which containers among them are one
         self.users: weakref.WeakSet[User] = weakref.WeakSet()
@@ -1374,7 +1378,8 @@ class Compiler:
             if found is None:
                 accepts = self.mode == "compiled"
                 found = self.known[key] = Family(key, self.name, self.form, accepts, self.off, self.once)
-                self._tidy()
+                if len(self.known) % FEW == 0:
+                    self._tidy()
             else:
                 self.known.move_to_end(key)
         return found, leaves
@@ -1443,7 +1448,9 @@ class Compiler:
         as long as that took."""
         if family.variants:
             return False
-        idle = [other.account.spent for other in self.known.values() if other.variants and not other.is_worth_it()]
+        if self.misses % FEW == 1 or len(self.known) < FEW:
+            self.idle = [other.account.spent for other in self.known.values() if other.variants and not other.is_worth_it()]
+        idle = self.idle
         waits = len(idle) >= AT_ONCE and family.account.waited < sum(idle) / len(idle)
         return waits or family.account.calls < self.patience
 

@@ -271,8 +271,12 @@ def check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) -
     elif isinstance(kind, Static):
         slot = f"_s{len(space)}"
         space[slot] = kind.value
-        same = f"type({name}) is type({slot}) and {name} == {slot}" if _comparable(kind) else f"{name} is {slot}"
-        checks.append(same)
+        if _comparable(kind):
+            checks.append(f"type({name}) is type({slot}) and {name} == {slot}")
+        else:
+            equals: Any = type(kind.value).__eq__
+            by_value = kind.key[-1] is kind.value and equals is not object.__eq__
+            checks.append(f"_alike({name}, {slot})" if by_value else f"{name} is {slot}")
     elif isinstance(kind, tuple) and not hasattr(kind, "_fields"):
         slot = f"_{kind[0].__name__}"
         space[slot] = kind[0]

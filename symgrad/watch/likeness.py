@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import sys
 from types import CellType, FunctionType, MethodType, ModuleType
@@ -11,6 +12,7 @@ import numpy as np
 
 from symgrad.source.origins import RANDOM, is_library, is_made_anew, is_object, is_users
 
+_READ = (set, collections.deque, collections.Counter, collections.defaultdict)  # containers that are no trees
 DEEP = 4  # functions within functions that a likeness looks into
 
 
@@ -109,7 +111,10 @@ def _likeness(fun: Any, depth: int, seen: set[int]) -> Likeness | None:
     if issubclass(kind, Derived):
         inner = _likeness(fun._fun, depth, seen)
         return inner and fun._made and Likeness(inner.name, (fun._made, inner))
-    return Likeness(kind.__name__, (Same(kind),)) if is_object(fun) or kind in RANDOM else None
+    if kind is np.ndarray:  # of strings, say, which are read as a whole
+        return Likeness("array", (kind, fun.dtype, fun.shape))
+    alike = is_object(fun) or kind in RANDOM or kind in _READ
+    return Likeness(kind.__name__, (Same(kind),)) if alike else None
 
 
 def _held(cell: CellType, depth: int, seen: set[int]) -> Any:
@@ -136,4 +141,9 @@ def is_anew(value: Any) -> bool:
     kind = type(value)
     if kind is MethodType:
         return is_users(value.__func__)
-    return kind in (functools.partial, *RANDOM[:2]) or is_made_anew(value) or issubclass(kind, Derived) or is_object(value)
+    return (
+        kind in (functools.partial, np.ndarray, *_READ, *RANDOM[:2])
+        or is_made_anew(value)
+        or issubclass(kind, Derived)
+        or is_object(value)
+    )
