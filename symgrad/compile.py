@@ -336,6 +336,7 @@ class Family:
             if state is not None:
                 state.settle_copies()
                 state.__class__ = Finished
+            trace.given, trace.originals = {}, set()  # which hold the arguments
         if self.dynamic is None:
             self.remarks |= trace.remarks
         if state is None:

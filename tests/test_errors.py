@@ -710,7 +710,7 @@ def test_effects_that_do_not_come_again():
     effects = []
 
     def logged(w):
-        effects.append(1)
+        effects.insert(0, 1)
         return np.sum(w)
 
     derivative = grad(logged)

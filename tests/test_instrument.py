@@ -42,7 +42,9 @@ class Inert:
     def _first(self, value: Any, *more: Any) -> Any:
         return value
 
-    iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = kept = matched = identity = _first
+    iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = assigned = kept = matched = identity = (
+        _first
+    )
     operand = changed = key = asked = answer = wrote_through = _first
     manager = place = raised = left = renamed = appended = hashed = chosen = handed = rows = _first
     failed = staticmethod(AssertionError)
@@ -50,9 +52,7 @@ class Inert:
     def _nothing(self, *more: Any) -> None:
         return None
 
-    wrote_name = wrote_into = wrote_around = sets = sets_again = trying = caught = swallowed = fixed = start = met = inner = (
-        _nothing
-    )
+    wrote_name = wrote_into = wrote_around = sets = trying = caught = swallowed = fixed = start = met = inner = _nothing
 
     def are_one(self, wanted: tuple[bool, ...], *values: Any) -> bool:
         return all((a is b) is same for same, a, b in zip(wanted, values, values[1:], strict=False))

@@ -209,7 +209,9 @@ def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 )  # fmt: skip
 def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     c, x = split(args[0])
-    if c == 1.0 or (is_op(node, np.sum) and node.aval.dtype != np.float64) or elements_of(node) > elements_of(x):
+    exact = node.aval.dtype == np.float64 or (node.aval.dtype.kind in "fc" and abs(np.frexp(c)[0]) == 0.5)  # a power of two
+    rounds = is_op(node, np.sum) and not exact
+    if c == 1.0 or rounds or elements_of(node) > elements_of(x):
         return None
     return join(s, c, _moved(s, node, x))
 

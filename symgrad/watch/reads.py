@@ -107,7 +107,8 @@ class Reads:
         self.own_classes: dict[int, Any] = {}  # that the function has made
         self._methods: dict[int, Path] = {}  # those that outer names stand for, or what takes their place
         self._keep: list[Any] = []
-        self.copies: list[tuple[Tracer, Node, Any]] = []  # of traced arrays that something outside holds
+        # of traced arrays that something outside holds; and what was in them
+        self.copies: list[tuple[Tracer, Node, Any, Any]] = []
         self.told_apart = False  # whether somebody could tell one of them from what it is a copy of: see ``_copied``
         self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
         self.settings: dict[Path, Setting] = {}  # numbers and their kin that were put somewhere outside
@@ -116,7 +117,7 @@ class Reads:
         self._changed: set[int] = set()  # containers among the arguments whose copies were changed
         self.tells_apart = False  # whether it matters which containers among the arguments are one
         self.undo = [] if undo is None else undo  # what puts back what was there, the first last
-        self.appends: list[tuple[Path, Any]] = []  # what was appended to lists outside
+        self.appends: list[tuple[Path, Any, str]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
         self._used: dict[int, Callable[[], Any]] = {}
@@ -143,8 +144,8 @@ class Reads:
         """An argument is changed that is found outside, too, where nobody would see it."""
         raise self.trace.refuse(
             MutatedInput(
-                f"{where()}: a {type(value).__name__} among the arguments is changed, which is {path!r}, too; pass a copy of it, "
-                "or do not pass it"
+                f"{where()}: a {type(value).__name__} among the arguments is changed, which is {path!r}, too; "
+                "pass a copy of it, or do not pass it"
             )
         )
 
@@ -189,15 +190,15 @@ class Reads:
         if self.impure is None:
             self.impure = f"{where()}: {reason}"
 
-    def effect(self, what: str) -> None:
-        """The function changes something outside; compiled code would not."""
-        self.effects.append(f"{where()}: {what}")
-        if not self.accept_effects:
-            self.stop(what)
+    def effect(self, what: str, line: str = "") -> None:
+        """The function changes something outside, now or in this ``line``; compiled code would not."""
+        self.effects.append(f"{line or where()}: {what}")
+        if not self.accept_effects and self.impure is None:
+            self.impure = self.effects[-1]
 
-    def changes_outside(self, path: Path) -> None:
+    def changes_outside(self, path: Path, line: str = "") -> None:
         """The function changes what is at a path."""
-        self.effect(f"{path!r} is changed, which is outside the function")
+        self.effect(f"{path!r} is changed, which is outside the function", line)
 
     def check(self, path: Path, kind: str, expected: Any) -> None:
         """Guard what was found at a path."""
@@ -1013,10 +1014,12 @@ class Reads:
         new = new.value if type(new) is Tracer and _is_settled(new) else new
         read = place in self.lifts or any([(place, how) in self.checks for how in _ASKED]) or (known is not None and known.read)
         steady = not read and _is_settled(new)
+        if how is not None and type(old) is np.ndarray:
+            self._let_go(old)
         made = self.kept(value)
         if (operation or how is None) and (steady or (old is not _NONE and self._can_be_put(new))):
             self.undo.append(functools.partial(_put, owner, kind, key, old))
-            self.settings[place] = Setting(owner, new, read, made)
+            self.settings[place] = Setting(owner, new, read, made, where())
         else:
             self.settings.pop(place, None)
             self.changes_outside(place)
@@ -1037,7 +1040,7 @@ class Reads:
         if self._can_be_put(value):
             full = type(owner) is collections.deque and owner.maxlen == len(owner)
             self.undo.append(functools.partial(_take_back, owner, [*owner][:full]))
-            self.appends.append((path, value))
+            self.appends.append((path, value, where()))
         else:
             self.changes_outside(path)
         owner.append(made)
@@ -1049,9 +1052,9 @@ class Reads:
         asked = {path for path, _ in self.checks} | self.lifts.keys() if self.settings or self.appends else ()
         others = [path for path in asked if type(path.root) is ModuleType or not _INDIRECT.isdisjoint(path.steps)]
         others += [path for path in asked if path.steps and path.steps[-1][0] == "has"]
-        for place, (owner, value, read, _) in self.settings.items():
+        for place, (owner, value, read, _, line) in self.settings.items():
             if any([_sees(path, place) for path in others]):
-                self.changes_outside(place)
+                self.changes_outside(place, line)
             elif type(value) is not Tracer and not read:
                 self.check(place, "eq", _there(owner, *place.steps[-1]))
             else:
@@ -1059,10 +1062,10 @@ class Reads:
                 if check is not None and type(check.expected) is int:
                     self.counted.add(place)
                 self.puts.append((place, value))
-        for path, value in self.appends:
+        for path, value, line in self.appends:
             measured = any([(path, kind) in self.checks for kind in ("len", "set", "same")])
             if measured or any([_is_in(one, path) for one in asked]):
-                self.changes_outside(path)
+                self.changes_outside(path, line)
             else:
                 self.puts.append((path.then("append", None), value))
         if self.told_apart and any([type(value) is Tracer and value.node.aval.kind == "array" for _, value in self.puts]):
@@ -1119,16 +1122,16 @@ class Reads:
 
         Where what is written into one of them could tell them apart, this is the last trace.
         """
-        known = next((made for other, _, made in self.copies if other is x), None)
+        known = next((made for other, _, made, _ in self.copies if other is x), None)
         self.told_apart = self.told_apart or x.base is not None or x.node.op is INPUT or known is not None
         if known is None:
             known = x.value.copy("K")
-            self.copies.append((x, x.node, known))
+            self.copies.append((x, x.node, known, known.copy("K")))
         return known
 
     def settle_copies(self) -> None:
         """What was written, by the end of the run, into arrays that something outside holds."""
-        for x, node, made in self.copies:
+        for x, node, made, _ in self.copies:
             if x.node is not node:
                 self.told_apart = True
                 if not x.node.differentiated:
@@ -1169,9 +1172,17 @@ class Reads:
         known = self._kept_copy(array) if known is None else known
         return owner if known is None else known.flat if flat else known
 
+    def _let_go(self, array: np.ndarray[Any, Any]) -> None:
+        """Python writes into an array itself: if it is a copy that something outside holds, it is by itself from here on."""
+        for x, node, _, _ in [copy for copy in self.copies if copy[2] is array]:
+            self.told_apart = True
+            if x.node is not node and not x.node.differentiated:
+                array[...] = x.value
+        self.copies = [copy for copy in self.copies if copy[2] is not array]
+
     def _kept_copy(self, array: Any) -> Tracer | None:
-        """What an array stands for that something outside holds as a copy; None for others."""
-        return next((x for x, _, made in self.copies if made is array), None)
+        """What an array stands for that something outside holds as a copy, as it was then; None for others."""
+        return next((x for x, _, made, before in self.copies if made is array and same_value(made, before)), None)
 
     def writes_to(self, tracer: Tracer) -> bool:
         """A Tracer that is not the function's own is written to: the array that it stands for is, too."""
@@ -1270,13 +1281,14 @@ _INDIRECT = {("attr", "__dict__"), ("attr", "cell_contents")}  # steps by which 
 
 
 class Setting(NamedTuple):
-    """What was put somewhere into ``owner``; whether what was there was ``read`` before; and what was really put ``there``, if
-    that is not to be told from ``value``."""
+    """What was put somewhere into ``owner``, in a ``line``; whether what was there was ``read`` before; and what was really put
+    ``there``."""
 
     owner: Any
     value: Any
     read: bool
     there: Any
+    line: str
 
     def is_still(self, value: Any) -> bool:
         """Whether that is what is there now."""

@@ -509,7 +509,7 @@ class Finished(State):
     def stop(self, reason: str) -> None:
         """It has been compiled, or not."""
 
-    def effect(self, what: str) -> None:
+    def effect(self, what: str, line: str = "") -> None:
         """Nobody asks any more."""
 
     def check(self, path: Path, kind: str, expected: Any) -> None:
