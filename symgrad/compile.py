@@ -1430,7 +1430,7 @@ class Compiler:
         if errors and compiles:
             self._doubt(family, errors)
         if code is not None and traced.state is not None:
-            put_back(traced.state.undo)  # the code does that again
+            traced.state.leave_to_code()
         try:
             return traced.result() if code is None else code.result(traced, leaves)
         except Exception:

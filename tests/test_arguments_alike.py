@@ -126,7 +126,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
-@pytest.mark.parametrize("fun", {fun for fun, *_ in SHARED.values()}, ids=lambda fun: fun.__name__)
+@pytest.mark.parametrize("fun", dict.fromkeys(fun for fun, *_ in SHARED.values()), ids=lambda fun: fun.__name__)
 def test_containers_that_are_one_stay_one(fun, mode):
     """In whatever order calls come in which they are, or are not."""
     cases = [(make, places) for other, make, places in SHARED.values() if other is fun]

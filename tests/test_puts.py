@@ -1,5 +1,6 @@
 """Numbers that a function puts outside: code puts them there, too, and nobody can tell it from the function."""
 
+import collections
 import functools
 import operator
 import random
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import export, grad, hessian, value_and_grad, vmap
+from symgrad import export, grad, hessian, stop_gradient, value_and_grad, vmap
 from symgrad.errors import NotExportable
 
 CALLS = 0
@@ -21,6 +22,7 @@ class Model:
 
     def __init__(self):
         self.n, self.rate, self.name, self.flag = 0, 0.5, "a", False
+        self.mean, self.log, self.last = np.zeros(3), [], collections.deque(maxlen=3)
         self.stats, self.counts, self.inner = {"n": 0, "sum": 0.0}, [0, 3], types.SimpleNamespace(n=0)
 
     def bump(self, by=1):
@@ -28,7 +30,8 @@ class Model:
         return self.n
 
     def state(self):
-        return repr({**vars(self), "inner": vars(self.inner)})
+        arrays = [(type(item), np.round(item, 9).tolist()) for item in (self.mean, *self.log, *self.last)]
+        return repr({**vars(self), "mean": 0, "log": len(self.log), "last": arrays, "inner": vars(self.inner)})
 
 
 def attribute(m, x):
@@ -58,6 +61,38 @@ def words(m, x):
     m.name = m.name[-3:] + "b"
     m.flag = not m.flag
     return np.sum(x**2) * len(m.name)
+
+
+def always_the_same(m, x):
+    m.n = 3
+    for _ in range(6):
+        x = 1.01 * x
+    m.name = "fitted"
+    m.stats["n"] += m.n
+    m.inner.n = 2
+    m.inner.n += 5
+    return np.sum(x**2) * m.inner.n
+
+
+def arrays(m, x):
+    m.mean = 0.9 * m.mean + 0.1 * stop_gradient(x)
+    m.log.append(stop_gradient(np.sum(x)))
+    m.last.append(stop_gradient(np.sin(x)))
+    m.last.append(m.n)
+    return np.sum((x - m.mean) ** 2)
+
+
+def arrays_of_two_names(m, x):
+    h = stop_gradient(np.sin(x)) + m.mean
+    m.mean = h
+    h[0] = 5.0
+    m.mean[1] = 2.0
+    return np.sum(x * m.mean) + h[0] * h[1]
+
+
+def logs_and_looks(m, x):
+    m.log.append(1)
+    return np.sum(x**2) * len(m.log)
 
 
 def in_a_method(m, x):
@@ -115,9 +150,10 @@ def of_several_kinds(m, x):
 
 
 CODE = [attribute, by_assignment, items, floats, words, in_a_method, on_one_side, decided_by, read_by_names, of_several_kinds]
+CODE += [always_the_same, arrays, arrays_of_two_names]
 
 
-@pytest.mark.parametrize("fun", [*CODE, read_back_otherwise, new_object, in_a_loop, behind_it])
+@pytest.mark.parametrize("fun", [*CODE, read_back_otherwise, new_object, in_a_loop, behind_it, logs_and_looks])
 @pytest.mark.parametrize("pokes", [False, True])
 def test_what_is_put_is_what_the_function_puts(fun, pokes):
     rng, models = np.random.default_rng(0), (Model(), Model())
@@ -132,7 +168,7 @@ def test_what_is_put_is_what_the_function_puts(fun, pokes):
         if pokes and i % 4 == 3:  # somebody else puts something there
             for model in models:
                 model.n, model.counts[0], model.stats["n"], model.rate = i % 7, -i, i, 0.1 * i
-                model.inner = types.SimpleNamespace(n=i)
+                model.inner, model.mean, model.log = types.SimpleNamespace(n=i), np.full(3, 0.1 * i), []
     hits = derivatives[0].cache_info().hits
     assert (hits > 20) == (fun in CODE), derivatives[0].explain()
 

@@ -1019,7 +1019,7 @@ class Reads:
         made = self.kept(value)
         if (operation or how is None) and (steady or (old is not _NONE and self._can_be_put(new))):
             self.undo.append(functools.partial(_put, owner, kind, key, old))
-            self.settings[place] = Setting(owner, new, read, made, where())
+            self.settings[place] = Setting(owner, new, read, made if how is None else new, where())
         else:
             self.settings.pop(place, None)
             self.changes_outside(place)
@@ -1070,6 +1070,14 @@ class Reads:
                 self.puts.append((path.then("append", None), value))
         if self.told_apart and any([type(value) is Tracer and value.node.aval.kind == "array" for _, value in self.puts]):
             self.changes_outside(self.puts[0][0])
+
+    def leave_to_code(self) -> None:
+        """Undo what code is going to put outside."""
+        put_back(self.undo)
+        by_code = {place for place, _ in self.puts}
+        for place, setting in self.settings.items():
+            if place not in by_code:
+                _put(setting.owner, *place.steps[-1], setting.there)
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
