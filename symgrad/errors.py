@@ -42,7 +42,8 @@ class MutatedInput(SymgradError, ValueError):
     """The function changes an argument or a plain array in place; the caller would see it, or the derivative would not.
 
     Work on a copy: ``x = x.copy()`` before ``x[i] = v``, or ``x = x + y`` for ``x += y``. (Lists, dicts and dataclasses among
-    the arguments are trees, made anew for the function: it may change them, and the caller's stay as they are.)
+    the arguments are trees, made anew for the function: it may change them, and the caller's stay as they are. One that comes
+    twice is one; one that the function finds outside, too, may not be changed.)
     """
 
 
