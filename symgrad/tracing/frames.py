@@ -228,6 +228,13 @@ def leaving() -> tuple[str, str]:
     return text, _GENERIC
 
 
+def instead_of_scipys() -> str | None:
+    """What to write instead, where the running line of the user's calls a function of SciPy's."""
+    frame = user_frame()
+    _, node = _expression(frame) if frame is not None else ("", None)
+    return _scipys(node, frame, _inside(frame)) if isinstance(node, ast.Call) and frame is not None else None
+
+
 def _inside(frame: FrameType) -> list[FrameType]:
     """The frames that a frame's running call has led to, the first of them first."""
     inner: list[FrameType] = []

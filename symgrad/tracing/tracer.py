@@ -28,7 +28,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op, Traced, literal
 from symgrad.ops.elementwise import operator_power
 from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
-from symgrad.tracing.frames import INTO_PLAIN, is_numpys, leaving, unpacked, user_frame, where
+from symgrad.tracing.frames import INTO_PLAIN, is_numpys, instead_of_scipys, leaving, unpacked, user_frame, where
 
 __all__ = [
     "ACTIVE", "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "active_trace", "escaped", "into_plain", "look_at_size", "plain",
@@ -544,6 +544,8 @@ class Tracer(Traced):
             return np.array(self.leave(lambda: _refusal("array")), dtype)
         if instead := _of_memory():
             raise NotDifferentiable(f"{where()}: {instead}")
+        if np.size(value) > 4096 and (instead := instead_of_scipys()):
+            raise LeavesNumPy(f"{where()}: {instead}")
         if np.size(value) > 4096:
             raise LeavesNumPy(
                 f"{where()}: np.asarray or np.array takes a traced array of {np.size(value)} elements apart; leave it out, "
