@@ -316,8 +316,13 @@ class Family:
                 state.check(place, "type", type(owner))
             if not isinstance(owner, (BuiltinFunctionType, type)) and (type(owner) is not FunctionType or is_users(owner)):
                 state.root(owner, place)
-        (args, values), made = self.layout.tree.rebuild(slots, leaves.given)
-        trace.given, trace.originals = {id(copy): (copy, one) for one, copy in made}, {id(one) for one, _ in made}
+        rest, made = iter(slots), dict[int, tuple[Any, Any]]()
+        args, values = [
+            tuple([child.rebuild(rest, arg, made) for child, arg in zip(group.children, given, strict=True)])
+            for group, given in zip(self.layout.tree.children, leaves.given, strict=True)
+        ]
+        if made:
+            trace.given, trace.originals = {id(copy): (copy, one) for one, copy in made.values()}, {*made}
         try:
             with tracing(trace):
                 out = user.body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)

@@ -73,17 +73,16 @@ class TreeDef:
         made[place] = self._of([child._repeated(leaves, made) for child in self.children])
         return made[place]
 
-    def _of(self, items: Sequence[Any]) -> Any:
-        """The container with these items."""
-        return TreeDef(self.kind, self.keys, (_LEAF_DEF,) * len(items))._build(iter(items))
-
     def _build(self, leaves: Iterator[Any]) -> Any:
-        kind = self.kind
-        if kind is LEAF:
+        if self.kind is LEAF:
             return next(leaves)
-        if kind is None:
+        if self.kind is None:
             return None
-        items = [next(leaves) if child.kind is LEAF else child._build(leaves) for child in self.children]
+        return self._of([next(leaves) if child.kind is LEAF else child._build(leaves) for child in self.children])
+
+    def _of(self, items: list[Any]) -> Any:
+        """The container with these items."""
+        kind = self.kind
         if kind is tuple:
             return tuple(items)
         if kind is list:
@@ -97,14 +96,11 @@ class TreeDef:
             object.__setattr__(result, name, item)
         return result
 
-    def rebuild(self, leaves: Sequence[Any], like: Any) -> tuple[Any, list[tuple[Any, Any]]]:
-        """The tree with these leaves, in which those containers are one that are one in ``like``; and the pairs of each
-        container of ``like`` and of what was made of it."""
-        made: dict[int, tuple[Any, Any]] = {}
-        result = self._rebuilt(iter(leaves), like, made)
-        return result, [*made.values()]
+    def rebuild(self, leaves: Iterator[Any], like: Any, made: dict[int, tuple[Any, Any]]) -> Any:
+        """The tree with these leaves, in which those containers are one that are one in ``like``.
 
-    def _rebuilt(self, leaves: Iterator[Any], like: Any, made: dict[int, tuple[Any, Any]]) -> Any:
+        ``made`` gets each container of ``like``, by its identity, and what was made of it.
+        """
         kind = self.kind
         if kind is LEAF:
             return next(leaves)
@@ -112,7 +108,7 @@ class TreeDef:
             return None
         if kind is not SAME:
             items = [
-                next(leaves) if child.kind is LEAF else child._rebuilt(leaves, item, made)
+                next(leaves) if child.kind is LEAF else child.rebuild(leaves, item, made)
                 for child, item in zip(self.children, _items(like), strict=True)
             ]
             if id(like) not in made:
