@@ -439,7 +439,8 @@ class Family:
             self.crowded = True
             return None
         if own >= MAX_VARIANTS:
-            self.give_up(f"what it reads from outside had more than {MAX_VARIANTS} forms: {self.history[-1]}")
+            last = f": {self.history[-1]}" if self.history else ""
+            self.give_up(f"what it reads from outside had more than {MAX_VARIANTS} forms{last}")
             return None
         if len(self.variants) >= MAX_VARIANTS:  # those of others are not to blame
             oldest = next(variant for variant in self.variants if variant.user() is not user)
@@ -470,6 +471,8 @@ class Family:
         found = False
         for variant in list(self.variants):
             conflicts = variant.conflicts(state.leaves, state)
+            if not conflicts:  # the trace went by what another one knows of loops
+                continue
             self.history.append(f"{conflicts[0]}")
             if all(change.integer for change in conflicts):
                 self.lifted |= {change.path for change in conflicts}
