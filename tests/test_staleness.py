@@ -2044,3 +2044,35 @@ def test_attributes_of_functions_that_are_set_by_name() -> None:
     for _ in range(6):
         derivative(np.ones(2))
     assert helper.n == 6  # type: ignore[attr-defined]
+
+
+def test_forms_outside_that_share_loops() -> None:
+    """What one of them knows of the ways through loops is not the other one's."""
+    box = types.SimpleNamespace(flag=True, n=4, rng=np.random.default_rng(77))
+
+    def fun(w: Any) -> Any:
+        x, t = w, 0.0
+        if box.flag:
+            x = 0.8 * x + 0.05 * (box.rng.normal(size=6) + np.sin(x))
+        for _ in range(9):
+            for _ in range(box.n):
+                x = 0.8 * x + 0.1 * np.tanh(x) * np.sin(t)
+                if np.sum(x) > 0:
+                    continue
+            t = 0.9 * t + np.sin(np.sin(np.tanh(t)))
+        for _ in range(box.n):
+            if t > 0.3 and np.mean(x) > 0:
+                continue
+        return t + np.sum(x * x)
+
+    derivative, rng = value_and_grad(fun), np.random.default_rng(1)
+    for i in range(12):
+        box.flag, box.n = i % 3 != 2, 6 if i == 3 else 4
+        box.rng = np.random.default_rng(123 if i == 5 else 3 if i == 6 else 77 + i)
+        start = box.rng.bit_generator.state
+        w = np.linspace(-1.0, 1.0, 6) + 0.3 * rng.normal(size=6)
+        value, slope = derivative(w)
+        box.rng.bit_generator.state = start
+        assert value == pytest.approx(fun(w))
+        box.rng.bit_generator.state = start
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(w), rtol=1e-8, atol=1e-12)
