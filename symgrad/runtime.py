@@ -500,6 +500,26 @@ def ranks(permutation: Array, axis: int = -1) -> Array:
     return result
 
 
+def hat(x: Array, place: float, axis: int = -1) -> Array:
+    """How much of each element there is at a ``place`` in sorted order, between two ranks: ``1 - abs(rank - place)``, or none.
+
+    The others need not be sorted where no element equals those two.
+
+    >>> hat(np.array([5.0, 1.0, 3.0, 2.0]), 1.25)
+    array([0.  , 0.  , 0.25, 0.75])
+    """
+    low = math.floor(place)
+    near = [(rank, share) for rank, share in ((low, 1.0 - place + low), (low + 1, place - low)) if share]
+    parts = np.partition(x, [rank for rank, _ in near], axis)
+    result: Array = 0.0
+    for rank, share in near:
+        there = x == np.take(parts, [rank], axis)
+        if not (np.count_nonzero(there, axis) == 1).all():  # equal ones, or NaNs
+            return np.maximum(0.0, 1.0 - np.abs(ranks(order(x, axis), axis) - place))
+        result = result + share * there
+    return result
+
+
 def back_in_place(values: Array, permutation: Array, axis: int = -1) -> Array:
     """What ``np.take_along_axis`` with ``permutation`` has taken, where it was.
 

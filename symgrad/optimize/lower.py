@@ -53,6 +53,7 @@ INTERPOLATE = Op(runtime.interpolate, "constant", (), name="runtime.interpolate"
 SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
 DETERMINANTS = Op(runtime.determinants, "constant", (), name="runtime.determinants")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
+HAT = Op(runtime.hat, "constant", (), name="runtime.hat")
 BACK = Op(runtime.back_in_place, "constant", (), name="runtime.back_in_place")
 CLIP = Op(np.ndarray.clip, "constant", (), name="np.ndarray.clip")
 PRODUCTS = Op(runtime.product_of_others, "constant", (), name="runtime.product_of_others")
@@ -692,6 +693,24 @@ def sorted_by_order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
         return None
     along: dict[str, Any] = {} if axis % ndim == ndim - 1 else {"axis": axis}
     return s.call(np.take_along_axis, x, s.call(np.argsort, x, kind="stable", **along), axis=axis)
+
+
+@rewrite(np.maximum, rules=LOWER, exact=True)
+def hat(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The elements of a median, or of one quantile, which need no order of all."""
+    zero, rest = args
+    if const(zero) != 0 or not is_op(rest, np.subtract) or const(rest.args[0]) != 1 or not is_op(rest.args[1], np.absolute):
+        return None
+    (difference,) = rest.args[1].args
+    if not is_op(difference, np.subtract) or node.aval.dtype.char != "d":
+        return None
+    ranks, place = difference.args
+    ranks = ranks.args[0] if is_op(ranks, np.reshape) else ranks  # of all elements
+    axis, shape, rank = dict(ranks.params).get("axis", -1), ranks.aval.shape, const(place)
+    if ranks.op is not RANKS or type(rank) not in (int, float) or not 0 <= rank <= shape[axis] - 1:
+        return None
+    found = s.graph.add(HAT, (ranks.args[0].args[0], place), ranks.params, node.aval._replace(shape=shape))
+    return found if shape == node.aval.shape else s.call(np.reshape, found, shape=node.aval.shape)
 
 
 @rewrite(np.take_along_axis, of=(RANKS,), rules=LOWER, exact=True)

@@ -28,7 +28,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op, Traced, literal
 from symgrad.ops.elementwise import operator_power
 from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
-from symgrad.tracing.frames import INTO_PLAIN, is_numpys, instead_of_scipys, leaving, unpacked, user_frame, where
+from symgrad.tracing.frames import INTO_PLAIN, instead_of_scipys, is_numpys, leaving, unpacked, user_frame, where
 
 __all__ = [
     "ACTIVE", "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "active_trace", "escaped", "into_plain", "look_at_size", "plain",
