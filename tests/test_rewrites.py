@@ -1958,6 +1958,38 @@ def test_shifts_of_softmax_have_no_derivative_however_axes_are_put_back():
     assert "==" not in grad(put_back).source(x, y)
 
 
+TWO_NAMES = {
+    "twice": lambda z: np.sum(np.max(z, axis=1) + np.log(np.sum(np.exp(z - np.max(z, axis=1, keepdims=True)), axis=1))),
+    "twice, put back": lambda z: np.sum(z.max(1) + np.log(np.exp(z - z.max(1)[:, None]).sum(1))),
+    "kept first": lambda z: np.sum(np.log(np.sum(np.exp(z - np.max(z, 1, keepdims=True)), axis=1)) + np.max(z, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", TWO_NAMES)
+def test_maxima_by_two_names_are_one(name, dtype):
+    """Where they are but subtracted for safety, no derivative goes through them; ties make no difference."""
+    derivative, rng = grad(TWO_NAMES[name]), np.random.default_rng(0)
+    for z in (rng.normal(size=(7, 5)), np.round(rng.normal(size=(7, 5))), 300 * rng.normal(size=(7, 5))):
+        z = z.astype(dtype)
+        for _ in range(3):
+            found = derivative(z)
+        assert found.dtype == z.dtype
+        rtol, atol = (1e-10, 1e-12) if dtype == "f8" else (1e-4, 1e-6)
+        np.testing.assert_allclose(found, grad(TWO_NAMES[name], mode="dynamic")(z), rtol=rtol, atol=atol)
+    text = re.sub("#.*", "", derivative.source(z))
+    assert "==" not in text
+    assert text.count("np.max(") == 1
+
+
+def test_powers_of_two_are_taken_out_of_sums_in_single_precision():
+    """Which is exact; of other numbers each product would be rounded once more, or once less."""
+    x = np.random.default_rng(0).normal(size=(40, 30)).astype("f4")
+    for factor in (-1.0, -2.0, 4.0, 0.5, 3.0):
+        fun = lambda x, c=factor: np.sum(np.exp(c * np.sum(c * np.sin(x), axis=1) / 30))
+        np.testing.assert_allclose(grad(fun)(x), grad(fun, mode="dynamic")(x), rtol=2e-5, atol=1e-6)
+
+
 PARTS = {
     "concatenate": lambda x: np.sum(np.sin(np.concatenate((10 * (x[1:] - x[:-1] ** 2), 1 - x[:-1]))[5:]) ** 2),
     "concatenate, all": lambda x: np.sum(np.concatenate((x[1:] * x[:-1], 1 - x)) ** 2),

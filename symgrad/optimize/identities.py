@@ -83,11 +83,11 @@ def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.make(REGISTRY[np.broadcast_to], (x,), (("shape", node.aval.shape),), node.aval)
 
 
-@rewrite(np.squeeze, np.reshape, of=(np.expand_dims, np.reshape), exact=True)
+@rewrite(np.squeeze, np.reshape, np.expand_dims, of=(np.expand_dims, np.reshape, np.squeeze), exact=True)
 def as_it_was(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """An axis that is put in and taken out again."""
+    """An axis that is put in and taken out again, or the other way round."""
     (x,) = args
-    if not (is_op(x, np.expand_dims) or is_op(x, np.reshape)) or "order" in dict(node.params + x.params):
+    if not any([is_op(x, one) for one in (np.expand_dims, np.reshape, np.squeeze)]) or "order" in dict(node.params + x.params):
         return None
     return x.args[0] if x.args[0].aval == node.aval else None
 
@@ -251,6 +251,19 @@ def same_shape(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     if x.aval.shape == node.aval.shape and x.aval.kind == "array":
         return x
     return s.make(node.op, x.args, node.params, node.aval) if x.op is node.op else None
+
+
+@rewrite(np.max, np.min, np.sum, exact=True)
+def one_reduction(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A reduction that is there already, with the axis that it is along, or without."""
+    params = dict(node.params)
+    keeps, axis = params.pop("keepdims", False), params.get("axis")
+    rest = tuple(params.items())
+    other = s.graph.find(node.op, args, rest if keeps else (*rest, ("keepdims", True)))
+    if other is None or type(axis) is not int or len(args) > 1 or other.aval.kind != "array":
+        return None
+    axis %= len(args[0].aval.shape)
+    return s.call(np.expand_dims, other, axis=axis) if keeps else s.call(np.squeeze, other, axis=axis)
 
 
 @rewrite(np.sum, np.mean, np.max, np.min, np.prod)

@@ -125,6 +125,34 @@ def choice_of_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return throughout(s, node, 0)
 
 
+@rewrite(np.add, np.subtract, of=(np.true_divide,), derived=True)
+def opposite_quotients(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``1 / n - 1 / n``, of numbers."""
+    if not all([is_op(x, np.true_divide) and x.aval == node.aval for x in args]) or args[0].args[1] is not args[1].args[1]:
+        return None
+    a, b = (const(x.args[0]) for x in args)
+    known = isinstance(a, (int, float)) and isinstance(b, (int, float))
+    return throughout(s, node, 0) if known and a == (b if is_op(node, np.subtract) else -b) else None
+
+
+def _is_part(x: Node, like: Node) -> bool:
+    """Whether it is something where a mask is true, and zero elsewhere, of a kind."""
+    return is_op(x, np.where) and is_zero(x.args[2]) and x.aval == like.aval
+
+
+@rewrite(np.add, np.subtract, of=(np.where,), derived=True)
+def parts_together(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is added twice where the same mask is true, as by two names of one maximum, is added once."""
+    a, b = args
+    if not _is_part(b, node):
+        return None
+    for first, rest in [(a, None), *(zip(a.args, a.args[::-1], strict=True) if is_op(a, np.add) else ())]:
+        if _is_part(first, node) and first.args[0] is b.args[0]:
+            both = s.call(np.where, b.args[0], s.call(node.op, first.args[1], b.args[1]), b.args[2])
+            return both if rest is None else s.call(np.add, rest, both)
+    return None
+
+
 @rewrite(np.add, np.subtract, of=_ZEROS, derived=True)
 def add_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
