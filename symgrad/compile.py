@@ -57,7 +57,7 @@ from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
 from symgrad.watch.draws import Draw, Drawn, Draws, Plan, Redrawn, rewind
 from symgrad.watch.guards import CLOSURE, Argument, Check, Free, Path
-from symgrad.watch.reads import put_back
+from symgrad.watch.puts import put_back
 from symgrad.watch.state import Finished, State, may_fill, watch
 
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first

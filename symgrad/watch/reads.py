@@ -19,7 +19,7 @@ import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType, NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +44,6 @@ from symgrad.source.origins import (
     is_library_module,
     is_made_anew,
     is_numpys,
-    is_object,
     is_plain_key,
     is_users,
     is_users_class,
@@ -59,11 +58,28 @@ from symgrad.tracing.tracer import Tracer, tracers
 from symgrad.watch import standard
 from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
 from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
+from symgrad.watch.puts import (
+    INDIRECT,
+    NOTHING,
+    NUMBERS_AND_WORDS,
+    OPERATIONS,
+    Setting,
+    is_plainly_set,
+    is_settled,
+    key_in,
+    leads_into,
+    put_at,
+    put_back,
+    sees,
+    take_back,
+    there,
+)
 
 TABLED = (list, tuple, np.ndarray)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
 MAX_BYTES = 1 << 18  # of an array whose content is compared at every call, in less time than tracing a few operations takes
+_ASKED = ("is", "eq", "type", "array")  # kinds of checks of what is read
 _BY_IDENTITY = object.__dict__["__eq__"]
 _TRUTH = aval_of(np.True_)
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
@@ -994,7 +1010,7 @@ class Reads:
         """``owner.name = value`` or ``owner[...] = value``, which ``stored`` is told of next: it may be a number that code can
         put there as well."""
         path = self.path_of(owner)
-        if path is None or not _is_plainly_set(owner, kind, name):
+        if path is None or not is_plainly_set(owner, kind, name):
             self.wrote_into(owner, *met)
         else:
             self.changes_container(owner)
@@ -1008,17 +1024,21 @@ class Reads:
         loop may go on without the function.
         """
         kind, key = place.steps[-1]
-        known, old = self.settings.get(place), _there(owner, kind, key)
-        operation = _OPERATIONS.get(how or "") if type(old) in _SETTLED else None
+        known, old = self.settings.get(place), there(owner, kind, key)
+        operation = OPERATIONS.get(how or "") if type(old) in NUMBERS_AND_WORDS else None
         new = value if operation is None else operation(self.read(place, old), value)
-        new = new.value if type(new) is Tracer and _is_settled(new) else new
-        read = place in self.lifts or any([(place, how) in self.checks for how in _ASKED]) or (known is not None and known.read)
-        steady = not read and _is_settled(new)
+        new = new.value if type(new) is Tracer and is_settled(new) else new
+        read = (
+            place in self.lifts
+            or any([(place, asked) in self.checks for asked in _ASKED])
+            or (known is not None and known.read)
+        )
+        steady = not read and is_settled(new)
         if how is not None and type(old) is np.ndarray:
             self._let_go(old)
         made = self.kept(value)
-        if (operation or how is None) and (steady or (old is not _NONE and self._can_be_put(new))):
-            self.undo.append(functools.partial(_put, owner, kind, key, old))
+        if (operation or how is None) and (steady or (old is not NOTHING and self._can_be_put(new))):
+            self.undo.append(functools.partial(put_at, owner, kind, key, old))
             self.settings[place] = Setting(owner, new, read, made if how is None else new, where())
         else:
             self.settings.pop(place, None)
@@ -1031,7 +1051,7 @@ class Reads:
         if self.trace.innermost_loop() is not None or self.trace.lanes:
             return False
         if type(value) is not Tracer or value.node.differentiated:
-            return _is_settled(value)
+            return is_settled(value)
         return value.node.aval.kind != "array" or (value.base is None and value.node.op is not INPUT)
 
     def append(self, path: Path, owner: Any, value: Any) -> None:
@@ -1039,7 +1059,7 @@ class Reads:
         made = self.kept(value)
         if self._can_be_put(value):
             full = type(owner) is collections.deque and owner.maxlen == len(owner)
-            self.undo.append(functools.partial(_take_back, owner, [*owner][:full]))
+            self.undo.append(functools.partial(take_back, owner, [*owner][:full]))
             self.appends.append((path, value, where()))
         else:
             self.changes_outside(path)
@@ -1050,13 +1070,13 @@ class Reads:
         if self.being_set:
             self.changes_outside(next(iter(self.being_set)))
         asked = {path for path, _ in self.checks} | self.lifts.keys() if self.settings or self.appends else ()
-        others = [path for path in asked if type(path.root) is ModuleType or not _INDIRECT.isdisjoint(path.steps)]
+        others = [path for path in asked if type(path.root) is ModuleType or not INDIRECT.isdisjoint(path.steps)]
         others += [path for path in asked if path.steps and path.steps[-1][0] == "has"]
         for place, (owner, value, read, _, line) in self.settings.items():
-            if any([_sees(path, place) for path in others]):
+            if any([sees(path, place) for path in others]):
                 self.changes_outside(place, line)
             elif type(value) is not Tracer and not read:
-                self.check(place, "eq", _there(owner, *place.steps[-1]))
+                self.check(place, "eq", there(owner, *place.steps[-1]))
             else:
                 check = self.checks.get((place, "eq"))
                 if check is not None and type(check.expected) is int:
@@ -1064,7 +1084,7 @@ class Reads:
                 self.puts.append((place, value))
         for path, value, line in self.appends:
             measured = any([(path, kind) in self.checks for kind in ("len", "set", "same")])
-            if measured or any([_is_in(one, path) for one in asked]):
+            if measured or any([leads_into(one, path) for one in asked]):
                 self.changes_outside(path, line)
             else:
                 self.puts.append((path.then("append", None), value))
@@ -1077,7 +1097,7 @@ class Reads:
         by_code = {place for place, _ in self.puts}
         for place, setting in self.settings.items():
             if place not in by_code:
-                _put(setting.owner, *place.steps[-1], setting.there)
+                put_at(setting.owner, *place.steps[-1], setting.there)
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
@@ -1117,11 +1137,11 @@ class Reads:
         asked = path.then(kind, key if kind == "attr" else None)
         if kind and asked in self.being_set:
             self.being_set.discard(asked)
-            key = _key_in(owner, key) if kind == "item" else key
+            key = key_in(owner, key) if kind == "item" else key
             if key is not None:
                 return self.put(path.then(kind, key), owner, value, how)
             self.changes_outside(path)
-        elif any([one.owner is owner for one in self.settings.values()]) and not _is_settled(value):
+        elif any([one.owner is owner for one in self.settings.values()]) and not is_settled(value):
             self.changes_outside(path)
         return self.kept(value)
 
@@ -1277,112 +1297,6 @@ def source(x: Any) -> Node | None:
         node = node.args[0]
     found = node is not None and node.op is INPUT and type(dict(node.params)["position"]) is not Drawn
     return node if found else None
-
-
-_SETTERS = object.__setattr__, types.SimpleNamespace.__setattr__
-_SETTLED = (int, float, str)
-_OPERATIONS = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul}  # of augmented assignments
-_PLAIN_CONTAINERS = (dict, list, collections.Counter, collections.OrderedDict, collections.defaultdict)
-_NONE = object()
-_ASKED = ("is", "eq", "type", "array")  # kinds of checks of what is read
-_INDIRECT = {("attr", "__dict__"), ("attr", "cell_contents")}  # steps by which attributes and variables are found otherwise
-
-
-class Setting(NamedTuple):
-    """What was put somewhere into ``owner``, in a ``line``; whether what was there was ``read`` before; and what was really put
-    ``there``."""
-
-    owner: Any
-    value: Any
-    read: bool
-    there: Any
-    line: str
-
-    def is_still(self, value: Any) -> bool:
-        """Whether that is what is there now."""
-        if type(value) is np.ndarray:
-            return value is self.there
-        return same_value(self.value.value if type(self.value) is Tracer else self.value, value)
-
-
-def _is_plainly_set(owner: Any, kind: str, name: str | None) -> bool:
-    """Whether to set an attribute of this name, or an item, does nothing else."""
-    if kind == "item":
-        return any([type(owner) is one for one in _PLAIN_CONTAINERS])
-    setter: Any = type(owner).__setattr__
-    plain = type(owner) is FunctionType or (is_object(owner) and hasattr(owner, "__dict__"))
-    return plain and setter in _SETTERS and not hasattr(of_class(type(owner), name or ""), "__set__")
-
-
-def _key_in(owner: Any, key: Any) -> Any:
-    """The key of an item that there is, so that to set it changes nothing else; None for another one."""
-    if type(key) is str and isinstance(owner, dict):
-        return key if key in owner else None
-    if type(key) is int and isinstance(owner, dict):
-        return next((known for known in owner if known == key and type(known) is int), None)
-    return key if type(key) is int and 0 <= key < len(owner) else None
-
-
-def _there(owner: Any, kind: str, key: Any) -> Any:
-    """What is at a place, if there is anything."""
-    if kind == "attr":
-        return getattr(owner, "__dict__", {}).get(key, _NONE)
-    if kind == "cell":
-        return owner.cell_contents
-    return owner.get(key, _NONE) if isinstance(owner, dict) else owner[key]
-
-
-def put_back(undo: list[Callable[[], None]]) -> None:
-    """Undo what a run has put outside, which is run anew."""
-    while undo:
-        undo.pop()()
-
-
-def _put(owner: Any, kind: str, key: Any, value: Any) -> None:
-    if kind == "attr" and value is _NONE:
-        delattr(owner, key)
-    elif kind == "attr":
-        setattr(owner, key, value)
-    elif kind == "cell":
-        owner.cell_contents = value
-    else:
-        owner[key] = value
-
-
-def _take_back(owner: Any, dropped: list[Any]) -> None:
-    """Undo an ``append``, which has ``dropped`` the first item of a full deque, or none."""
-    owner.pop()
-    if dropped:
-        owner.appendleft(dropped[0])
-
-
-def _is_in(path: Path, container: Path) -> bool:
-    """Whether a path leads on from another one."""
-    same = path.root is container.root or (isinstance(path.root, Argument) and path.root == container.root)
-    return same and len(path.steps) > len(container.steps) and path.steps[: len(container.steps)] == container.steps
-
-
-def _sees(path: Path, place: Path) -> bool:
-    """Whether what was asked at a path may tell what is at a place that another path leads to."""
-    within, (kind, key) = place.steps[:-1], place.steps[-1]
-    if kind == "cell":
-        return ("attr", "cell_contents") in path.steps
-    if kind == "item":
-        return type(path.root) is ModuleType and vars(path.root) is place.root and path.steps[:1] == (("attr", key),)
-    same = path.root is place.root or (isinstance(path.root, Argument) and path.root == place.root)
-    if not same or path.steps[: len(within)] != within:
-        return False
-    rest = path.steps[len(within) :]
-    if rest[:1] == (("attr", "__dict__"),):
-        return len(rest) == 1 or rest[1] == ("in", key) or rest[1][0] != "in"
-    return rest == (("has", key),)
-
-
-def _is_settled(value: Any) -> bool:
-    """Whether it is a plain value, which is the same whenever code goes this way."""
-    if type(value) is Tracer:
-        return not value.node.active and _is_settled(value.value)
-    return value is None or type(value) in (bool, int, float, str) or (type(value) is tuple and all(map(_is_settled, value)))
 
 
 def _name(node: Node, name: str) -> None:

@@ -1,0 +1,121 @@
+"""What a function puts somewhere outside: where that is, what was there, and who else may see it."""
+
+from __future__ import annotations
+
+import collections
+import operator
+import types
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.source.origins import is_object, of_class
+from symgrad.tracing.tracer import Tracer
+from symgrad.watch.guards import Argument, Path, same_value
+
+_SETTERS = object.__setattr__, types.SimpleNamespace.__setattr__
+NUMBERS_AND_WORDS = (int, float, str)
+OPERATIONS = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul}  # of augmented assignments
+_PLAIN_CONTAINERS = (dict, list, collections.Counter, collections.OrderedDict, collections.defaultdict)
+NOTHING = object()  # what is where there is nothing yet
+INDIRECT = {("attr", "__dict__"), ("attr", "cell_contents")}  # steps by which attributes and variables are found otherwise
+
+
+class Setting(NamedTuple):
+    """What was put somewhere into ``owner``, in a ``line``; whether what was there was ``read`` before; and what was really put
+    ``there``."""
+
+    owner: Any
+    value: Any
+    read: bool
+    there: Any
+    line: str
+
+    def is_still(self, value: Any) -> bool:
+        """Whether that is what is there now."""
+        if type(value) is np.ndarray:
+            return value is self.there
+        return same_value(self.value.value if type(self.value) is Tracer else self.value, value)
+
+
+def is_plainly_set(owner: Any, kind: str, name: str | None) -> bool:
+    """Whether to set an attribute of this name, or an item, does nothing else."""
+    if kind == "item":
+        return any([type(owner) is one for one in _PLAIN_CONTAINERS])
+    setter: Any = type(owner).__setattr__
+    plain = type(owner) is FunctionType or (is_object(owner) and hasattr(owner, "__dict__"))
+    return plain and setter in _SETTERS and not hasattr(of_class(type(owner), name or ""), "__set__")
+
+
+def key_in(owner: Any, key: Any) -> Any:
+    """The key of an item that there is, so that to set it changes nothing else; None for another one."""
+    if type(key) is str and isinstance(owner, dict):
+        return key if key in owner else None
+    if type(key) is int and isinstance(owner, dict):
+        return next((known for known in owner if known == key and type(known) is int), None)
+    return key if type(key) is int and 0 <= key < len(owner) else None
+
+
+def there(owner: Any, kind: str, key: Any) -> Any:
+    """What is at a place, if there is anything."""
+    if kind == "attr":
+        return getattr(owner, "__dict__", {}).get(key, NOTHING)
+    if kind == "cell":
+        return owner.cell_contents
+    return owner.get(key, NOTHING) if isinstance(owner, dict) else owner[key]
+
+
+def put_back(undo: list[Callable[[], None]]) -> None:
+    """Undo what a run has put outside, which is run anew."""
+    while undo:
+        undo.pop()()
+
+
+def put_at(owner: Any, kind: str, key: Any, value: Any) -> None:
+    """Put something at a place, or ``NOTHING``, if there was none."""
+    if kind == "attr" and value is NOTHING:
+        delattr(owner, key)
+    elif kind == "attr":
+        setattr(owner, key, value)
+    elif kind == "cell":
+        owner.cell_contents = value
+    else:
+        owner[key] = value
+
+
+def take_back(owner: Any, dropped: list[Any]) -> None:
+    """Undo an ``append``, which has ``dropped`` the first item of a full deque, or none."""
+    owner.pop()
+    if dropped:
+        owner.appendleft(dropped[0])
+
+
+def leads_into(path: Path, container: Path) -> bool:
+    """Whether a path leads on from another one."""
+    same = path.root is container.root or (isinstance(path.root, Argument) and path.root == container.root)
+    return same and len(path.steps) > len(container.steps) and path.steps[: len(container.steps)] == container.steps
+
+
+def sees(path: Path, place: Path) -> bool:
+    """Whether what was asked at a path may tell what is at a place that another path leads to."""
+    within, (kind, key) = place.steps[:-1], place.steps[-1]
+    if kind == "cell":
+        return ("attr", "cell_contents") in path.steps
+    if kind == "item":
+        return type(path.root) is ModuleType and vars(path.root) is place.root and path.steps[:1] == (("attr", key),)
+    same = path.root is place.root or (isinstance(path.root, Argument) and path.root == place.root)
+    if not same or path.steps[: len(within)] != within:
+        return False
+    rest = path.steps[len(within) :]
+    if rest[:1] == (("attr", "__dict__"),):
+        return len(rest) == 1 or rest[1] == ("in", key) or rest[1][0] != "in"
+    return rest == (("has", key),)
+
+
+def is_settled(value: Any) -> bool:
+    """Whether it is a plain value, which is the same whenever code goes this way."""
+    if type(value) is Tracer:
+        return not value.node.active and is_settled(value.value)
+    return value is None or type(value) in (bool, int, float, str) or (type(value) is tuple and all(map(is_settled, value)))
