@@ -299,3 +299,23 @@ def test_random_programs(seed, tmp_path):
         np.testing.assert_allclose(slope, other, rtol=1e-10, err_msg=text)
         assert value == pytest.approx(same, rel=1e-10), text
         assert models[0].state() == models[1].state(), text
+
+
+def test_logs_of_plain_numbers():
+    log = []
+
+    def fun(x):
+        loss = np.sum(x**2)
+        log.append(float(stop_gradient(loss)))
+        log.append(stop_gradient(loss).item())
+        log.append(round(float(stop_gradient(loss)), 3))
+        return loss
+
+    derivative = grad(fun)
+    for i in range(6):
+        derivative(X * i)
+        loss = float(np.sum((X * i) ** 2))
+        assert log[-3:] == [pytest.approx(loss), pytest.approx(loss), round(loss, 3)]
+        assert {type(item) for item in log} == {float}
+    assert derivative.cache_info().hits == 4
+    assert len(log) == 18

@@ -280,7 +280,7 @@ def _instead_of(call: ast.Call, function: Any) -> str:
             return f"{spelled} takes plain numbers only; write np.{twin}"
         return f"{spelled} takes plain numbers only; give it a rule with symgrad.primitive"
     if function is float:
-        return "leave float() out, or write x * 1.0"
+        return "leave float() out, or write x * 1.0; what is only kept or printed, float(symgrad.stop_gradient(x))"
     if function is complex:
         return "write a + 1j * b"
     if isinstance(function, type) and issubclass(function, np.generic):
