@@ -80,6 +80,7 @@ PATIENCE = 3  # errors one after the other in code without masks, before that is
 HOME = "_home_of_the_user_"  # stands for a name in the namespace of which an entry checks most
 SEVERAL = 2  # names of one namespace that are looked up together
 OFTEN = 64  # calls that code begins, and a piece answers from the beginning on, before code is made of both
+TRIES = 8  # to put something where other threads go on putting something, too, before a call is traced
 REDRAWN = 2  # runs that draw other numbers than the one before, before nobody expects those
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
@@ -552,7 +553,8 @@ class Family:
     def code_for(self, traced: Traced) -> Piece | None:
         """Code that computes what a trace has left for later; None where to compute it step by step costs no more."""
         assert traced.run is not None
-        if self.dynamic is not None or not traced.trace.likes:
+        assert traced.state is not None
+        if self.dynamic is not None or not traced.trace.likes or traced.state.undo:  # what was put outside is there
             return None
         for variant in self.variants:
             if traced.run.leaf in variant.program.leaves():
@@ -615,6 +617,7 @@ class Variant:
         self.again = 0  # calls that pieces have answered, which other code had begun to
         self.linked = 0  # how much of ``asked`` calls are checked for
         self.left: tuple[int, Any] | None = None  # where code left off the call that is traced now
+        self.overtaken = False  # whether it did for another thread has put something where the call was about to
         self.masks_matter = False  # whether code without masks has raised errors again and again
         self.loops: dict[Any, Any] = {}  # the ways through them: see symgrad.loops.forks
         self.whole: Piece | None = None
@@ -807,6 +810,7 @@ class Variant:
                     self.again += 1
                     return _MISSED if self.is_begun_often() else result  # the trace that follows makes code of all
         self.left = exit.args[1:] or None
+        self.overtaken = self.left is None
         return _MISSED
 
     def rescued(self, whole: Piece, checked: int, *values: Any) -> Any:
@@ -1105,8 +1109,6 @@ class Piece:
         args, values = self.variant.family.layout.tree.unflatten(leaves)
         read = {dict(node.params)["position"]: value for node, value in traced.trace.values.items() if node.op is INPUT}
         assert traced.state is not None
-        for place, _ in traced.state.puts:  # where what is there must be the very object
-            read.pop(place, None)
         lifted = [read[path] if path in read else path.find(traced.state.leaves) for path in self.variant.lifts]
         drawn = [read[Drawn(i)] for i in range(len(self.variant.slots))]
         with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
@@ -1407,7 +1409,11 @@ class Compiler:
         for variant in list(family.variants):
             template = variant.template
             if template is not None:
-                result = template.probe(user)(*args, **kwargs)
+                for _ in range(TRIES):
+                    variant.overtaken = False
+                    result = template.probe(user)(*args, **kwargs)
+                    if not variant.overtaken:
+                        break
                 if result is not _MISSED:
                     self._use(user, variant)
                     return result
@@ -1437,8 +1443,6 @@ class Compiler:
         code = self._learn(user, family, traced, at_once) if traced.run is not None else None
         if errors and compiles:
             self._doubt(family, errors)
-        if code is not None and traced.state is not None:
-            traced.state.leave_to_code()
         try:
             return traced.result() if code is None else code.result(traced, leaves)
         except Exception:

@@ -4,6 +4,7 @@ import collections
 import functools
 import operator
 import random
+import threading
 import types
 
 import numpy as np
@@ -252,6 +253,24 @@ def test_numbers_that_others_change_meanwhile():
         meanwhile[:] = [100] if i > 5 else []
         derivative(X)
         assert model.n == i + 100 * max(i - 5, 0)
+
+
+def test_threads_count_together():
+    model = Model()
+    derivative = grad(functools.partial(attribute, model))
+    for _ in range(4):
+        derivative(X)
+
+    def work():
+        for i in range(300):
+            np.testing.assert_array_equal(derivative(X + i), 2 * (X + i))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.n == 4 + 6 * 300
 
 
 def test_modules_put_nothing_outside():

@@ -69,7 +69,6 @@ from symgrad.watch.puts import (
     key_in,
     leads_into,
     put_at,
-    put_back,
     sees,
     take_back,
     there,
@@ -1090,14 +1089,6 @@ class Reads:
                 self.puts.append((path.then("append", None), value))
         if self.told_apart and any([type(value) is Tracer and value.node.aval.kind == "array" for _, value in self.puts]):
             self.changes_outside(self.puts[0][0])
-
-    def leave_to_code(self) -> None:
-        """Undo what code is going to put outside."""
-        put_back(self.undo)
-        by_code = {place for place, _ in self.puts}
-        for place, setting in self.settings.items():
-            if place not in by_code:
-                put_at(setting.owner, *place.steps[-1], setting.there)
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
