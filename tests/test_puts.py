@@ -23,7 +23,7 @@ class Model:
 
     def __init__(self):
         self.n, self.rate, self.name, self.flag = 0, 0.5, "a", False
-        self.mean, self.log, self.last = np.zeros(3), [], collections.deque(maxlen=3)
+        self.mean, self.other, self.log, self.last = np.zeros(3), np.ones(3), [], collections.deque(maxlen=3)
         self.stats, self.counts, self.inner = {"n": 0, "sum": 0.0}, [0, 3], types.SimpleNamespace(n=0)
 
     def bump(self, by=1):
@@ -31,8 +31,17 @@ class Model:
         return self.n
 
     def state(self):
-        arrays = [(type(item), np.round(item, 9).tolist()) for item in (self.mean, *self.log, *self.last)]
-        return repr({**vars(self), "mean": 0, "log": len(self.log), "last": arrays, "inner": vars(self.inner)})
+        arrays = [(type(item), np.round(item, 9).tolist()) for item in (self.mean, self.other, *self.log, *self.last)]
+        return repr(
+            {
+                **vars(self),
+                "mean": 0,
+                "other": self.other is self.mean,
+                "log": len(self.log),
+                "last": arrays,
+                "inner": vars(self.inner),
+            }
+        )
 
 
 def attribute(m, x):
@@ -89,6 +98,13 @@ def arrays_of_two_names(m, x):
     h[0] = 5.0
     m.mean[1] = 2.0
     return np.sum(x * m.mean) + h[0] * h[1]
+
+
+def one_array(m, x):
+    m.other = m.mean
+    m.other[0] = 2.0 + m.n
+    m.n += 1
+    return np.sum(x * m.mean) * m.mean[0]
 
 
 def logs_and_looks(m, x):
@@ -154,7 +170,7 @@ CODE = [attribute, by_assignment, items, floats, words, in_a_method, on_one_side
 CODE += [always_the_same, arrays, arrays_of_two_names]
 
 
-@pytest.mark.parametrize("fun", [*CODE, read_back_otherwise, new_object, in_a_loop, behind_it, logs_and_looks])
+@pytest.mark.parametrize("fun", [*CODE, read_back_otherwise, new_object, in_a_loop, behind_it, logs_and_looks, one_array])
 @pytest.mark.parametrize("pokes", [False, True])
 def test_what_is_put_is_what_the_function_puts(fun, pokes):
     rng, models = np.random.default_rng(0), (Model(), Model())

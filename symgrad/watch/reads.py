@@ -1143,6 +1143,8 @@ class Reads:
         """
         known = next((made for other, _, made, _ in self.copies if other is x), None)
         self.told_apart = self.told_apart or x.base is not None or x.node.op is INPUT or known is not None
+        if known is None and (real := self._real(x)) is not None:
+            return real
         if known is None:
             known = x.value.copy("K")
             self.copies.append((x, x.node, known, known.copy("K")))
@@ -1234,6 +1236,8 @@ class Reads:
             return next((array for array, known in self._arrays if known is tracer), None)
         array = self._real(tracer.base)
         op, rest, params = tracer.how
+        if params.get("spec") == (Ellipsis,):  # another name of it
+            return array
         found = None if array is None else op.fun(array, *[r.value if type(r) is Tracer else r for r in rest], **params)
         return found if found is not None and np.may_share_memory(found, array) else None
 
