@@ -57,7 +57,7 @@ from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
 from symgrad.watch.draws import Draw, Drawn, Draws, Plan, Redrawn, rewind
 from symgrad.watch.guards import CLOSURE, Argument, Check, Free, Path
-from symgrad.watch.puts import put_back
+from symgrad.watch.puts import Repeated, put_back
 from symgrad.watch.state import Finished, State, may_fill, watch
 
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
@@ -249,7 +249,7 @@ class Family:
                 if end.causes <= apart:
                     raise
                 apart |= end.causes
-            except RuleDecides:
+            except (RuleDecides, Repeated):
                 draws.rewind()
                 put_back(undo)
                 raise
@@ -317,13 +317,14 @@ class Family:
                 state.check(place, "type", type(owner))
             if not isinstance(owner, (BuiltinFunctionType, type)) and (type(owner) is not FunctionType or is_users(owner)):
                 state.root(owner, place)
-        rest, made = iter(slots), dict[int, tuple[Any, Any]]()
+        rest, made = iter(slots), list[tuple[Any, Any]]()
+        ones: dict[int, Any] | None = {} if state is None else None  # of code, other calls may have several there
         args, values = [
-            tuple([child.rebuild(rest, arg, made) for child, arg in zip(group.children, given, strict=True)])
+            tuple([child.rebuild(rest, arg, made, ones) for child, arg in zip(group.children, given, strict=True)])
             for group, given in zip(self.layout.tree.children, leaves.given, strict=True)
         ]
         if made:
-            trace.given, trace.originals = {id(copy): (copy, one) for one, copy in made.values()}, {*made}
+            trace.given, trace.originals = {id(copy): (copy, one) for one, copy in made}, {id(one) for one, _ in made}
         try:
             with tracing(trace):
                 out = user.body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
@@ -1439,6 +1440,9 @@ class Compiler:
             family.give_up(str(error))
             self._unlink()
             traced = family.trace(user, leaves, Tape)
+        except Repeated:
+            self._tell_containers()
+            return self._explored(user, *self._again(family, leaves), at_once)
         family.account.called(symbolic, time.thread_time() - start)
         code = self._learn(user, family, traced, at_once) if traced.run is not None else None
         if errors and compiles:
@@ -1455,6 +1459,17 @@ class Compiler:
         if traced.state is not None:
             put_back(traced.state.undo)
         return family.trace(user, leaves, Tape).result()  # an error as Python has it
+
+    def _tell_containers(self) -> None:
+        """From here on, it matters which containers among the arguments are one."""
+        with self.lock:
+            self.once = True
+            self.clear()
+
+    def _again(self, family: Family, leaves: Leaves) -> tuple[Family, Leaves]:
+        """The family of the same call, and its leaves, by what is known now."""
+        args, values = leaves.given
+        return self.family(args, dict(zip(family.layout.keywords, values, strict=True)))
 
     def _waits(self, family: Family) -> bool:
         """Whether a signature's calls are in dynamic mode yet: where code for others was of little use, until they have taken
@@ -1504,8 +1519,7 @@ class Compiler:
                     self.strict = True
                     self.known.pop(family.layout, None)
                 elif family.aliased:
-                    self.once = True
-                    self.clear()
+                    self._tell_containers()
                 elif family.is_given_up():  # the entries in use may be of its code
                     self._unlink()
             return family.code_for(traced)
@@ -1515,7 +1529,11 @@ class Compiler:
         family, leaves = self.family(args, kwargs)
         found = family.of_call([*leaves, user.fun])
         if found is None:
-            traced = family.trace(user, leaves)
+            try:
+                traced = family.trace(user, leaves)
+            except Repeated:
+                self._tell_containers()
+                return self.traced(user, args, kwargs)
             assert traced.run is not None
             assert traced.state is not None
             if not family.is_given_up():

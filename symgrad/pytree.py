@@ -96,24 +96,28 @@ class TreeDef:
             object.__setattr__(result, name, item)
         return result
 
-    def rebuild(self, leaves: Iterator[Any], like: Any, made: dict[int, tuple[Any, Any]]) -> Any:
-        """The tree with these leaves, in which those containers are one that are one in ``like``.
+    def rebuild(self, leaves: Iterator[Any], like: Any, made: list[tuple[Any, Any]], ones: dict[int, Any] | None) -> Any:
+        """The tree with these leaves; ``made`` gets each container of ``like``, and what was made of it.
 
-        ``made`` gets each container of ``like``, by its identity, and what was made of it.
+        Those that are ``SAME`` are one, and with ``ones`` all that are one in ``like``.
         """
         kind = self.kind
         if kind is LEAF:
             return next(leaves)
         if kind is None:
             return None
-        if kind is not SAME:
-            items = [
-                next(leaves) if child.kind is LEAF else child.rebuild(leaves, item, made)
-                for child, item in zip(self.children, _items(like), strict=True)
-            ]
-            if id(like) not in made:
-                made[id(like)] = like, self._of(items)
-        return made[id(like)][1]
+        if kind is SAME:
+            return next(copy for one, copy in made if one is like)
+        items = [
+            next(leaves) if child.kind is LEAF else child.rebuild(leaves, item, made, ones)
+            for child, item in zip(self.children, _items(like), strict=True)
+        ]
+        if ones is not None and id(like) in ones:
+            return ones[id(like)]
+        made.append((like, self._of(items)))
+        if ones is not None:
+            ones[id(like)] = made[-1][1]
+        return made[-1][1]
 
     def paths(self) -> list[tuple[tuple[str, Any], ...]]:
         """One access path a leaf: steps ``("item", key)`` or ``("attr", name)`` from the root."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.errors import SymgradError
 from symgrad.source.origins import is_object, of_class
 from symgrad.tracing.tracer import Tracer
 from symgrad.watch.guards import Argument, Path, same_value
@@ -21,6 +22,10 @@ OPERATIONS = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul}  #
 _PLAIN_CONTAINERS = (dict, list, collections.Counter, collections.OrderedDict, collections.defaultdict)
 NOTHING = object()  # what is where there is nothing yet
 INDIRECT = {("attr", "__dict__"), ("attr", "cell_contents")}  # steps by which attributes and variables are found otherwise
+
+
+class Repeated(SymgradError):
+    """Ended a run that changes a container which comes twice among the arguments: in the next one it is one."""
 
 
 class Setting(NamedTuple):

@@ -63,6 +63,7 @@ from symgrad.watch.puts import (
     NOTHING,
     NUMBERS_AND_WORDS,
     OPERATIONS,
+    Repeated,
     Setting,
     is_plainly_set,
     is_settled,
@@ -152,6 +153,8 @@ class Reads:
         if one is not value:
             self.tells_apart = True
             self._changed.add(id(one))
+            if sum([given is one for _, given in self.trace.given.values()]) > 1:
+                raise self.trace.refuse(Repeated())
         if (one is not value or id(value) in self.trace.originals) and (path := self._paths.get(id(one))) is not None:
             self._refuse_alias(one, path)
 
