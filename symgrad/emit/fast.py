@@ -233,9 +233,12 @@ class FastBuilder(BlockBuilder):
         super()._leaf(leaf, block, done)
 
     def _put(self, values: list[tuple[Any, Expr]], block: list[Any]) -> None:
-        """Where others have put something else there meanwhile, the function itself goes on with that."""
+        """Where others have put something else there meanwhile, the function itself goes on with that; and where there is no such
+        item, before anything is put."""
         for place, _ in values:
-            if place in self.signature.access:
+            if place not in self.signature.access and place.steps[-1][0] == "item":
+                block.append(Line(ast.Expr(self._place(place, ast.Load()))))
+            elif place in self.signature.access:
                 other = ast.Compare(self._place(place, ast.Load()), [ast.IsNot()], [name(self.signature.access[place][0])])
                 block.append(If(other, [Line(ast.Raise(call_of("Unexplored", ast.Constant(f"{place!r} was changed")), None))]))
         super()._put(values, block)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import bisect
+import builtins
 import collections
 import contextlib
 import copy
@@ -1116,7 +1117,9 @@ class Calls(Reads):
         """A function that other code will call: followed, if it is the user's."""
         if isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value)):
             return functools.wraps(value)(self._answering(value))
-        if isinstance(value, (functools.partial, *UNBOUND)) or standard.asks(value):
+        if isinstance(value, (functools.partial, *UNBOUND, *_GETTERS)) or standard.asks(value):
+            return self._answering(value)
+        if type(value) is BuiltinFunctionType and value.__self__ is builtins:  # they look into what they are given
             return self._answering(value)
         if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and isinstance(value.__self__, CONTAINERS):
             return self._answering(value)

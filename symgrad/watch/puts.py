@@ -68,7 +68,10 @@ def there(owner: Any, kind: str, key: Any) -> Any:
     if kind == "attr":
         return getattr(owner, "__dict__", {}).get(key, NOTHING)
     if kind == "cell":
-        return owner.cell_contents
+        try:
+            return owner.cell_contents
+        except ValueError:  # it is empty
+            return NOTHING
     return owner.get(key, NOTHING) if isinstance(owner, dict) else owner[key]
 
 
@@ -80,8 +83,8 @@ def put_back(undo: list[Callable[[], None]]) -> None:
 
 def put_at(owner: Any, kind: str, key: Any, value: Any) -> None:
     """Put something at a place, or ``NOTHING``, if there was none."""
-    if kind == "attr" and value is NOTHING:
-        delattr(owner, key)
+    if value is NOTHING:
+        delattr(owner, "cell_contents" if kind == "cell" else key)
     elif kind == "attr":
         setattr(owner, key, value)
     elif kind == "cell":

@@ -70,6 +70,7 @@ from symgrad.watch.puts import (
     key_in,
     leads_into,
     put_at,
+    put_back,
     sees,
     take_back,
     there,
@@ -78,6 +79,7 @@ from symgrad.watch.puts import (
 TABLED = (list, tuple, np.ndarray)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
+MAX_PAIRS = 256  # of things that what is put into must not be
 MAX_BYTES = 1 << 18  # of an array whose content is compared at every call, in less time than tracing a few operations takes
 _ASKED = ("is", "eq", "type", "array")  # kinds of checks of what is read
 _BY_IDENTITY = object.__dict__["__eq__"]
@@ -108,6 +110,7 @@ class Reads:
         leaves: Sequence[Any] = (),
         draws: Draws | None = None,
         undo: list[Callable[[], None]] | None = None,
+        seen_apart: dict[Path, set[Path]] | None = None,
     ) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
         self.draws = draws or Draws(None)
@@ -129,11 +132,13 @@ class Reads:
         self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
         self.settings: dict[Path, Setting] = {}  # numbers and their kin that were put somewhere outside
         self.being_set: set[Path] = set()
+        self.seen_apart = {} if seen_apart is None else seen_apart  # what was seen not to tell what is at a place
+        self.unsure = False  # whether it is not known yet what else may tell what was put
         self._written_through: list[Any] = []  # things outside into which something was put that nobody has looked at
         self._changed: set[int] = set()  # containers among the arguments whose copies were changed
         self.tells_apart = False  # whether it matters which containers among the arguments are one
         self.undo = [] if undo is None else undo  # what puts back what was there, the first last
-        self.appends: list[tuple[Path, Any, str]] = []  # what was appended to lists outside
+        self.appends: list[tuple[Path, Any, str, Any]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
         self._used: dict[int, Callable[[], Any]] = {}
@@ -1016,6 +1021,9 @@ class Reads:
             self.wrote_into(owner, *met)
         else:
             self.changes_container(owner)
+            if kind == "attr" and is_users_class(type(owner)):  # to set it goes on doing nothing else
+                self._guard_ways(type(owner), "__setattr__")
+                self.check(Path(type(owner), (("has", name),)), "is", hasattr(type(owner), str(name)))
             self.trace.writes.append(owner)
             self.being_set.add(path.then(kind, name))
 
@@ -1027,7 +1035,8 @@ class Reads:
         """
         kind, key = place.steps[-1]
         known, old = self.settings.get(place), there(owner, kind, key)
-        operation = OPERATIONS.get(how or "") if type(old) in NUMBERS_AND_WORDS else None
+        plain = type(old) in NUMBERS_AND_WORDS and type(value) in (Tracer, *NUMBERS_AND_WORDS)
+        operation = OPERATIONS.get(how or "") if plain else None
         new = value if operation is None else operation(self.read(place, old), value)
         new = new.value if type(new) is Tracer and is_settled(new) else new
         read = (
@@ -1036,6 +1045,7 @@ class Reads:
             or (known is not None and known.read)
         )
         steady = not read and is_settled(new)
+        self._settle_kind(new)
         if how is not None and type(old) is np.ndarray:
             self._let_go(old)
         made = self.kept(value)
@@ -1046,6 +1056,11 @@ class Reads:
             self.settings.pop(place, None)
             self.changes_outside(place)
         return made
+
+    def _settle_kind(self, value: Any) -> None:
+        """What is kept outside is Python's number, or NumPy's, as the function has it."""
+        if type(value) is Tracer and value.node in self.trace.mixed:
+            self.trace.asks_kind(value)
 
     def _can_be_put(self, value: Any) -> bool:
         """Whether code can put it outside as well: a value that nothing is differentiated by, or a plain one, but no array that
@@ -1058,11 +1073,12 @@ class Reads:
 
     def append(self, path: Path, owner: Any, value: Any) -> None:
         """``owner.append(value)``, of a list or deque outside."""
+        self._settle_kind(value)
         made = self.kept(value)
         if self._can_be_put(value):
             full = type(owner) is collections.deque and owner.maxlen == len(owner)
             self.undo.append(functools.partial(take_back, owner, [*owner][:full]))
-            self.appends.append((path, value, where()))
+            self.appends.append((path, value, where(), made))
         else:
             self.changes_outside(path)
         owner.append(made)
@@ -1084,7 +1100,7 @@ class Reads:
                 if check is not None and type(check.expected) is int:
                     self.counted.add(place)
                 self.puts.append((place, value))
-        for path, value, line in self.appends:
+        for path, value, line, _ in self.appends:
             measured = any([(path, kind) in self.checks for kind in ("len", "set", "same")])
             if measured or any([leads_into(one, path) for one in asked]):
                 self.changes_outside(path, line)
@@ -1092,6 +1108,47 @@ class Reads:
                 self.puts.append((path.then("append", None), value))
         if self.told_apart and any([type(value) is Tracer and value.node.aval.kind == "array" for _, value in self.puts]):
             self.changes_outside(self.puts[0][0])
+        if self.puts and self.impure is None:
+            self._guard_owners()
+            self._look_back()
+
+    def _guard_owners(self) -> None:
+        """What is put into is no other thing that is read, in later calls, too."""
+        owners = {place.upto(-1) for place, _ in self.puts}
+        kinds: dict[type, list[Path]] = {}
+        for value in self._keep:
+            path = self._paths.get(id(value))
+            if path is not None and path not in kinds.setdefault(type(value), []):
+                kinds[type(value)].append(path)
+        pairs = [(one, other) for every in kinds.values() for one in every if one in owners for other in every if other != one]
+        if len(pairs) > MAX_PAIRS:
+            self.changes_outside(pairs[0][0])
+            return
+        for one, other in pairs:
+            self.check(one.then("one", other), "is", False)
+
+    def _look_back(self) -> None:
+        """Undo what was put for a moment: what was read is there by its path, as code finds it; else it was what was put, read
+        in another way. What was put and is as it was before tells nothing, but for what other calls have told."""
+        new = [(setting.owner, *place.steps[-1], there(setting.owner, *place.steps[-1])) for place, setting in self.settings.items()]
+        appended = [(path.find(self.leaves), made) for path, *_, made in self.appends]
+        put_back([*self.undo])
+        places = self.settings.keys()
+        same = {place for place, (owner, kind, key, value) in zip(places, new, strict=True) if same_value(there(owner, kind, key), value)}
+        asked = [(path, check) for (path, _), check in self.checks.items() if path not in places]
+        others = [path for path, check in asked if not _still(check, path, self.leaves)]
+        others += [path for path, x in self.lifts.items() if path not in places and not _finds(path, self.leaves, x.value)]
+        for put in new:
+            put_at(*put)
+        for owner, item in appended:
+            owner.append(item)
+        every = {path for path, _ in asked} | self.lifts.keys()
+        unsure = [place for place, _ in self.puts if place in same and not every <= self.seen_apart.get(place, set())]
+        for place in places - same:
+            self.seen_apart.setdefault(place, set()).update(every)
+        if others:
+            self.changes_outside(others[0])
+        self.unsure = bool(unsure)
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
@@ -1243,6 +1300,23 @@ class Reads:
             return array
         found = None if array is None else op.fun(array, *[r.value if type(r) is Tracer else r for r in rest], **params)
         return found if found is not None and np.may_share_memory(found, array) else None
+
+
+def _still(check: Check, path: Path, leaves: Sequence[Any]) -> bool:
+    """Whether a check holds now."""
+    try:
+        now = path.find(leaves)
+        return now is check.expected.find(leaves) if check.kind == "same" else check.holds(now)
+    except Exception:
+        return False
+
+
+def _finds(path: Path, leaves: Sequence[Any], value: Any) -> bool:
+    """Whether a value is what a path leads to now."""
+    try:
+        return same_value(path.find(leaves), value)
+    except Exception:
+        return False
 
 
 def _functions_in(value: Any) -> list[FunctionType]:
