@@ -195,10 +195,11 @@ class Derivative(Derived, Generic[P, R]):
     def profile(self, *args: Any, seconds: float = 0.5, **kwargs: Any) -> Profile:
         """The time that each generated line takes, under your line that it is from: printed as a table with bars.
 
-        Runs the compiled code for about so many ``seconds``. Raises ``RuntimeError`` where it runs in dynamic mode.
+        Runs the compiled code for about so many ``seconds``. Raises ``RuntimeError`` where it runs in dynamic mode, or changes
+        what is outside.
         """
         inner, args, kwargs = self._of_arrays(args, kwargs)
-        return profile(self._fun, inner._compiler.ready(inner._user, args, kwargs), args, kwargs, seconds)
+        return profile(self._fun, _alone(inner._compiler.ready(inner._user, args, kwargs)), args, kwargs, seconds)
 
     def graph(self, *args: Any, **kwargs: Any) -> GraphView:
         """The graph of the derivative for arguments like these, one line a node when printed."""
@@ -212,10 +213,10 @@ class Derivative(Derived, Generic[P, R]):
         Its parameters are the arguments, then what was read from outside. Calls the derivative until it is compiled.
         ``fast=False`` gives the code that ``source`` shows: it calls NumPy's functions by their protocols, so that Dask's,
         CuPy's and other libraries' arrays of these shapes pass through where those know the functions. Raises
-        ``RuntimeError`` where it runs in dynamic mode.
+        ``RuntimeError`` where it runs in dynamic mode, or changes what is outside.
         """
         inner, args, kwargs = self._of_arrays(args, kwargs)
-        variant = inner._compiler.ready(inner._user, args, kwargs)
+        variant = _alone(inner._compiler.ready(inner._user, args, kwargs))
         if not fast:
             code = variant.readable(confirmed=True)
             return variant.load(code.source, code)
@@ -315,6 +316,14 @@ def _after_self(options: dict[str, Any]) -> dict[str, Any]:
 
 def _place_after_self(argnum: int | str) -> int | str:
     return calculus.PlaceAfterSelf(argnum + 1) if isinstance(argnum, int) and argnum >= 0 else argnum
+
+
+def _alone(variant: Variant) -> Variant:
+    """A variant whose code may be run by itself."""
+    puts = dict.fromkeys([repr(place) for leaf in variant.program.leaves() for place in leaf.puts])
+    if puts:
+        raise RuntimeError(f"its code changes what is outside ({', '.join(puts):.200}), and is not run by itself")
+    return variant
 
 
 def _explain(family: Family) -> list[str]:

@@ -401,7 +401,7 @@ class Family:
             self.lifted |= state.counted
             self._begin_anew()
             return None
-        if state.tells_apart and not self.once:
+        if state.asks_which_is_one and not self.once:
             self.aliased = True
             return None
         if state.unsure:
@@ -667,7 +667,7 @@ class Variant:
                 if not holds:
                     found.append(Change(key[0], mine.expected, now, mine.line, False))
         for path, kind in self.lifts.items():
-            if kind is OWNER:  # of which the type is guarded
+            if kind is OWNER:  # what matters of which is guarded
                 continue
             tracer = lifts.get(path)
             now = _now(path, leaves) if tracer is None else tracer.value
@@ -886,7 +886,7 @@ class Variant:
         leaves: list[str] = []
         containers, given_names = [""], iter(names)  # of which the first are those of all arguments
         for group in family.layout.tree.children:
-            containers += [""] * bool(group.children)
+            containers += [""] * group.is_known_again
             for child in group.children:
                 check_tree(child, next(given_names), kinds, checks, space, leaves, containers)
         several = [f"id({name})" for name in containers if name]
@@ -1045,9 +1045,10 @@ class Variant:
             if kind is OWNER and not path.steps and type(path.root) is not Argument:
                 space[name] = path.root
                 continue
-            found: list[str] = [f"({name}) is not None"]
-            if kind is not OWNER:
-                found.clear()
+            found: list[str] = []
+            if kind is OWNER:
+                found.append(f"({name}) is not None")
+            else:
                 check_kind(kind, name, found, space)
             conditions.append(found[0].replace(f"({name})", f"({name} := {shown(path)})", 1))
         return conditions, [*map(shown, drawing)]

@@ -62,11 +62,16 @@ class TreeDef:
             return self._repeated(iter(leaves), [])
         return leaves[0] if self.kind is LEAF else self._build(iter(leaves))
 
+    @property
+    def is_known_again(self) -> bool:
+        """Whether it is a container of which there may be another one that is the same: there is one empty tuple alone."""
+        return self.kind is not LEAF and self.kind is not None and (self.kind is not tuple or bool(self.children))
+
     def _repeated(self, leaves: Iterator[Any], made: list[Any]) -> Any:
         """The same, where containers come again: ``made`` has those so far, by number."""
         if self.kind is SAME:
             return made[self.keys[0]]
-        if not self.children:
+        if not self.is_known_again:
             return self._build(leaves)
         place = len(made)
         made.append(None)
@@ -114,10 +119,12 @@ class TreeDef:
         ]
         if ones is not None and id(like) in ones:
             return ones[id(like)]
-        made.append((like, self._of(items)))
+        result = self._of(items)
+        if self.is_known_again:
+            made.append((like, result))
         if ones is not None:
-            ones[id(like)] = made[-1][1]
-        return made[-1][1]
+            ones[id(like)] = result
+        return result
 
     def paths(self) -> list[tuple[tuple[str, Any], ...]]:
         """One access path a leaf: steps ``("item", key)`` or ``("attr", name)`` from the root."""
@@ -172,13 +179,23 @@ def flatten_once(tree: Any) -> tuple[list[Any], TreeDef]:
 
 
 def _flatten_once(tree: Any, leaves: list[Any], met: dict[int, int]) -> TreeDef:
+    keys = None if tree is None or type(tree) in LEAVES else _keys(tree)
+    if keys is None or (type(tree) is tuple and not tree):
+        return _flatten(tree, leaves)
     if id(tree) in met:
         return TreeDef(SAME, (met[id(tree)],))
-    shape = _flatten(tree, [])  # of which kind it is
-    if shape.kind is LEAF or not shape.children:
-        return _flatten(tree, leaves)
     met[id(tree)] = len(met)
-    return TreeDef(shape.kind, shape.keys, tuple([_flatten_once(item, leaves, met) for item in _items(tree)]))
+    return TreeDef(type(tree), keys, tuple([_flatten_once(item, leaves, met) for item in _items(tree)]))
+
+
+def _keys(tree: Any) -> tuple[Any, ...] | None:
+    """The keys of a container, those of tuples and lists being empty; None for a leaf."""
+    kind = type(tree)
+    if kind is tuple or kind is list or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        return ()
+    if issubclass(kind, dict) and (kind.__init__ is dict.__init__ or kind is OrderedDict):
+        return tuple(tree)
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 def _items(tree: Any) -> Sequence[Any]:
@@ -200,15 +217,11 @@ def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
     if kind is tuple or kind is list:
         children = tuple([_flatten(item, leaves) for item in tree])
         return _known.get((kind, children)) or _remember(TreeDef(kind, (), children))
-    if issubclass(kind, dict) and (kind.__init__ is dict.__init__ or kind is OrderedDict):
-        return TreeDef(kind, tuple(tree), tuple([_flatten(item, leaves) for item in tree.values()]))
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return TreeDef(kind, (), tuple([_flatten(item, leaves) for item in tree]))
-    if dataclasses.is_dataclass(kind):
-        names = tuple(field.name for field in dataclasses.fields(kind))
-        return TreeDef(kind, names, tuple([_flatten(getattr(tree, name), leaves) for name in names]))
-    leaves.append(tree)
-    return _LEAF_DEF
+    keys = _keys(tree)
+    if keys is None:
+        leaves.append(tree)
+        return _LEAF_DEF
+    return TreeDef(kind, keys, tuple([_flatten(item, leaves) for item in _items(tree)]))
 
 
 def map_tree(fun: Callable[..., Any], tree: Any, *rest: Any) -> Any:

@@ -237,7 +237,7 @@ def check_tree(
     if tree.kind is None:
         checks.append(f"{name} is None")
         return
-    if tree.children:
+    if tree.is_known_again:
         containers.append(name)
     slot = f"_k{len(space)}"
     space[slot] = tree.kind

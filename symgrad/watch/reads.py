@@ -136,7 +136,7 @@ class Reads:
         self.unsure = False  # whether it is not known yet what else may tell what was put
         self._written_through: list[Any] = []  # things outside into which something was put that nobody has looked at
         self._changed: set[int] = set()  # containers among the arguments whose copies were changed
-        self.tells_apart = False  # whether it matters which containers among the arguments are one
+        self.asks_which_is_one = False  # whether it matters which containers among the arguments are one
         self.undo = [] if undo is None else undo  # what puts back what was there, the first last
         self.appends: list[tuple[Path, Any, str, Any]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
@@ -156,7 +156,7 @@ class Reads:
         """A container is changed, which matters to all who have it."""
         one = self.original(value)
         if one is not value:
-            self.tells_apart = True
+            self.asks_which_is_one = True
             self._changed.add(id(one))
             if sum([given is one for _, given in self.trace.given.values()]) > 1:
                 raise self.trace.refuse(Repeated())
@@ -936,7 +936,7 @@ class Reads:
     def is_one(self, a: Any, b: Any) -> bool:
         """``a is b``. Arguments may be one object, or one from outside."""
         if self.trace.given and not {id(a), id(b)}.isdisjoint(self.trace.given):
-            self.tells_apart = True
+            self.asks_which_is_one = True
             if self._paths.get(id(self.original(a))) or self._paths.get(id(self.original(b))):
                 self.stop("a container among the arguments is compared with something outside")
             return self.original(a) is self.original(b)
@@ -1130,25 +1130,24 @@ class Reads:
     def _look_back(self) -> None:
         """Undo what was put for a moment: what was read is there by its path, as code finds it; else it was what was put, read
         in another way. What was put and is as it was before tells nothing, but for what other calls have told."""
-        new = [(setting.owner, *place.steps[-1], there(setting.owner, *place.steps[-1])) for place, setting in self.settings.items()]
-        appended = [(path.find(self.leaves), made) for path, *_, made in self.appends]
+        put = {place: (one.owner, *place.steps[-1]) for place, one in self.settings.items()}
+        new = {place: there(*at) for place, at in put.items()}
+        grown = [(path.find(self.leaves), made) for path, *_, made in self.appends]
         put_back([*self.undo])
-        places = self.settings.keys()
-        same = {place for place, (owner, kind, key, value) in zip(places, new, strict=True) if same_value(there(owner, kind, key), value)}
-        asked = [(path, check) for (path, _), check in self.checks.items() if path not in places]
+        same = {place for place, at in put.items() if same_value(there(*at), new[place])}
+        asked = [(path, check) for (path, _), check in self.checks.items() if path not in put]
         others = [path for path, check in asked if not _still(check, path, self.leaves)]
-        others += [path for path, x in self.lifts.items() if path not in places and not _finds(path, self.leaves, x.value)]
-        for put in new:
-            put_at(*put)
-        for owner, item in appended:
+        others += [path for path, x in self.lifts.items() if path not in put and not _finds(path, self.leaves, x.value)]
+        for place, at in put.items():
+            put_at(*at, new[place])
+        for owner, item in grown:
             owner.append(item)
         every = {path for path, _ in asked} | self.lifts.keys()
-        unsure = [place for place, _ in self.puts if place in same and not every <= self.seen_apart.get(place, set())]
-        for place in places - same:
+        self.unsure = any([place in same and not every <= self.seen_apart.get(place, set()) for place, _ in self.puts])
+        for place in put.keys() - same:
             self.seen_apart.setdefault(place, set()).update(every)
         if others:
             self.changes_outside(others[0])
-        self.unsure = bool(unsure)
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
