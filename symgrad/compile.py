@@ -205,7 +205,6 @@ class Family:
     ) -> None:
         self.once = once  # whether it is known by which containers among the arguments are one
         self.aliased = False  # whether that matters, as it turns out
-        self.seen_apart: dict[Path, set[Path]] = {}  # of places that its calls put something at: what does not tell it
         self.layout, self.name, self.form = signature, name, form
         self.itself = Argument(-1, form.title)
         self.names = form.names(self.positional, signature.keywords)
@@ -291,8 +290,7 @@ class Family:
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
-        known = self.lifted, self.accept_effects, [*leaves, fun], draws, undo, self.seen_apart
-        state = State(trace, *known) if kind is Trace else None
+        state = State(trace, self.lifted, self.accept_effects, [*leaves, fun], draws, undo) if kind is Trace else None
         watch(trace, state, fills)
         draws.begin(trace, [*leaves, fun])
         slots: list[Any] = []
@@ -403,8 +401,6 @@ class Family:
             return None
         if state.asks_which_is_one and not self.once:
             self.aliased = True
-            return None
-        if state.unsure:
             return None
         if traced.learnt < self.since:
             return None

@@ -141,6 +141,29 @@ def test_containers_that_are_one_stay_one(fun, mode):
                     assert slope == pytest.approx(expected / x)
 
 
+def test_containers_that_come_twice_are_read_where_they_are():
+    """Code that was traced with one in several places is right for several."""
+
+    def network(layers, x):
+        for w, b in layers:
+            x = np.tanh(w @ x + b)
+        return np.sum(x)
+
+    def weighted(x, nodes):
+        return x * sum([node["v"] * (i + 1) for i, node in enumerate(nodes)])
+
+    rng = np.random.default_rng(0)
+    one, two, three = [(rng.normal(size=(3, 3)), rng.normal(size=3)) for _ in range(3)]
+    derivative = grad(network)
+    for layers in ([one] * 3, [one] * 3, [one, two, three], [three, one, three]):
+        for found, expected in zip(derivative(layers, X), grad(network, mode="dynamic")(layers, X), strict=True):
+            np.testing.assert_allclose(found[0], expected[0], rtol=1e-10)
+            np.testing.assert_allclose(found[1], expected[1], rtol=1e-10)
+    derivative, node = grad(weighted), {"v": 2.0}
+    for nodes in ([node, node], [node, node], [{"v": 1.0}, {"v": 5.0}], [node, {"v": 7.0}]):
+        assert derivative(1.0, nodes) == weighted(1.0, nodes)
+
+
 EDGES = [1.0]
 
 

@@ -1,11 +1,14 @@
 """Numbers that a function puts outside: code puts them there, too, and nobody can tell it from the function."""
 
 import collections
+import contextlib
 import functools
+import importlib
 import operator
 import random
 import threading
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -334,6 +337,200 @@ def test_random_programs(seed, tmp_path):
         np.testing.assert_allclose(slope, other, rtol=1e-10, err_msg=text)
         assert value == pytest.approx(same, rel=1e-10), text
         assert models[0].state() == models[1].state(), text
+
+
+def same_as_plain(make, calls=10):
+    """``make()`` gives a function, what somebody does before call ``i``, and what tells all there is outside."""
+    (plain, before, state), (fun, other, others) = make(), make()
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for i in range(calls):
+        x = rng.normal(size=3)
+        before(i), other(i)
+        assert derivative(x)[0] == pytest.approx(plain(x), rel=1e-10), i
+        assert repr(others()) == repr(state()), i
+    return derivative
+
+
+def pair():
+    return types.SimpleNamespace(p=types.SimpleNamespace(n=0), q=types.SimpleNamespace(n=3))
+
+
+def owners_become_one():
+    m = pair()
+
+    def fun(x):
+        m.p.n += 1
+        m.q.n += 2
+        return np.sum(x) * (m.p.n + m.q.n)
+
+    return fun, lambda i: setattr(m, "q", m.p) if i == 6 else None, lambda: m
+
+
+def one_is_read_alone():
+    m = pair()
+
+    def fun(x):
+        m.p.n += 1
+        return np.sum(x) * (m.p.n + m.q.n)
+
+    return fun, lambda i: setattr(m, "q", m.p) if i == 6 else None, lambda: m
+
+
+def lists_become_one():
+    m = types.SimpleNamespace(a=[0, 1], b=[5, 6])
+
+    def fun(x):
+        m.a[0] += 1
+        return np.sum(x) * (sum(m.b) + m.b[0])
+
+    return fun, lambda i: setattr(m, "b", m.a) if i == 6 else None, lambda: m
+
+
+def by_another_way(read):
+    def make():
+        counter, table = Counting(), {"n": 0}
+        ways = types.SimpleNamespace(
+            proxy=weakref.proxy(counter), view=types.MappingProxyType(table), chain=collections.ChainMap(table), own=counter
+        )
+
+        def fun(x):
+            counter.n += 1
+            table["n"] += 1
+            return np.sum(x) * read(ways)
+
+        return fun, lambda i: None, lambda: (counter.n, table)
+
+    return make
+
+
+class Counting:
+    twice = property(operator.attrgetter("n"))
+
+    def __init__(self):
+        self.n = 0
+
+    def __getattr__(self, name):
+        if name != "thrice":
+            raise AttributeError(name)
+        return 3 * self.n
+
+
+def too_short_a_list():
+    m = types.SimpleNamespace(n=0, log=[], c=[1, 2])
+
+    def fun(x):
+        m.n += 1
+        m.log.append(1)
+        if len(m.log) > 100:
+            return np.sum(x)
+        with contextlib.suppress(IndexError):
+            m.c[1] = stop_gradient(x[0]) * 0.0
+        return np.sum(x)
+
+    return fun, lambda i: m.c.pop() if i == 6 else None, lambda: m
+
+
+def an_empty_variable():
+    def make_fun():
+        if not make_fun:
+            n = 0
+
+        def fun(x):
+            nonlocal n
+            n = 5
+            return np.sum(x) * n
+
+        return fun
+
+    return make_fun(), lambda i: None, lambda: None
+
+
+class Odd:
+    asked = 0
+
+    def __radd__(self, other):
+        Odd.asked += 1
+        return other + 1
+
+
+def operators_of_objects():
+    m, odd, _start = types.SimpleNamespace(n=0), Odd(), Odd.asked
+
+    def fun(x):
+        m.n += odd
+        return np.sum(x) * m.n
+
+    return fun, lambda i: None, lambda: m
+
+
+def a_setter_that_comes_later():
+    class Held:
+        def __init__(self):
+            self.n = 0
+
+    held = Held()
+
+    def fun(x):
+        held.n += 1
+        return np.sum(x) * held.n
+
+    def before(i):
+        if i == 6:
+            Held.__setattr__ = lambda self, name, value: object.__setattr__(self, name, 2 * value)
+
+    return fun, before, lambda: held.n
+
+
+def keys_in_c():
+    objects = [types.SimpleNamespace(n=i, w=float(i)) for i in (3, 1, 2)]
+
+    def fun(x):
+        objects[1].n += 1
+        first = sorted(objects, key=operator.attrgetter("n"))[0]
+        return np.sum(x) * first.w * sum(map(operator.attrgetter("n"), objects)) + len(next(map(vars, objects)))
+
+    return fun, lambda i: setattr(objects[0], "n", -i if i % 3 else i), lambda: objects
+
+
+ODD = [
+    owners_become_one, one_is_read_alone, lists_become_one, too_short_a_list, an_empty_variable, operators_of_objects,
+    a_setter_that_comes_later, keys_in_c,
+    by_another_way(lambda ways: ways.proxy.n), by_another_way(lambda ways: ways.view["n"]),
+    by_another_way(lambda ways: ways.chain["n"]), by_another_way(lambda ways: ways.own.twice),
+    by_another_way(lambda ways: ways.own.thrice),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", ODD)
+def test_nobody_can_tell(make):
+    same_as_plain(make)
+
+
+def test_variables_of_modules(tmp_path, monkeypatch):
+    (tmp_path / "puts_counted.py").write_text("N = 0\ndef bump():\n    global N\n    N += 1\n    return N\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    counted = importlib.import_module("puts_counted")
+
+    def fun(x):
+        counted.bump()
+        return np.sum(x) * counted.N
+
+    derivative = value_and_grad(fun)
+    for i in range(1, 9):
+        assert derivative(X)[0] == pytest.approx(np.sum(X) * i)
+        assert i == counted.N
+
+
+def test_code_that_puts_something_is_not_run_by_itself():
+    model = Model()
+    derivative = grad(functools.partial(attribute, model))
+    for call in (derivative.profile, derivative.compiled):
+        with pytest.raises(RuntimeError, match=r"changes what is outside \(.*n\)"):
+            call(X)
+        before = model.n
+        with pytest.raises(RuntimeError, match="changes what is outside"):
+            call(X)
+        assert model.n <= before + 1
 
 
 def test_logs_of_plain_numbers():

@@ -233,8 +233,8 @@ class FastBuilder(BlockBuilder):
         super()._leaf(leaf, block, done)
 
     def _put(self, values: list[tuple[Any, Expr]], block: list[Any]) -> None:
-        """Where others have put something else there meanwhile, the function itself goes on with that; and where there is no such
-        item, before anything is put."""
+        """Where others have put something else there meanwhile, the function itself goes on with that; so it does, before
+        anything is put, where there is no such item."""
         for place, _ in values:
             if place not in self.signature.access and place.steps[-1][0] == "item":
                 block.append(Line(ast.Expr(self._place(place, ast.Load()))))

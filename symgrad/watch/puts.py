@@ -75,6 +75,15 @@ def there(owner: Any, kind: str, key: Any) -> Any:
     return owner.get(key, NOTHING) if isinstance(owner, dict) else owner[key]
 
 
+def other_than(value: Any) -> Any:
+    """Something else of the same kind."""
+    if isinstance(value, (bool, np.bool_)):
+        return not value
+    if isinstance(value, (int, float, np.number, np.ndarray)) and getattr(value, "dtype", np.dtype(int)).kind in "iufc":
+        return value + 1 if np.all(value + 1 != value) else value * 0
+    return value + "~" if type(value) is str else "~"
+
+
 def put_back(undo: list[Callable[[], None]]) -> None:
     """Undo what a run has put outside, which is run anew."""
     while undo:

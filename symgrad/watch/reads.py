@@ -69,6 +69,7 @@ from symgrad.watch.puts import (
     is_settled,
     key_in,
     leads_into,
+    other_than,
     put_at,
     put_back,
     sees,
@@ -110,7 +111,6 @@ class Reads:
         leaves: Sequence[Any] = (),
         draws: Draws | None = None,
         undo: list[Callable[[], None]] | None = None,
-        seen_apart: dict[Path, set[Path]] | None = None,
     ) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
         self.draws = draws or Draws(None)
@@ -132,8 +132,6 @@ class Reads:
         self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
         self.settings: dict[Path, Setting] = {}  # numbers and their kin that were put somewhere outside
         self.being_set: set[Path] = set()
-        self.seen_apart = {} if seen_apart is None else seen_apart  # what was seen not to tell what is at a place
-        self.unsure = False  # whether it is not known yet what else may tell what was put
         self._written_through: list[Any] = []  # things outside into which something was put that nobody has looked at
         self._changed: set[int] = set()  # containers among the arguments whose copies were changed
         self.asks_which_is_one = False  # whether it matters which containers among the arguments are one
@@ -1058,8 +1056,9 @@ class Reads:
         return made
 
     def _settle_kind(self, value: Any) -> None:
-        """What is kept outside is Python's number, or NumPy's, as the function has it."""
-        if type(value) is Tracer and value.node in self.trace.mixed:
+        """What is kept outside is Python's number, or NumPy's, as the function has it; the run begins anew, where it has done
+        nothing that would be done again."""
+        if type(value) is Tracer and value.node in self.trace.mixed and not (self.impure or self.effects or self.trace.impure):
             self.trace.asks_kind(value)
 
     def _can_be_put(self, value: Any) -> bool:
@@ -1067,7 +1066,7 @@ class Reads:
         somebody else may have; and not where a loop may go on without the function."""
         if self.trace.innermost_loop() is not None or self.trace.lanes:
             return False
-        if type(value) is not Tracer or value.node.differentiated:
+        if type(value) is not Tracer or value.node.differentiated or value.node in self.trace.mixed:
             return is_settled(value)
         return value.node.aval.kind != "array" or (value.base is None and value.node.op is not INPUT)
 
@@ -1128,24 +1127,22 @@ class Reads:
             self.check(one.then("one", other), "is", False)
 
     def _look_back(self) -> None:
-        """Undo what was put for a moment: what was read is there by its path, as code finds it; else it was what was put, read
-        in another way. What was put and is as it was before tells nothing, but for what other calls have told."""
-        put = {place: (one.owner, *place.steps[-1]) for place, one in self.settings.items()}
-        new = {place: there(*at) for place, at in put.items()}
+        """Put back what was there for a moment, or something else where that is the same: what was read is then there by its
+        path, as code finds it; else it was what was put, read in another way."""
+        places = {place: (one.owner, *place.steps[-1]) for place, one in self.settings.items()}
+        new = {place: there(*at) for place, at in places.items()}
         grown = [(path.find(self.leaves), made) for path, *_, made in self.appends]
         put_back([*self.undo])
-        same = {place for place, at in put.items() if same_value(there(*at), new[place])}
-        asked = [(path, check) for (path, _), check in self.checks.items() if path not in put]
+        for place, at in places.items():
+            if same_value(there(*at), new[place]):
+                put_at(*at, other_than(new[place]))
+        asked = [(path, check) for (path, _), check in self.checks.items() if path not in places]
         others = [path for path, check in asked if not _still(check, path, self.leaves)]
-        others += [path for path, x in self.lifts.items() if path not in put and not _finds(path, self.leaves, x.value)]
-        for place, at in put.items():
+        others += [path for path, x in self.lifts.items() if path not in places and not _finds(path, self.leaves, x.value)]
+        for place, at in places.items():
             put_at(*at, new[place])
         for owner, item in grown:
             owner.append(item)
-        every = {path for path, _ in asked} | self.lifts.keys()
-        self.unsure = any([place in same and not every <= self.seen_apart.get(place, set()) for place, _ in self.puts])
-        for place in put.keys() - same:
-            self.seen_apart.setdefault(place, set()).update(every)
         if others:
             self.changes_outside(others[0])
 
