@@ -1114,12 +1114,12 @@ class Reads:
     def _guard_owners(self) -> None:
         """What is put into is no other thing that is read, in later calls, too."""
         owners = {place.upto(-1) for place, _ in self.puts}
-        kinds: dict[type, list[Path]] = {}
+        kinds: dict[type, dict[Path, None]] = {}
         for value in self._keep:
             path = self._paths.get(id(value))
-            if path is not None and path not in kinds.setdefault(type(value), []):
-                kinds[type(value)].append(path)
-        pairs = [(one, other) for every in kinds.values() for one in every if one in owners for other in every if other != one]
+            if path is not None:
+                kinds.setdefault(type(value), {})[path] = None
+        pairs = [(one, other) for every in kinds.values() for one in owners & every.keys() for other in every if other != one]
         if len(pairs) > MAX_PAIRS:
             self.changes_outside(pairs[0][0])
             return
