@@ -1106,7 +1106,7 @@ class Reads:
             else:
                 self.puts.append((path.then("append", None), value))
         if self.told_apart and any([type(value) is Tracer and value.node.aval.kind == "array" for _, value in self.puts]):
-            self.changes_outside(self.puts[0][0])
+            self._puts_nothing(self.puts[0][0])
         if self.puts and self.impure is None:
             self._guard_owners()
             self._look_back()
@@ -1121,7 +1121,7 @@ class Reads:
                 kinds.setdefault(type(value), {})[path] = None
         pairs = [(one, other) for every in kinds.values() for one in owners & every.keys() for other in every if other != one]
         if len(pairs) > MAX_PAIRS:
-            self.changes_outside(pairs[0][0])
+            self._puts_nothing(pairs[0][0])
             return
         for one, other in pairs:
             self.check(one.then("one", other), "is", False)
@@ -1144,7 +1144,12 @@ class Reads:
         for owner, item in grown:
             owner.append(item)
         if others:
-            self.changes_outside(others[0])
+            self._puts_nothing(others[0])
+
+    def _puts_nothing(self, path: Path) -> None:
+        """What was put is left to the function itself, for what is at a path."""
+        self.changes_outside(path)
+        self.puts.clear()
 
     def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
         """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
