@@ -260,3 +260,57 @@ def test_math_of_what_is_differentiated_is_refused():
         fun(1.0, 2.0)
     with pytest.raises(LeavesNumPy, match=r"write np\.sin"):
         grad(lambda t: grad(lambda x: x * x * math.sin(t))(3.0))(1.0)
+
+
+def taken_or_not(x, p):
+    s = 1.0
+    for v in x:
+        if v < 0:
+            s += v
+    return np.exp(s * p)
+
+
+def goes_on_by_it(x, p):
+    s, t = 1.0, x[-1]
+    for v in x:
+        if v < 0:
+            s += t
+        t = 0.9 * t + np.exp(-s) * p
+    return t
+
+
+def is_returned(x, p):
+    s = 0.1
+    for v in x:
+        if v < 0:
+            s += v
+    return s * (1.0 + 0.0 * p)
+
+
+def largest_so_far(x, p):
+    t = 1.0
+    for _ in range(12):
+        t = max(t, np.tanh(0.1 * t))
+    return (t + x[0]) * p
+
+
+def largest_until(x, p):
+    t, k = 1.0, 0
+    while k < 12 and t < 3:
+        t = max(t, np.tanh(np.exp(-(t**2))))
+        k += 1
+    return (0.9 * t + x[0]) * p
+
+
+@pytest.mark.parametrize("fun", [taken_or_not, goes_on_by_it, is_returned, largest_so_far, largest_until])
+@pytest.mark.parametrize("first", [1, -1])
+def test_numbers_that_stay_pythons_beside_single_precision(fun, first):
+    """They are of double precision, and what is made of them is of the dtype that it has in the function."""
+    ways = [np.array([-1, 1] * 4, np.float32), np.ones(8, np.float32), np.linspace(0.1, 0.9, 8).astype(np.float32)][::first]
+    derivative, plain = value_and_grad(fun, argnums=1), value_and_grad(fun, argnums=1, mode="dynamic")
+    for x in ways * 3:
+        (value, slope), (same, other) = derivative(x, 0.3), plain(x, 0.3)
+        single = type(value) is np.float32
+        assert type(value) is type(same) is type(fun(x, 0.3))
+        assert value == pytest.approx(fun(x, 0.3), rel=1e-6 if single else 1e-12)
+        assert slope == pytest.approx(other, rel=1e-5 if single else 1e-12)
