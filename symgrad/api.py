@@ -320,9 +320,8 @@ def _place_after_self(argnum: int | str) -> int | str:
 
 def _alone(variant: Variant) -> Variant:
     """A variant whose code may be run by itself."""
-    puts = dict.fromkeys([repr(place) for leaf in variant.program.leaves() for place in leaf.puts])
-    if puts:
-        raise RuntimeError(f"its code changes what is outside ({', '.join(puts):.200}), and is not run by itself")
+    if variant.puts:
+        raise RuntimeError(f"its code changes what is outside ({', '.join(variant.puts):.200}), and is not run by itself")
     return variant
 
 
@@ -342,11 +341,10 @@ def _explain(family: Family) -> list[str]:
             state = f"traced {len(ends)} times, each time another way: what goes the same way again is compiled"
         lines.append(f"  {state}; {ready} of {len(ends)} branch end(s) confirmed; {variant.traces} trace(s)")
         read = [repr(path) for path, kind in variant.lifts.items() if kind is not OWNER]
-        puts = dict.fromkeys([repr(place) for leaf in ends for place in leaf.puts])
         if read:
             lines.append("    read anew at each call: " + ", ".join(read))
-        if puts:
-            lines.append("    put outside by each call, or some: " + ", ".join(puts))
+        if variant.puts:
+            lines.append("    put outside by each call, or some: " + ", ".join(variant.puts))
         if variant.slots:
             lines.append("    drawn anew at each call: " + ", ".join([repr(draw) for draw, *_ in variant.slots]))
         guards = [describe(path, check) for (path, _), check in variant.checks.items()]

@@ -694,6 +694,11 @@ class Variant:
         return {path: names.unique(owner_name(path) if kind is OWNER else node_name(path)) for path, kind in self.lifts.items()}
 
     @property
+    def puts(self) -> list[str]:
+        """What its code puts something at outside, for people, each once."""
+        return [*dict.fromkeys([repr(place) for leaf in self.program.leaves() for place in leaf.puts])]
+
+    @property
     def slots(self) -> Sequence[tuple[Draw, Aval, int | None]]:
         """The random numbers, or arrays of such, that code takes."""
         return () if self.plan is None else self.plan.slots

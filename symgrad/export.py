@@ -160,9 +160,8 @@ class _Module:
             raise NotExportable(f"it draws random numbers: {drawn:.200}; draw them outside, and pass them")
         if variant.family.layout.tree.repeats:
             raise NotExportable("a container among the arguments comes again, and the function tells; a module does not")
-        puts = dict.fromkeys([repr(place) for leaf in variant.program.leaves() for place in leaf.puts])
-        if puts:
-            raise NotExportable(f"it changes what is outside: {', '.join(puts):.200}; return that instead")
+        if variant.puts:
+            raise NotExportable(f"it changes what is outside: {', '.join(variant.puts):.200}; return that instead")
         lifted = variant.lifted(self.user.fun, args, kwargs)
         self.constants[variant] = dict(zip(variant.state_names().values(), lifted, strict=True))
         assert variant.template is not None
