@@ -212,6 +212,7 @@ class Family:
         self.off = off  # the optimisations that are switched off
         self.variants: list[Variant] = []
         self.lifted: set[Path] = set()  # ints that were seen to change
+        self.carried: dict[Path, None] = {}  # where iterations of loops put numbers, outside
         self.dynamic: str | None = None  # why a call that no code answers is in dynamic mode
         self.again = math.inf  # seconds that such calls have taken when one is traced again, for the reason may be gone
         self.pauses = 0
@@ -327,6 +328,8 @@ class Family:
             trace.given, trace.originals = {id(copy): (copy, one) for one, copy in made}, {id(one) for one, _ in made}
         try:
             with tracing(trace):
+                if state is not None:
+                    state.carry(self.carried)
                 out = user.body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
                 if state is not None:
                     state.check_settings()
@@ -386,6 +389,11 @@ class Family:
         assert run is not None
         assert state is not None
         impure = state.impure or state.trace.impure
+        if not state.looped <= self.carried.keys():
+            self.carried |= dict.fromkeys(state.looped)
+            self.lifted |= state.looped
+            self._begin_anew()
+            return None
         if impure:
             (self.give_up if state.told_apart or state.trace.repeats else self._pause)(impure)
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ Part = tuple[Any, ...]
 LEAVES = (INPUT, INDEX, CONST, CAPTURED)  # what is no operation of an iteration
 INT = aval_of(0)  # what is known of an index
 BOOL = aval_of(False)
+OUTSIDE = ""  # the name of no local: the first part of the keys of what iterations put somewhere outside
 WHOLE = "[:]"  # the last part of the key of the array beside a list that iterations append to: see symgrad.loops.appended
 TEST: Key = ("while",)  # whether a loop goes on
 EXIT: Key = ("if",)  # whether the ``if`` that leaves it does so
@@ -171,7 +173,8 @@ def number_name(node: Node) -> Any:
 
 def joined(key: Key) -> str:
     """``("state", 0)`` as ``state_0``."""
-    return "_".join(map(str, key))
+    name = "_".join(map(str, key))
+    return name if key[0] != OUTSIDE else re.sub(r"\W+", "_", name).strip("_")
 
 
 def number_of(node: Node, aval: Any) -> Any:

@@ -45,6 +45,7 @@ from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
     COUNTER,
     EXIT,
+    OUTSIDE,
     TEST,
     TRACED,
     UNSEEN,
@@ -110,7 +111,7 @@ class Roller:
     ) -> None:
         self.lists = {name: (deepest, some) for name, deepest, some in lists}
         self.grown = dict[str, Grown]()
-        self.names = Names(frozenset(private), frozenset(stored), frozenset(() if tested else targets))
+        self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(() if tested else targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.unread = self.names.unread
         self.boundaries: list[Boundary] = []
@@ -421,6 +422,9 @@ class Roller:
             survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
         if more:
             holds.update(more)
+        if trace.hooks is not None and trace.hooks.round:
+            holds.update(trace.hooks.going_round())
+            survey.containers.update(map(id, trace.hooks.owners()))
         for key, tracer in holds.items():
             if tracer.base is not None:
                 tracer.refresh()
@@ -1284,6 +1288,8 @@ class Roller:
         for tracer in names:
             tracer.parted = self.place
         trace = self.trace
+        if trace.hooks is not None:
+            trace.hooks.put_again()
         left = [(name,) for name in self.unread if (name,) in end.holds and (name,) not in every] if self.forked else []
         for key in left:
             aval, base = end.holds[key].node.aval, end.holds[key].base

@@ -260,7 +260,7 @@ class Loop(Op):
                 if places.get(node, n) < n:
                     waiting.append(body.after[places[node]])
                 elif node not in places:
-                    waiting += [node.args[i] for i in reached(node)]
+                    waiting += reached(node)
             self._made["reach", item] = [i for node, i in places.items() if node in seen]
         return self._made["reach", item]  # type: ignore[no-any-return]
 
@@ -563,9 +563,12 @@ def _given(tape: Any, around: list[Tracer] | None) -> list[Tracer]:
     return [tape.around_it(x) for x in around]
 
 
-def reached(node: Node) -> list[int]:
-    """The arguments that the derivative of a node flows to, as if results of loops were made by the loops' arguments."""
-    return [i for i in range(len(node.args)) if node.op.differentiable(i)]
+def reached(node: Node) -> list[Node]:
+    """What the derivative of a node flows to; that of one result of a loop, to what the loop is given for it."""
+    if node.op is ITEM and (reach := node.args[0].op.reach) is not None:
+        (loop,) = node.args
+        return [loop.args[i] for i in reach(dict(node.params)["item"])]
+    return [arg for i, arg in enumerate(node.args) if node.op.differentiable(i)]
 
 
 class _Plan(NamedTuple):

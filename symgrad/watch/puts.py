@@ -17,7 +17,7 @@ from symgrad.tracing.tracer import Tracer
 from symgrad.watch.guards import Argument, Path, same_value
 
 _SETTERS = object.__setattr__, types.SimpleNamespace.__setattr__
-NUMBERS_AND_WORDS = (int, float, str)
+NUMBERS = (int, float, np.float64, np.float32, np.int64)
 OPERATIONS = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul}  # of augmented assignments
 _PLAIN_CONTAINERS = (dict, list, collections.Counter, collections.OrderedDict, collections.defaultdict)
 NOTHING = object()  # what is where there is nothing yet
@@ -131,8 +131,15 @@ def sees(path: Path, place: Path) -> bool:
     return rest == (("has", key),)
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a number that nothing is differentiated by."""
+    if type(value) is Tracer:
+        return value.node.aval.kind != "array" and not value.node.differentiated
+    return type(value) in NUMBERS
+
+
 def is_settled(value: Any) -> bool:
     """Whether it is a plain value, which is the same whenever code goes this way."""
     if type(value) is Tracer:
         return not value.node.active and is_settled(value.value)
-    return value is None or type(value) in (bool, int, float, str) or (type(value) is tuple and all(map(is_settled, value)))
+    return value is None or type(value) in (bool, str, *NUMBERS) or (type(value) is tuple and all(map(is_settled, value)))

@@ -17,7 +17,7 @@ import operator
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
@@ -27,7 +27,7 @@ from symgrad.errors import MutatedInput
 from symgrad.ir import INPUT, Node, aval_of
 from symgrad.loops import iterables
 from symgrad.loops.iterables import Over, columns, table
-from symgrad.loops.patterns import BOOL
+from symgrad.loops.patterns import BOOL, OUTSIDE, Key
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import IDENTITY
@@ -61,10 +61,11 @@ from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
 from symgrad.watch.puts import (
     INDIRECT,
     NOTHING,
-    NUMBERS_AND_WORDS,
+    NUMBERS,
     OPERATIONS,
     Repeated,
     Setting,
+    is_number,
     is_plainly_set,
     is_settled,
     key_in,
@@ -139,6 +140,8 @@ class Reads:
         self.appends: list[tuple[Path, Any, str, Any]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
+        self.looped: set[Path] = set()  # where iterations of a loop put numbers: later runs ``carry`` these
+        self.round: dict[Key, Path] = {}  # where they may do so in this run, by what loops know the numbers as
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
@@ -290,7 +293,7 @@ class Reads:
             value = value.value  # a plain array that an earlier run has left there
         if self.settings and (known := self.settings.get(path)) is not None:
             if known.is_still(value):
-                return known.value
+                return self.trace.lookup(known.value.node) if (OUTSIDE, path) in self.round else known.value
             self.changes_outside(path)  # by another way
             del self.settings[path]
         if type(value) is np.ndarray and (found := self._kept_copy(value)) is not None:
@@ -1033,7 +1036,7 @@ class Reads:
         """
         kind, key = place.steps[-1]
         known, old = self.settings.get(place), there(owner, kind, key)
-        plain = type(old) in NUMBERS_AND_WORDS and type(value) in (Tracer, *NUMBERS_AND_WORDS)
+        plain = type(old) in (str, *NUMBERS) and type(value) in (Tracer, str, *NUMBERS)
         operation = OPERATIONS.get(how or "") if plain else None
         new = value if operation is None else operation(self.read(place, old), value)
         new = new.value if type(new) is Tracer and is_settled(new) else new
@@ -1042,18 +1045,57 @@ class Reads:
             or any([(place, asked) in self.checks for asked in _ASKED])
             or (known is not None and known.read)
         )
-        steady = not read and is_settled(new)
+        turning = self.trace.innermost_loop() is not None
+        steady = not read and is_settled(new) and (known is None or not turning)
+        if (OUTSIDE, place) in self.round and is_number(new):
+            new = self.trace.lookup(new.node if type(new) is Tracer else self.trace.constant(new)[0])
         self._settle_kind(new)
         if how is not None and type(old) is np.ndarray:
             self._let_go(old)
         made = self.kept(value)
-        if (operation or how is None) and (steady or (old is not NOTHING and self._can_be_put(new))):
+        if (operation or how is None) and (steady or (old is not NOTHING and self._can_be_put(new, place))):
             self.undo.append(functools.partial(put_at, owner, kind, key, old))
             self.settings[place] = Setting(owner, new, read, made if how is None else new, where())
         else:
+            if turning and is_number(old) and is_number(new):
+                self.looped.add(place)
             self.settings.pop(place, None)
             self.changes_outside(place)
         return made
+
+    def carry(self, places: Iterable[Path]) -> None:
+        """What iterations of loops put at these places, in other calls, goes round in them: it is traced from the beginning."""
+        for place in places:
+            *before, _ = place.prefixes()
+            try:
+                owner = before[-1].find(self.leaves)
+                number = there(owner, *place.steps[-1])
+            except Exception:  # there is nothing like it in this call
+                continue
+            if is_number(number):
+                for path in before[1:]:
+                    self.read(path, path.find(self.leaves))
+                number = self.read(place, number)
+                if type(number) is Tracer:
+                    self.settings[place] = Setting(owner, self.trace.lookup(number.node), True, number.value, "")
+                    self.round[OUTSIDE, place] = place
+
+    def going_round(self) -> dict[Key, Tracer]:
+        """The numbers that iterations may put outside, as they are now."""
+        return {key: self.settings[place].value for key, place in self.round.items() if place in self.settings}
+
+    def owners(self) -> list[Any]:
+        """What these are put into."""
+        return [self.settings[place].owner for place in self.round.values() if place in self.settings]
+
+    def put_again(self) -> None:
+        """Iterations were run without the function: what they put outside is there."""
+        for place in self.round.values():
+            one = self.settings.get(place)
+            if one is not None and not one.is_still(there(one.owner, *place.steps[-1])):
+                made = one.value.value
+                put_at(one.owner, *place.steps[-1], made)
+                self.settings[place] = one._replace(there=made)
 
     def _settle_kind(self, value: Any) -> None:
         """What is kept outside is Python's number, or NumPy's, as the function has it; the run begins anew, where it has done
@@ -1061,10 +1103,11 @@ class Reads:
         if type(value) is Tracer and value.node in self.trace.mixed and not (self.impure or self.effects or self.trace.impure):
             self.trace.asks_kind(value)
 
-    def _can_be_put(self, value: Any) -> bool:
+    def _can_be_put(self, value: Any, place: Path | None = None) -> bool:
         """Whether code can put it outside as well: a value that nothing is differentiated by, or a plain one, but no array that
-        somebody else may have; and not where a loop may go on without the function."""
-        if self.trace.innermost_loop() is not None or self.trace.lanes:
+        somebody else may have; and not where a loop may go on without the function, but for numbers that go round in it."""
+        turns = self.trace.innermost_loop() is not None
+        if self.trace.lanes or (turns and not (type(value) is Tracer and (OUTSIDE, place) in self.round)):
             return False
         if type(value) is not Tracer or value.node.differentiated or value.node in self.trace.mixed:
             return is_settled(value)
@@ -1092,11 +1135,13 @@ class Reads:
         for place, (owner, value, read, _, line) in self.settings.items():
             if any([sees(path, place) for path in others]):
                 self.changes_outside(place, line)
+            elif type(value) is Tracer and place in self.lifts and value.node is self.lifts[place].node:
+                pass  # it is what it was
             elif type(value) is not Tracer and not read:
                 self.check(place, "eq", there(owner, *place.steps[-1]))
             else:
                 check = self.checks.get((place, "eq"))
-                if check is not None and type(check.expected) is int:
+                if check is not None and type(check.expected) in (int, np.int64):
                     self.counted.add(place)
                 self.puts.append((place, value))
         for path, value, line, _ in self.appends:
