@@ -43,6 +43,10 @@ class Leaf:
         """What must be computed for this end."""
         return [*self.required, *(out for out in self.outputs if isinstance(out, Node))]
 
+    def kept(self) -> list[tuple[Any, Any]]:
+        """Where something is put, and what."""
+        return [*zip(self.puts, self.outputs[len(self.outputs) - len(self.puts) :], strict=True)]
+
 
 @dataclass(eq=False)
 class Branch:
@@ -202,8 +206,11 @@ class Program:
         return (way[at][0].number, way[at][1]), self._below(_along(way[at + 1 :], leaf))
 
     def decisions(self) -> list[Node]:
-        """What the branches look at."""
-        return [] if self.root is None else [branch.node for branch in branches_of(self.root)]
+        """What the branches look at, and those of later calls may: numbers that are put somewhere, and read from there."""
+        read = {dict(node.params)["position"] for node in self.graph.nodes if node.op is INPUT}
+        kept = [pair for leaf in self.leaves() if leaf.puts for pair in leaf.kept() if pair[0] in read]
+        looked = [] if self.root is None else [branch.node for branch in branches_of(self.root)]
+        return looked + [node for _, node in kept if isinstance(node, Node) and node.aval.kind != "array"]
 
     def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:
         """The same program over another graph."""

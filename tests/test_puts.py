@@ -170,10 +170,10 @@ def of_several_kinds(m, x):
 
 
 CODE = [attribute, by_assignment, items, floats, words, in_a_method, on_one_side, decided_by, read_by_names, of_several_kinds]
-CODE += [always_the_same, arrays, arrays_of_two_names]
+CODE += [always_the_same, arrays, arrays_of_two_names, in_a_loop]
 
 
-@pytest.mark.parametrize("fun", [*CODE, read_back_otherwise, new_object, in_a_loop, behind_it, logs_and_looks, one_array])
+@pytest.mark.parametrize("fun", [*CODE, read_back_otherwise, new_object, behind_it, logs_and_looks, one_array])
 @pytest.mark.parametrize("pokes", [False, True])
 def test_what_is_put_is_what_the_function_puts(fun, pokes):
     rng, models = np.random.default_rng(0), (Model(), Model())

@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Node, content_of
+from symgrad.ir import CAPTURED, CONST, Aval, Node, content_of, is_inexact
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
@@ -1236,7 +1236,9 @@ class Roller:
             made: dict[Key, Tracer] | None = inlined(trace, body, given, every)
         else:
             made = None
-            if not (ahead or self.open):
+            # what later calls may decide on is computed to the last bit as the function does
+            kept = any([key[0] == OUTSIDE and is_inexact(outline.kind(key)) for key in every])
+            if not (ahead or self.open or kept):
                 known = None if later else values
                 made = at_once(trace, body, course, given, every, known, self._around())
                 longer = lagged(trace, body, course, given, values) if made is None else None
