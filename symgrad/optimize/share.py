@@ -35,6 +35,8 @@ CHEAP = {
                 np.maximum, np.minimum, np.sign, np.where, np.greater, np.less, np.greater_equal, np.less_equal)
 }  # fmt: skip
 _VIEWS = {REGISTRY[key] for key in (np.reshape, np.expand_dims, np.squeeze, np.broadcast_to, np.transpose)}
+#: What rounds nothing: it is the same when it is computed again.
+_SELECTING = _VIEWS | {REGISTRY[key] for key in (np.maximum, np.minimum, np.fmax, np.fmin, np.where, np.negative, np.abs)}
 #: What rules compare with what it is of where both are infinite.
 _INFINITE = {REGISTRY[key] for key in (np.logaddexp, np.logaddexp2, Running(np.logaddexp), Running(np.logaddexp2))}
 _INFINITE |= {*SUMS_OF_EXPONENTIALS.values()}
@@ -305,7 +307,12 @@ class _Sharer(Simplifier):
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         items = [item for item in body.elements if item in twins and item not in needed]
         parts = {part for item in items for part in _parts(item, readers, twins, needed)}
-        told = {y for y, x in _compared(body) if x not in kept and x not in given and x.args and y.op not in _INFINITE}
+        same = {*kept, *given, *parts}
+        for inner in body.nodes():
+            if inner.op in _SELECTING and all([arg in same or not arg.args for arg in inner.args]):
+                same.add(inner)
+        again = [(y, x) for y, x in _compared(body) if x.args and x not in same]
+        told = {y for y, x in again if y.op not in _INFINITE and x.op not in _INFINITE}
         for inner in reversed(body.nodes()):
             if inner not in needed:
                 continue
