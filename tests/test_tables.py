@@ -590,3 +590,53 @@ def test_tuples_that_enumerate_and_zip_give(fun, monkeypatch):
         for slope, theirs in zip(slopes, expected, strict=True):
             np.testing.assert_allclose(slope, theirs, rtol=1e-11, atol=1e-13)
     assert derivative.cache_info().misses <= 6
+
+
+def edges(step):
+    def fun(x):
+        n, m = x.shape
+        table = np.zeros((n + 1, m + 1))
+        for i in range(1, n + 1):
+            for j in range(1, m + 1):
+                table[i, j] = step(table[i - 1, j], table[i, j - 1]) + x[i - 1, j - 1]
+        return table[n, m]
+
+    return fun
+
+
+def warping(x):
+    n, m = x.shape
+    table = np.full((n + 1, m + 1), np.inf)
+    table[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            cost = np.minimum(np.minimum(table[i - 1, j], table[i, j - 1]), table[i - 1, j - 1])
+            table[i, j] = x[i - 1, j - 1] ** 2 + cost
+    return table[n, m]
+
+
+def shortest_paths(x):
+    table = x[:12, :12].copy()
+    for k in range(12):
+        for i in range(12):
+            for j in range(12):
+                table[i, j] = min(table[i, j], table[i, k] + table[k, j])
+    return np.sum(table)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [edges(np.maximum), edges(np.minimum), edges(np.fmax), edges(np.logaddexp), warping, shortest_paths],
+    ids=["maximum", "minimum", "fmax", "logaddexp", "warping", "paths"],
+)
+def test_tables_of_extremes_are_lists_on_the_way_there_and_back(fun):
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1.0, 9.0, (15, 12))
+    for same in (x, x, np.round(x), np.ones_like(x), -x if fun is not warping else x):
+        np.testing.assert_allclose(derivative(same), dynamic(same), rtol=1e-12, atol=1e-14)
+    assert derivative.cache_info().hits >= 3
+    code = derivative.source(x, fast=True)
+    inner = "\n".join([line for line in code.splitlines() if line.startswith(" " * 12) and "#" not in line])
+    assert ".tolist()" in code
+    assert ".copy()" not in inner  # for each number

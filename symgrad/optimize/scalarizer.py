@@ -20,7 +20,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive
 from symgrad.optimize.rewriting import Simplifier, const, is_op, ops_of
 from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
-from symgrad.optimize.whole import LARGEST, is_cell, is_left, is_long, is_row, is_window, tables_of
+from symgrad.optimize.whole import LARGEST, is_cell, is_kept, is_left, is_long, is_row, is_window, tables_of
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -111,7 +111,7 @@ class Scalarizer(Simplifier):
             if type(item) is not Node:
                 return item
             self.arrays[node] = item
-            return None if is_long(node) or node in self.tables else self._apart(item)
+            return None if is_long(node) or is_kept(node) or node in self.tables else self._apart(item)
         if op is engine.ADD_LISTS:
             return self.each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node.args))
         if op is engine.STACKED:
@@ -331,10 +331,11 @@ class Scalarizer(Simplifier):
         op: Loop = node.op
         body, course = op.body, op.course
         inner = Scalarizer(BodyProgram(body), self.table, self.calls, self.turns * turns_of(course), body.invariants)
-        tables = tables_of(body)
+        tables, n = tables_of(body), len(body.carry)
         firsts, lists, steady = op.split(node.args)
         seen = {item: arg for item, arg in zip(body.invariants, steady, strict=True) if arg in self.tables}
-        inner.tables.update(seen, *tables.values())
+        kept = [item for item in body.elements if is_long(item)]
+        inner.tables.update(seen, kept, *tables.values())
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
@@ -348,7 +349,7 @@ class Scalarizer(Simplifier):
         for item in body.nodes():
             inner.take(item, item.phase is None and item in decided)
         after = [grid_of(inner.array(item)) if i in tables else inner.grids[item] for i, item in enumerate(body.after)]
-        saved = [inner.grids[item] for item in body.saved]
+        saved = [grid_of(inner.array(item)) if item in inner.tables else inner.grids[item] for item in body.saved]
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited
         self.left = self.left or inner.left
@@ -359,7 +360,10 @@ class Scalarizer(Simplifier):
         new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
         test = course.test
         grids = [grid_of(self.array(arg)) if i in tables else self.grids[arg] for i, arg in enumerate(firsts)]
-        grids += [*map(self._sequence, lists)]
+        grids += [
+            grid_of(self.array(one)) if item in kept else self._sequence(one)
+            for item, one in zip(body.elements, lists, strict=True)
+        ]
         grids += [grid_of(self.array(arg)) if arg in self.tables else self.grids[arg] for arg in steady]
         if test is not None:
             test = sum([grid.size for grid in grids[:test]])
@@ -374,7 +378,8 @@ class Scalarizer(Simplifier):
             for where in np.ndindex(grid.shape):
                 items[where] = self.graph.add(engine.ITEM, (whole,), (("item", place),), avals[place])
                 place += 1
-            results.append(items[()] if len(results) in tables else items)
+            whole_one = len(results) in tables or (len(results) >= n and body.saved[len(results) - n] in inner.tables)
+            results.append(items[()] if whole_one else items)
         return results
 
     def apart(self, items: Sequence[Node], role: str) -> list[Node]:

@@ -29,6 +29,7 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
     where NumPy does with them what takes no elements apart."""
     for node in (*nodes, *ends):
         known = isinstance(node.op, Loop) or _fits(node.aval) or _is_data(node) or node in tables or _is_filled(node)
+        known = known or is_kept(node)
         if not known and not is_left(node):
             return False
     for node in nodes:
@@ -84,7 +85,8 @@ def _found_tables(body: Body) -> dict[int, set[Node]]:
             elif not (is_long(item) and is_left(node)):
                 break
         else:
-            ends = [one for one in (*body.after, *body.saved) if one in table]
+            kept = {item} - {after} if is_long(item) else set()  # as an array, of what it was before
+            ends = [one for one in (*body.after, *body.saved) if one in table - kept]
             if places and (ends == [after] or (is_long(item) and not ends and is_left(after))):
                 found[i] = table
     return found
@@ -142,6 +144,15 @@ def _is_filled(node: Node) -> bool:
     if node.op is not engine.ITEM or not isinstance(node.args[0].op, Loop):
         return False
     return dict(node.params)["item"] in tables_of(node.args[0].op.body)
+
+
+def is_kept(node: Node) -> bool:
+    """Whether it is the list of what a table of a loop was as each iteration began."""
+    if node.op is not engine.ITEM or not isinstance(node.args[0].op, Loop):
+        return False
+    body = node.args[0].op.body
+    place = dict(node.params)["item"] - len(body.carry)
+    return place >= 0 and is_long(body.saved[place]) and body.saved[place] in [body.carry[i] for i in tables_of(body)]
 
 
 def is_long(node: Node) -> bool:
