@@ -307,11 +307,11 @@ class _Sharer(Simplifier):
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         items = [item for item in body.elements if item in twins and item not in needed]
         parts = {part for item in items for part in _parts(item, readers, twins, needed)}
-        same = {*kept, *given, *parts}
+        exact = {*kept, *given, *parts}
         for inner in body.nodes():
-            if inner.op in _SELECTING and all([arg in same or not arg.args for arg in inner.args]):
-                same.add(inner)
-        again = [(y, x) for y, x in _compared(body) if x.args and x not in same]
+            if inner.op in _SELECTING and all([arg in exact or not arg.args for arg in inner.args]):
+                exact.add(inner)
+        again = [(y, x) for y, x in _compared(body) if x.args and x not in exact]
         told = {y for y, x in again if y.op not in _INFINITE and x.op not in _INFINITE}
         for inner in reversed(body.nodes()):
             if inner not in needed:
