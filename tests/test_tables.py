@@ -640,3 +640,29 @@ def test_tables_of_extremes_are_lists_on_the_way_there_and_back(fun):
     inner = "\n".join([line for line in code.splitlines() if line.startswith(" " * 12) and "#" not in line])
     assert ".tolist()" in code
     assert ".copy()" not in inner  # for each number
+
+
+def rna(x):
+    """Decisions on indices, one after the other, some always alike: what was written before them is read behind."""
+    n = len(x)
+    table = np.zeros((n, n))
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            if j - 1 >= 0:
+                table[i, j] = max(table[i, j], table[i, j - 1])
+            if i + 1 < n:
+                table[i, j] = max(table[i, j], table[i + 1, j])
+            if j - 1 >= 0 and i + 1 < n:
+                if i < j - 1:
+                    table[i, j] = max(table[i, j], table[i + 1, j - 1] + x[i] * x[j])
+                else:
+                    table[i, j] = max(table[i, j], table[i + 1, j - 1])
+    return table[0, n - 1]
+
+
+def test_what_was_written_before_a_decision_is_read_alike_in_all_iterations():
+    derivative, dynamic = grad(rna), grad(rna, mode="dynamic")
+    for seed in range(5):
+        x = np.random.default_rng(seed).normal(size=14)
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-12)
+    assert len(derivative.source(x)) < 8000

@@ -137,6 +137,8 @@ class Roller:
         self.whole = True  # whether all that locals held was looked at, between all iterations
         self.kinds: dict[Key, Any] = {}
         self.joins: set[Any] = set()  # the statements that were seen to decide on something
+        # the lengths of graph and notes where all ways met last: behind such a statement, or as the iteration began
+        self.met_last = (0, 0, 0)
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = trace.leaps and (what is None or tested or what.length >= FAR or self._is_often(what.length))
         self.decides, self.counts = decides, what is not None and not tested  # whether how often it runs is known beforehand
@@ -378,6 +380,7 @@ class Roller:
         self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread))
         self._take_in()
         self._compare()
+        self.met_last = len(trace.graph.nodes), len(trace.guards), len(trace.peeks)
         trace.decides = -1 if self.forked else len(trace.guards)
 
     def _seen(
@@ -551,13 +554,17 @@ class Roller:
         called: Sequence[FrameType] = (),
     ) -> None:
         """All ways through the statement before meet again here, maybe in the last of some functions that are ``called``."""
-        if not self.boundaries:
+        trace = self.trace
+        counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks)
+        decided = number in self.joins or counts[1:] != self.met_last[1:]
+        if decided:
+            self.met_last = counts
+        if not self.boundaries or not self.marks():
             return
         self._tidy()
         self._lift(frame)
-        last, trace = self.boundaries[-1], self.trace
-        before = [*last.joins.values()][-1].bound if last.joins else last
-        if number in self.joins or (len(trace.guards), len(trace.peeks)) != (before.guards, before.peeks):
+        last = self.boundaries[-1]
+        if decided:
             self.joins.add(number)
             more = None if self.counter is None else {COUNTER: self.counter}
             bound = self._seen(frame, last.at, True, more, (), called)

@@ -654,13 +654,13 @@ class Trace:
         loop = self.innermost_loop()
         if loop is None:
             return True
-        since = loop.boundaries[-1].every()[-1]
-        return self._is_since(node, since) and bool(len(self.guards) == since.guards)
+        length, guards, _ = loop.met_last
+        return self._is_since(node, length) and bool(len(self.guards) == guards)
 
-    def _is_since(self, node: Node, since: Any) -> bool:
-        """Whether a node was recorded since an iteration began."""
+    def _is_since(self, node: Node, length: int) -> bool:
+        """Whether a node was recorded since the graph had this length, as when an iteration began."""
         nodes = self.graph.nodes
-        return since.length < len(nodes) and bool(node.index >= nodes[since.length].index)
+        return length < len(nodes) and bool(node.index >= nodes[length].index)
 
     def window(self, x: Tracer, key: Any) -> Any:
         """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
@@ -762,7 +762,7 @@ class Trace:
         count: Any = self._counts.get(key)
         node = None if count is None else self.graph.holder(count)
         loop = self.innermost_loop()
-        if node is None or not (loop is None or self._is_since(node, loop.boundaries[-1])):
+        if node is None or not (loop is None or self._is_since(node, loop.boundaries[-1].length)):
             self._counts[key] = count = np.arange(width).reshape(-1, *[1] * across).copy()
             count.flags.writeable = False
         return start + count

@@ -414,7 +414,7 @@ class State(Calls):
     def met(self, roller: Any, number: int, dead: tuple[str, ...], unused: tuple[str, ...]) -> None:
         """All ways through statement ``number`` of a loop meet again behind it. Nobody reads what the names in ``dead`` stand
         for any more, and not this iteration what those in ``unused`` do."""
-        if type(roller) is Roller and roller.marks():
+        if type(roller) is Roller:
             roller.met(sys._getframe(1), number, dead, unused)
 
     def left(self, value: Any, *rollers: Any) -> Any:
