@@ -2027,7 +2027,7 @@ def test_attributes_of_functions() -> None:
         x = np.linspace(0.1, 1.0 + i, 10)
         np.testing.assert_allclose(derivative(x), np.where(np.arange(10) < 4, 0, 2 * np.tanh(x) / np.cosh(x) ** 2))
         assert columns.place == 10  # type: ignore[attr-defined]
-    assert derivative.cache_info().hits == 3
+    assert derivative.cache_info().hits == 2  # what goes round in a loop is found out by the first trace
 
 
 def test_attributes_of_functions_that_are_set_by_name() -> None:

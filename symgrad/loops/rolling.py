@@ -137,8 +137,7 @@ class Roller:
         self.whole = True  # whether all that locals held was looked at, between all iterations
         self.kinds: dict[Key, Any] = {}
         self.joins: set[Any] = set()  # the statements that were seen to decide on something
-        # the lengths of graph and notes where all ways met last: behind such a statement, or as the iteration began
-        self.met_last = (0, 0, 0)
+        self.met_at: tuple[int, int, int] | None = None  # the lengths of graph and notes behind the last one of these
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = trace.leaps and (what is None or tested or what.length >= FAR or self._is_often(what.length))
         self.decides, self.counts = decides, what is not None and not tested  # whether how often it runs is known beforehand
@@ -380,7 +379,7 @@ class Roller:
         self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread))
         self._take_in()
         self._compare()
-        self.met_last = len(trace.graph.nodes), len(trace.guards), len(trace.peeks)
+        self.met_at = None
         trace.decides = -1 if self.forked else len(trace.guards)
 
     def _seen(
@@ -498,6 +497,10 @@ class Roller:
                     bound.containers.add(id(array))
         grown.take_in(self.trace, place)
 
+    def met_last(self) -> tuple[int, int, int]:
+        """The lengths of graph and notes where all ways met last: behind a statement, or as the iteration began."""
+        return self.met_at or self.boundaries[-1][:3]
+
     def marks(self) -> bool:
         """Whether it notes where ways through an iteration meet."""
         return self.forked or len(self.boundaries) == 1
@@ -555,11 +558,13 @@ class Roller:
     ) -> None:
         """All ways through the statement before meet again here, maybe in the last of some functions that are ``called``."""
         trace = self.trace
+        if not self.boundaries:
+            return
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks)
-        decided = number in self.joins or counts[1:] != self.met_last[1:]
+        decided = number in self.joins or counts[1:] != self.met_last()[1:]
         if decided:
-            self.met_last = counts
-        if not self.boundaries or not self.marks():
+            self.met_at = counts
+        if not self.marks():
             return
         self._tidy()
         self._lift(frame)

@@ -654,7 +654,7 @@ class Trace:
         loop = self.innermost_loop()
         if loop is None:
             return True
-        length, guards, _ = loop.met_last
+        length, guards, _ = loop.met_last()
         return self._is_since(node, length) and bool(len(self.guards) == guards)
 
     def _is_since(self, node: Node, length: int) -> bool:
