@@ -889,6 +889,8 @@ class Calls(Reads):
             return self._belongs(fun, *args)
         if fun is callable:
             return fun(*args)
+        if fun is operator.call and args:
+            return self.call(*args, **kwargs)
         if fun in _TO_TEXT:
             args = tuple(map(self.shown, args))
         if fun is iter and len(args) == 1:
@@ -1119,7 +1121,8 @@ class Calls(Reads):
             return functools.wraps(value)(self._answering(value))
         if isinstance(value, (functools.partial, *UNBOUND, *_GETTERS)) or standard.asks(value):
             return self._answering(value)
-        if type(value) is BuiltinFunctionType and value.__self__ is builtins:  # they look into what they are given
+        builtin = type(value) is BuiltinFunctionType and (value.__self__ is builtins or value is operator.call)
+        if builtin or isinstance(value, (np.ufunc, type(np.sum))):  # they look into what they are given
             return self._answering(value)
         if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and isinstance(value.__self__, CONTAINERS):
             return self._answering(value)
