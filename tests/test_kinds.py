@@ -342,8 +342,40 @@ def test_lists_of_numbers_are_arrays_for_numpy(fun):
     """What they are read by, or moved by, may have changed: then it is traced, and NumPy asks the list alone."""
     global PLACE
     derivative, x = value_and_grad(fun), np.float32(1 / 3)
-    for PLACE in (0, 0, 0, 1, 1, 1, 2, 2, 2):
+    for place in (0, 0, 0, 1, 1, 1, 2, 2, 2):
+        PLACE = place
         value, slope = derivative(x)
         assert (kind_of(value), value) == (kind_of(fun(x)), fun(x))
         assert kind_of(slope) == kind_of(x)
         np.testing.assert_allclose(slope * x, value, rtol=1e-6)
+
+
+OUTSIDE, POINT = np.array([1.0, 2.0]), 1 + 2j
+
+
+def _both(a, b):
+    return a * b
+
+
+@pytest.mark.parametrize("x", [np.float32(1 / 3), 0.25])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: POINT.conjugate().real * x,
+        lambda x: (POINT.conjugate() * 1j).imag * x,
+        lambda x: complex.conjugate(POINT).imag * x,
+        lambda x: np.frompyfunc(_both, 2, 1)(OUTSIDE, 1.0)[1] * x,
+        lambda x: np.frompyfunc(_both, 2, 1)(x, 2.0),
+        lambda x: np.frompyfunc(_both, 2, 1).outer(OUTSIDE, [3.0])[1, 0] * x,
+        lambda x: OUTSIDE.astype(object)[1] * x,
+        lambda x: np.array(OUTSIDE, dtype=object)[1] * x,
+        lambda x: next(map(np.max, [ROW, ROW])) * x,
+    ],
+)
+def test_numbers_that_are_pythons_stay_so(fun, x):
+    """What Python's methods make of them, and what is an object in an array."""
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        value, slope = derivative(x)
+        assert (kind_of(value), value) == (kind_of(fun(x)), fun(x))
+        assert kind_of(slope) == kind_of(x)

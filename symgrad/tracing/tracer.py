@@ -553,7 +553,8 @@ class Tracer(Traced):
             )
         out = np.empty_like(value, dtype=object)  # in the same order: whether NumPy copies it hangs on that
         for place in np.ndindex(out.shape):
-            out[place] = self[place] if place else self[()] if isinstance(value, np.ndarray) else self
+            part = self[place] if place else self[()] if isinstance(value, np.ndarray) else self
+            out[place] = part if dtype is None else TO_PYTHON(part)  # as objects, numbers are Python's
         if not copy:
             out.flags.writeable = False
             one: Tracer | None = self if isinstance(value, np.ndarray) else None
@@ -1158,6 +1159,13 @@ def _without_correction(fun: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _conjugate(x: Tracer) -> Any:
+    """The method, which gives real arrays back as they are, and of Python's numbers such."""
+    if not np.iscomplexobj(x.like):
+        return x
+    return TO_PYTHON(np.conj(x)) if x.node.aval.kind == "python" else np.conj(x)
+
+
 def _install() -> None:
     """The operators, in-place operators and methods that follow one pattern."""
     binary = {
@@ -1183,8 +1191,8 @@ def _install() -> None:
     ).split():
         setattr(Tracer, name, lambda self, *args, fun=getattr(np, name), **kwargs: fun(self, *args, **kwargs))
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
-    for name in ("conj", "conjugate"):  # real arrays are given back as they are: no copies
-        setattr(Tracer, name, _Only(lambda self: np.conj(self) if np.iscomplexobj(self.like) else self, name))
+    for name in ("conj", "conjugate"):
+        setattr(Tracer, name, _Only(_conjugate, name))
     Tracer.nonzero = _Only(lambda self: np.nonzero(self), "nonzero")  # type: ignore[attr-defined]
     for name in ("var", "std"):
         setattr(Tracer, name, _Only(_without_correction(getattr(np, name)), name))
