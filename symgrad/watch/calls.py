@@ -223,8 +223,6 @@ class Calls(Reads):
         """Random numbers of a generator that was there before the call; None where code cannot draw them."""
         owner = fun.__self__
         path = self.path_of(owner) or draws.home_of(owner)
-        if self.trace.lanes:
-            self.draws.hold(owner)
         if path is None or self.trace.lanes:
             return None
         draw = draws.draw_of(path, fun, args, kwargs)
