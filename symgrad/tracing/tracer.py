@@ -31,12 +31,13 @@ from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
 from symgrad.tracing.frames import INTO_PLAIN, instead_of_scipys, is_numpys, leaving, unpacked, user_frame, where
 
 __all__ = [
-    "ACTIVE", "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "active_trace", "escaped", "into_plain", "look_at_size", "plain",
-    "split_index", "tracers",
+    "ACTIVE", "ADVICE", "AS_ARRAYS", "EINSUM", "NUMBERS", "Run", "Tracer", "active_trace", "escaped", "into_plain",
+    "look_at_size", "plain", "split_index", "tracers",
 ]  # fmt: skip
 NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
 EINSUM, _REAL, _IMAG, _TRUNC = (REGISTRY[fun] for fun in (np.einsum, np.real, np.imag, np.trunc))
 _TRUTH = np.dtype(bool)
+AS_ARRAYS = frozenset({"__array_interface__", "__array_struct__"})  # by which NumPy finds memory, in an object or its class
 ACTIVE: ContextVar[Any] = ContextVar("symgrad_trace", default=None)
 # the trace that runs in this thread (or context) now, if any; not a function of Python's, for it is asked at every call
 active_trace = ACTIVE.get
@@ -800,6 +801,11 @@ class Tracer(Traced):
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
         return np.compress(condition, self, axis=axis, out=out)
+
+    def memory(self, name: str) -> Any:
+        """One of ``AS_ARRAYS``, which no Tracer has for NumPy."""
+        value = self.leave(lambda: f".{name} tells where an array lies, and its derivative would be lost; use x.shape, x.dtype")
+        return getattr(value, name)
 
     def __getattr__(self, name: str) -> Any:
         if name in _ELEMENTWISE and not isinstance(self.like, np.ndarray):
