@@ -395,7 +395,7 @@ class Family:
             self._begin_anew()
             return None
         if impure:
-            (self.give_up if state.told_apart or state.trace.repeats else self._pause)(impure)
+            (self.give_up if state.told_apart or state.trace.singly else self._pause)(impure)
             return None
         self.dynamic, self.again = None, math.inf
         if state.trace.leaping:

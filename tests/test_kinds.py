@@ -314,3 +314,68 @@ def test_numbers_that_stay_pythons_beside_single_precision(fun, first):
         assert type(value) is type(same) is type(fun(x, 0.3))
         assert value == pytest.approx(fun(x, 0.3), rel=1e-6 if single else 1e-12)
         assert slope == pytest.approx(other, rel=1e-5 if single else 1e-12)
+
+
+ROW, SQUARE, PLACE = [1.0, 2.0, 0.0], [[1.0, 2.0], [3.0, 4.0]], 0
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.take(ROW, PLACE) * x,
+        lambda x: np.take(a=SQUARE, indices=PLACE % 2, axis=1)[0] * x,
+        lambda x: x / np.take(ROW, PLACE),
+        lambda x: np.repeat(ROW, PLACE).sum() * x,
+        lambda x: np.roll(ROW, PLACE)[0] * x,
+        lambda x: np.sum(SQUARE, PLACE % 2)[0] * x,
+        lambda x: np.diag(SQUARE, PLACE - 1)[0] * x,
+        lambda x: np.pad(ROW, PLACE)[PLACE] * x,
+        lambda x: np.array_split(ROW, PLACE + 1)[0][0] * x,
+        lambda x: np.concatenate([ROW[:PLACE], ROW[PLACE:]])[0] * x,
+        lambda x: np.hstack([ROW[:PLACE], ROW])[0] * x,
+        lambda x: np.select([[PLACE > 0, True, False]], [ROW], 3.0)[0] * x,
+        lambda x: np.choose([0, PLACE % 2], [ROW[:2], ROW[1:]])[1] * x,
+        lambda x: np.broadcast_arrays(ROW, 1.0)[0][PLACE] * x,
+    ],
+)
+def test_lists_of_numbers_are_arrays_for_numpy(fun):
+    """What they are read by, or moved by, may have changed: then it is traced, and NumPy asks the list alone."""
+    global PLACE
+    derivative, x = value_and_grad(fun), np.float32(1 / 3)
+    for place in (0, 0, 0, 1, 1, 1, 2, 2, 2):
+        PLACE = place
+        value, slope = derivative(x)
+        assert (kind_of(value), value) == (kind_of(fun(x)), fun(x))
+        assert kind_of(slope) == kind_of(x)
+        np.testing.assert_allclose(slope * x, value, rtol=1e-6)
+
+
+OUTSIDE, POINT = np.array([1.0, 2.0]), 1 + 2j
+
+
+def _both(a, b):
+    return a * b
+
+
+@pytest.mark.parametrize("x", [np.float32(1 / 3), 0.25])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: POINT.conjugate().real * x,
+        lambda x: (POINT.conjugate() * 1j).imag * x,
+        lambda x: complex.conjugate(POINT).imag * x,
+        lambda x: np.frompyfunc(_both, 2, 1)(OUTSIDE, 1.0)[1] * x,
+        lambda x: np.frompyfunc(_both, 2, 1)(x, 2.0),
+        lambda x: np.frompyfunc(_both, 2, 1).outer(OUTSIDE, [3.0])[1, 0] * x,
+        lambda x: OUTSIDE.astype(object)[1] * x,
+        lambda x: np.array(OUTSIDE, dtype=object)[1] * x,
+        lambda x: next(map(np.max, [ROW, ROW])) * x,
+    ],
+)
+def test_numbers_that_are_pythons_stay_so(fun, x):
+    """What Python's methods make of them, and what is an object in an array."""
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        value, slope = derivative(x)
+        assert (kind_of(value), value) == (kind_of(fun(x)), fun(x))
+        assert kind_of(slope) == kind_of(x)

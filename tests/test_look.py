@@ -173,6 +173,29 @@ def test_profile_sees_where_the_time_goes():
     assert max(by_line, key=by_line.get) == slow.__code__.co_firstlineno + 2
 
 
+def test_profile_sees_into_code_that_asks_numpy_to_raise():
+    def heard(logits, labels):
+        lp = logits - np.log(np.sum(np.exp(logits), axis=1, keepdims=True))
+        said = [0]
+        for label in labels:
+            said += [label, 0]
+        alpha = np.full((20, 11), -1e30)
+        alpha[0, 0] = lp[0, 0]
+        for t in range(1, 20):
+            for s in range(11):
+                a = alpha[t - 1, s]
+                a = np.logaddexp(a, alpha[t - 1, s - 1]) if s > 0 else a
+                if s > 1 and said[s] != 0 and said[s] != said[s - 2]:
+                    a = np.logaddexp(a, alpha[t - 1, s - 2])
+                alpha[t, s] = a + lp[t, said[s]]
+        return -np.logaddexp(alpha[19, 10], alpha[19, 9])
+
+    derivative, args = grad(heard), (np.random.default_rng(0).normal(size=(20, 6)), np.array([1, 2, 3, 2, 4]))
+    found = derivative.profile(*args, seconds=0.01)
+    assert "invalid='raise'" in derivative.source(*args, fast=True)
+    assert found.seconds > 1e-6
+
+
 def test_profile_needs_compiled_code():
     with pytest.raises(RuntimeError, match="not compiled"):
         grad(lambda x: x * np.random.default_rng().normal()).profile(1.0)

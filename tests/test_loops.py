@@ -2057,3 +2057,25 @@ def test_what_a_function_does_not_want_to_hear_of_stays_unheard():
         value, slope = derivative(x)
         assert value == pytest.approx(hushed_rows(x))
         np.testing.assert_allclose(slope, value_and_grad(hushed_rows, mode="dynamic")(x)[1], rtol=1e-9)
+
+
+def until_there_are_none(x):
+    left = [y for v in x if (y := v * v) > 1]
+    while left and (last := left.pop()) > 2:
+        pass
+    return last + len(left)
+
+
+def until_one_is_none(x):
+    numbers, total = iter(x), 0.0
+    while (v := next(numbers, None)) is not None and v > -1 and [v]:
+        total += v * v
+    return total
+
+
+@pytest.mark.parametrize("fun", [until_there_are_none, until_one_is_none])
+def test_tests_that_end_with_something_plain(fun):
+    """An empty list, or None, where iterations before had a number."""
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    for x in (np.array([1.5, 2.0, 0.5]), np.array([1.5, 1.2, 3.0]), np.array([3.0, 2.0, 1.5, 4.0])) * 3:
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-12)

@@ -413,3 +413,28 @@ def test_rows_of_jacobians_that_a_loop_takes_no_part_in(fun):
         if turn % 2 == 0:
             np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12)
     assert compiled.cache_info().hits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "np.real(np.sqrt(z))",
+            "np.imag(3 * np.sqrt(z) / 2) + np.abs(z)",
+            "np.real(np.sqrt(z) / 3)",
+            "np.real(np.sqrt(2 * z))",
+        ),
+        *("np.real(np.sqrt(z)) + np.real(3 * np.sqrt(z))", "np.real(np.sqrt(z) + np.log(2 * z))", "-np.real(1j * np.sqrt(z))"),
+    ],
+)
+def test_complex_poles_stay_infinite(text):
+    """A factor that is applied after a division by zero makes NaN of both parts, and a warning."""
+    fun = eval(f"lambda z: np.mean({text})", {"np": np})
+    derivative, z = grad(fun), np.array([0j, 1 + 1j, -1 + 0j])
+    with pytest.warns(RuntimeWarning) as heard:
+        expected = grad(fun, mode="dynamic")(z)
+    known = {str(one.message) for one in heard}
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning) as heard:
+            np.testing.assert_allclose(derivative(z), expected, rtol=1e-12)
+        assert {str(one.message) for one in heard} <= known

@@ -4,10 +4,13 @@ import collections
 import collections.abc
 import functools
 import importlib
+import json
 import math
 import operator
+import statistics
 import sys
 import typing
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -310,3 +313,41 @@ def test_it_is_compiled(fun, monkeypatch):
 def test_advice(fun, advice):
     with pytest.raises(LeavesNumPy, match=advice):
         grad(fun)(5.0)
+
+
+class Holder:
+    def __init__(self, number):
+        self.number = number
+
+    def get(self):
+        return self.number
+
+
+HOLDER, HOLDERS, ROW = Holder(2.0), [Holder(1.0), Holder(2.0)], np.arange(3.0)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: json.loads(json.dumps({"a": HOLDER}, default=lambda v: v.number))["a"] * x,
+        lambda x: statistics.mean(map(Holder.get, HOLDERS)) * x,
+        lambda x: statistics.fmean(v.get() for v in HOLDERS) * x,
+        lambda x: weakref.WeakMethod(HOLDER.get)()() * x,
+        lambda x: weakref.ref(HOLDER)().number * x,
+        lambda x: ROW.__array_interface__["shape"][0] * x,
+    ],
+)
+def test_libraries_get_plain_numbers_from_what_they_call(fun):
+    derivative = value_and_grad(fun)
+    try:
+        for HOLDER.number in (2.0, 2.0, 2.0, 3.0, 3.0, 3.0):
+            HOLDERS[1].number = HOLDER.number
+            assert derivative(1.5) == pytest.approx((fun(1.5), fun(1.0)))
+    finally:
+        HOLDER.number = HOLDERS[1].number = 2.0
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_memory_of_what_is_differentiated_is_refused(mode):
+    with pytest.raises(LeavesNumPy, match=r"__array_interface__ tells where an array lies"):
+        grad(lambda x: x.__array_interface__["shape"][0] * np.sum(x), mode=mode)(np.ones(3))

@@ -271,7 +271,11 @@ def test_decisions_are_computed_as_written():
 
 
 @pytest.mark.parametrize(
-    "text", ["np.sum(x)", "np.sum(x, axis=0)[0]", "np.mean(x)", "np.cumsum(x)[-1]", "np.cross(x[:3], x[-3:])[0]"]
+    "text",
+    [
+        *("np.sum(x)", "np.sum(x, axis=0)[0]", "np.sum(x, axis=(-2,))[0]", "np.mean(x)", "np.mean(x, (0,))"),
+        *("np.cumsum(x)[-1]", "np.cross(x[:3], x[-3:])[0]"),
+    ],
 )
 @pytest.mark.parametrize("n", [3, 5, 7, 8, 11])
 def test_short_sums_that_decide_are_in_numpys_order(text, n):

@@ -519,18 +519,47 @@ def test_random_numbers_differ_from_element_to_element():
         assert "<lambda>() runs once for each element of the batch" in function.explain()
 
 
-def test_side_effects_happen_for_each_element():
+COUNT = 0
+
+
+def test_side_effects_happen_once_for_each_element():
+    """In the first call, too, in which one of them stands for all until there is one."""
     seen = []
 
-    def fun(x):
+    def always(x):
         seen.append(None)
         return x * 2.0
 
-    function = vmap(fun)
-    function(T)
-    seen.clear()
-    alike(function(T), T * 2.0)
-    assert len(seen) == 5
+    def counted(x):
+        global COUNT
+        COUNT += 1
+        return x * 2.0 if x > 0 else x * 2
+
+    def seldom(x):
+        if x < 0:
+            seen.append(None)
+            return x * 2.0
+        return x + x
+
+    def over(fun):
+        return lambda x: np.sum(vmap(fun)(x) ** 2)
+
+    global COUNT
+    for fun, often in ((always, 5), (counted, 5), (seldom, int(np.sum(T < 0)))):
+        function, slope = vmap(fun), grad(over(fun))
+        for derivative, expected in ((function, 2 * T), (slope, 8 * T)):
+            for _ in range(4):
+                COUNT = 0
+                seen.clear()
+                alike(derivative(T), expected)
+                assert len(seen) + COUNT == often
+
+
+def test_random_numbers_of_the_first_call_are_those_of_a_loop():
+    function = vmap(lambda x, rng: x + rng.random(), in_axes=(0, None))
+    for _ in range(3):
+        rng, same = np.random.default_rng(0), np.random.default_rng(0)
+        np.testing.assert_array_equal(function(T, rng), [x + same.random() for x in T])
 
 
 class Model:

@@ -324,8 +324,8 @@ class Roller:
     def _tested(self, frame: FrameType, test: Any, more: dict[Key, Tracer]) -> bool:
         """A boundary where the loop may end."""
         trace = self.trace
-        if self.open and self.boundaries and type(test) is bool:  # as one that hangs on something
-            test = self.number("again", np.bool_(test))
+        if self.open and self.boundaries and type(test) is not Tracer:  # as one that hangs on something
+            test = self.number("again", np.bool_(bool(test)))
         if type(test) is Tracer:
             self._note_decisions()
             # how often it runs may hang on what was decided

@@ -92,7 +92,7 @@ def is_of_numbers(value: Any) -> bool:
 _OF_SEQUENCES = frozenset(
     {
         np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.block, np.select, np.choose,
-        np.lexsort, np.linalg.multi_dot, np.broadcast_arrays, np.histogramdd, np.trim_zeros,
+        np.lexsort, np.linalg.multi_dot, np.histogramdd, np.trim_zeros,
         getattr(np, "row_stack", np.vstack),  # until NumPy drops it
     }
 )  # fmt: skip
@@ -106,10 +106,26 @@ def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
         else:
             traced = bool(args) and (isinstance(args[0], Traced) or is_of_numbers(args[0])) and not _wants_objects(args, kwargs)
         return LIKE[fun](like, *args, **kwargs) if traced else fun(*args, **kwargs)
-    if fun not in _OF_SEQUENCES and not any([isinstance(arg, Traced) for arg in (*args, *kwargs.values())]):
+    if fun is np.block or "like" in kwargs:
+        return fun(*args, **kwargs)
+    if fun in _OF_SEQUENCES:
+        args = [_within(like, arg) for arg in args]
+        kwargs = {name: _within(like, arg) for name, arg in kwargs.items()}
+    elif not any([isinstance(arg, Traced) for arg in (*args, *kwargs.values())]):
         args = [_gathered(like, arg) for arg in args]
         kwargs = {name: _gathered(like, arg) for name, arg in kwargs.items()}
+    else:  # NumPy may ask the array alone, not what it is read by: np.take, np.roll
+        args = [*[_gathered(like, arg) for arg in args[:1]], *args[1:]]
+        kwargs = {name: _gathered(like, arg) if name in _FIRST else arg for name, arg in kwargs.items()}
     return fun(*args, **kwargs)
+
+
+_FIRST = ("a", "arr", "array", "m")  # names of that array
+
+
+def _within(like: Any, value: Any) -> Any:
+    """What is to be joined, with lists of numbers in it as arrays."""
+    return [_gathered(like, item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _gathered(like: Any, value: Any) -> Any:

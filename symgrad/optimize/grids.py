@@ -16,7 +16,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.reduction import OTHERS
 from symgrad.ops.scan import SHARES, Running
 from symgrad.optimize.elimination import Factors, cholesky
-from symgrad.optimize.rewriting import const, is_op, ops_of
+from symgrad.optimize.rewriting import axes_of, const, is_op, ops_of
 from symgrad.optimize.scalarizer import BLAS, Grid, Rule, Scalarizer, Unsuited, grid_of
 from symgrad.optimize.scalars import (
     CALL,
@@ -420,10 +420,10 @@ def _in_order(node: Node) -> bool:
     """Whether NumPy adds one element after the other: along one axis, fewer than eight."""
     if node.op in ops_of(np.cross, np.outer, np.diff, np.cumsum):
         return True
-    shape, axis = node.args[0].aval.shape, dict(node.params).get("axis")
-    if node.op not in ops_of(np.sum, np.mean) or not (len(shape) < 2 or type(axis) is int):
+    if node.op not in ops_of(np.sum, np.mean):
         return False
-    return not shape or shape[axis or 0] < 8
+    shape, axes = node.args[0].aval.shape, axes_of(node)
+    return not shape or (len(axes) == 1 and shape[axes[0]] < 8)
 
 
 @grid_rule(np.mean, np.var, np.std, np.linalg.norm)

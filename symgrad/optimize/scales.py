@@ -113,6 +113,8 @@ def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (ca, x), (cb, y) = split(a), split(b)
     if is_factor(a):
         return s.call(np.true_divide, float(const(a)) / cb, y) if cb != 1.0 else None
+    if node.aval.dtype.kind == "c":  # by zero it is infinite, and that times a factor is NaN
+        return s.call(np.true_divide, join(s, ca / cb, x), y) if cb != 1.0 else None
     return join(s, ca / cb, s.call(np.true_divide, x, y)) if (ca, cb) != (1.0, 1.0) else None
 
 
@@ -147,7 +149,7 @@ def combined(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:
     (ca, x), (cb, y) = split(a), split(b)
     cb *= sign
     if x is y:
-        return join(s, ca + cb, x) if ca + cb != 0.0 else None
+        return join(s, ca + cb, x) if ca + cb != 0.0 and x.aval.dtype.kind != "c" else None
     if ca == 1.0 and (cb == sign or cb == 1.0):
         return None if cb == sign else s.add(np.add, x, y)
     if ca == cb:
@@ -167,8 +169,8 @@ def add_again(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     sign = 1.0 if is_op(node, np.add) else -1.0
     for total, again in (args, args[::-1]) if sign > 0 else (args,):
         c, x = split(again)
-        if not is_op(x, np.multiply) and not is_op(x, np.true_divide):
-            continue
+        if x.aval.dtype.kind == "c" or not (is_op(x, np.multiply) or is_op(x, np.true_divide)):
+            continue  # twice what is infinite is NaN
         if not (is_op(total, np.add) or is_op(total, np.subtract)) or is_named(total) or s.used.get(total, 0) > 1:
             continue
         second = 1.0 if is_op(total, np.add) else -1.0

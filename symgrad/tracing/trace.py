@@ -93,7 +93,7 @@ class Trace:
         self.impure: str | None = None
         self.given: dict[int, tuple[Any, Any]] = {}  # containers that were made of those among the arguments, and these
         self.originals: set[int] = set()  # the latter
-        self.repeats = False  # whether something that has effects ran twice: for a batch, and then for each of its elements
+        self.singly = False  # whether a vmap had to run its function for each element of the batch
         self.hooks: Any = None  # what sees the user's function read from outside: a State
         self.drafts: Any = None  # the run of the arrays that the function makes and fills itself
         self.taken: list[tuple[ReferenceType[Tracer], Run]] = []  # drafts that were taken in, and the run that each came from

@@ -31,12 +31,13 @@ from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
 from symgrad.tracing.frames import INTO_PLAIN, instead_of_scipys, is_numpys, leaving, unpacked, user_frame, where
 
 __all__ = [
-    "ACTIVE", "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "active_trace", "escaped", "into_plain", "look_at_size", "plain",
-    "split_index", "tracers",
+    "ACTIVE", "ADVICE", "AS_ARRAYS", "EINSUM", "NUMBERS", "Run", "Tracer", "active_trace", "escaped", "into_plain",
+    "look_at_size", "plain", "split_index", "tracers",
 ]  # fmt: skip
 NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
 EINSUM, _REAL, _IMAG, _TRUNC = (REGISTRY[fun] for fun in (np.einsum, np.real, np.imag, np.trunc))
 _TRUTH = np.dtype(bool)
+AS_ARRAYS = frozenset({"__array_interface__", "__array_struct__"})  # by which NumPy finds memory, in an object or its class
 ACTIVE: ContextVar[Any] = ContextVar("symgrad_trace", default=None)
 # the trace that runs in this thread (or context) now, if any; not a function of Python's, for it is asked at every call
 active_trace = ACTIVE.get
@@ -553,7 +554,8 @@ class Tracer(Traced):
             )
         out = np.empty_like(value, dtype=object)  # in the same order: whether NumPy copies it hangs on that
         for place in np.ndindex(out.shape):
-            out[place] = self[place] if place else self[()] if isinstance(value, np.ndarray) else self
+            part = self[place] if place else self[()] if isinstance(value, np.ndarray) else self
+            out[place] = part if dtype is None else TO_PYTHON(part)  # as objects, numbers are Python's
         if not copy:
             out.flags.writeable = False
             one: Tracer | None = self if isinstance(value, np.ndarray) else None
@@ -799,6 +801,11 @@ class Tracer(Traced):
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
         return np.compress(condition, self, axis=axis, out=out)
+
+    def memory(self, name: str) -> Any:
+        """One of ``AS_ARRAYS``, which no Tracer has for NumPy."""
+        value = self.leave(lambda: f".{name} tells where an array lies, and its derivative would be lost; use x.shape, x.dtype")
+        return getattr(value, name)
 
     def __getattr__(self, name: str) -> Any:
         if name in _ELEMENTWISE and not isinstance(self.like, np.ndarray):
@@ -1158,6 +1165,13 @@ def _without_correction(fun: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _conjugate(x: Tracer) -> Any:
+    """The method, which gives real arrays back as they are, and of Python's numbers such."""
+    if not np.iscomplexobj(x.like):
+        return x
+    return TO_PYTHON(np.conj(x)) if x.node.aval.kind == "python" else np.conj(x)
+
+
 def _install() -> None:
     """The operators, in-place operators and methods that follow one pattern."""
     binary = {
@@ -1183,8 +1197,8 @@ def _install() -> None:
     ).split():
         setattr(Tracer, name, lambda self, *args, fun=getattr(np, name), **kwargs: fun(self, *args, **kwargs))
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
-    for name in ("conj", "conjugate"):  # real arrays are given back as they are: no copies
-        setattr(Tracer, name, _Only(lambda self: np.conj(self) if np.iscomplexobj(self.like) else self, name))
+    for name in ("conj", "conjugate"):
+        setattr(Tracer, name, _Only(_conjugate, name))
     Tracer.nonzero = _Only(lambda self: np.nonzero(self), "nonzero")  # type: ignore[attr-defined]
     for name in ("var", "std"):
         setattr(Tracer, name, _Only(_without_correction(getattr(np, name)), name))

@@ -26,6 +26,7 @@ from symgrad.transform.calculus import outputs_of, parameters, run, traced
 from symgrad.transform.loop import plain
 
 Fun = Callable[..., Any]
+Outputs = tuple[list[Any], TreeDef]  # of one element
 Axes = Any  # an int, None, or a tree of them that is a prefix of the arguments'
 
 MAX_WAYS = 8  # through the function that the elements of a batch may go, before each one runs alone
@@ -70,7 +71,7 @@ class Way(NamedTuple):
 def vmap(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any], *, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     """``fun`` of each element of the batch; the results along ``out_axes``."""
     columns = _columns(trace, fun, args, kwargs, in_axes)
-    way = None
+    way, done = None, dict[int, Outputs]()
     if trace.one_by_one:
         trace.remark(f"{_title(fun)} runs once for each element of the batch: dynamic mode")
     else:
@@ -78,9 +79,10 @@ def vmap(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any], *,
             way = _all_ways(trace, fun, columns) if columns.size else _of_none(trace, fun, columns)
         except _Alone as alone:
             trace.remark(f"{_title(fun)} runs once for each element of the batch: {alone}")
-            trace.impure, trace.repeats = trace.impure or f"vmap of {_title(fun)}: {alone}", True
+            trace.impure, trace.singly = trace.impure or f"vmap of {_title(fun)}: {alone}", True
+            done = alone.done
     if way is None:
-        way = _one_by_one(trace, fun, columns) if columns.size else _of_none(trace, fun, columns)
+        way = _one_by_one(trace, fun, columns, done) if columns.size else _of_none(trace, fun, columns)
     return _results(trace, fun, way, columns.size, out_axes)
 
 
@@ -157,7 +159,11 @@ def _names(fun: Fun, count: int, keywords: list[str], tree: TreeDef) -> list[str
 
 
 class _Alone(Exception):
-    """The elements must run one by one."""
+    """The elements must run one by one, but for what is ``done``: what an element does outside, it does once."""
+
+    def __init__(self, why: str, done: dict[int, Outputs]) -> None:
+        super().__init__(why)
+        self.done = done
 
 
 def _all_ways(trace: Trace, fun: Fun, columns: Columns) -> Way:
@@ -168,15 +174,15 @@ def _all_ways(trace: Trace, fun: Fun, columns: Columns) -> Way:
     while waiting:
         mask, agreed = waiting.pop()
         if len(ways) == MAX_WAYS:
-            raise _Alone(f"they go more than {MAX_WAYS} ways through it")
+            raise _Alone(f"they go more than {MAX_WAYS} ways through it", {})
         lanes: dict[Node, Any] = {}
         one, tokens = 0 if mask is None else np.argmax(mask), trace.tokens
         args, kwargs = columns.row(lambda column, one=one, lanes=lanes: _lane(trace, column, one, lanes))  # type: ignore[misc]
-        leaves, tree, looks = _watched(trace, fun, args, kwargs)
+        leaves, tree, looks = _watched(trace, fun, args, kwargs, one)
         try:
             way, others = _together(trace, columns.size, lanes, Way(mask, leaves, [], tree), looks, agreed, names)
         except CannotBatch as error:
-            raise _Alone(str(error)) from None
+            raise _Alone(str(error), {}) from None
         if way is None:  # what comes is traced as if that had not been
             trace.tokens = tokens
         ways += [way] if way else []
@@ -193,8 +199,8 @@ def _lane(trace: Trace, column: Any, one: Any, lanes: dict[Node, Any]) -> Tracer
     return lane
 
 
-def _watched(trace: Trace, fun: Fun, args: Any, kwargs: Any) -> tuple[list[Any], TreeDef, list[Guard]]:
-    """Run the function on one element; its outputs, and what Python looked at on the way."""
+def _watched(trace: Trace, fun: Fun, args: Any, kwargs: Any, one: Any) -> tuple[list[Any], TreeDef, list[Guard]]:
+    """Run the function on element number ``one``; its outputs, and what Python looked at on the way."""
     hooks = trace.hooks
     before = trace.impure, None if hooks is None else hooks.impure
     guards, required = len(trace.guards), len(trace.required)
@@ -204,13 +210,14 @@ def _watched(trace: Trace, fun: Fun, args: Any, kwargs: Any) -> tuple[list[Any],
     trace.lanes += 1
     try:
         apart: set[Any] | None = None
-        while apart != trace.apart:  # again, where a loop was taken for one of all elements, and is not
+        # again, where a loop was taken for one of all elements, and is not
+        while apart != trace.apart and _unseen(trace) is None:
             apart = set(trace.apart)
             del trace.guards[guards:], trace.required[required:]
             leaves, tree = outputs_of(trace, run(trace, fun, args, kwargs))
     finally:
         trace.lanes -= 1
-        unseen = trace.impure or (None if hooks is None else hooks.impure)
+        unseen = _unseen(trace)
         trace.impure = before[0] or trace.impure
         if hooks is not None:
             hooks.impure = before[1] or hooks.impure
@@ -218,12 +225,15 @@ def _watched(trace: Trace, fun: Fun, args: Any, kwargs: Any) -> tuple[list[Any],
     tried = len(trace.required) > required
     del trace.guards[guards:], trace.required[required:]
     if unseen is not None:
-        if hooks is not None:
-            hooks.draws.release()
-        raise _Alone(unseen)
+        raise _Alone(unseen, {int(plain(one)): (leaves, tree)})
     if tried:
-        raise _Alone("a try statement may catch what one of them raises")
+        raise _Alone("a try statement may catch what one of them raises", {})
     return leaves, tree, looked
+
+
+def _unseen(trace: Trace) -> str | None:
+    """What has happened that cannot be seen again."""
+    return trace.impure or (None if trace.hooks is None else trace.hooks.impure)
 
 
 def _together(
@@ -360,19 +370,24 @@ def _chosen(ways: list[Way], fun: Fun) -> Way:
 # -- otherwise -----------------------------------------------------------------------------------------------------
 
 
-def _one_by_one(trace: Trace, fun: Fun, columns: Columns) -> Way:
-    """One element after the other, as Python would; where no derivative is taken around, by the code that there is of it."""
+def _one_by_one(trace: Trace, fun: Fun, columns: Columns, done: dict[int, Outputs]) -> Way:
+    """One element after the other, as Python would, but for those that are ``done``; where no derivative is taken around, by
+    the code that there is of it."""
     alone = trace.depth == 0 and type(trace) in (Trace, Tape) and not hasattr(fun, "in_trace")
     if alone:
         values = [plain(leaf) for leaf in columns.leaves]
         columns = columns._replace(leaves=[unwritable(value) if type(value) is np.ndarray else value for value in values])
-    each = (columns.row(lambda column, i=i: _element(column, i)) for i in range(columns.size))  # type: ignore[misc]
-    if alone:
+        done = {i: ([plain(leaf) for leaf in leaves], tree) for i, (leaves, tree) in done.items()}
+
+    def outputs(i: int) -> Outputs:
+        args, kwargs = columns.row(lambda column: _element(column, i))
+        if not alone:
+            return outputs_of(trace, run(trace, fun, args, kwargs))
         with suspended(trace):
-            found = [fun(*args, **kwargs) for args, kwargs in each]
-    else:
-        found = [run(trace, fun, args, kwargs) for args, kwargs in each]
-    rows, trees = zip(*[outputs_of(trace, result) for result in found], strict=True)
+            found = fun(*args, **kwargs)
+        return outputs_of(trace, found)
+
+    rows, trees = zip(*[done[i] if i in done else outputs(i) for i in range(columns.size)], strict=True)
     if any(tree != trees[0] for tree in trees):
         raise TypeError(f"vmap of {_title(fun)}: it returns trees of different structure for different elements")
     values = []

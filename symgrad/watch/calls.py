@@ -24,6 +24,7 @@ import os
 import re
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -223,8 +224,6 @@ class Calls(Reads):
         """Random numbers of a generator that was there before the call; None where code cannot draw them."""
         owner = fun.__self__
         path = self.path_of(owner) or draws.home_of(owner)
-        if self.trace.lanes:
-            self.draws.hold(owner)
         if path is None or self.trace.lanes:
             return None
         draw = draws.draw_of(path, fun, args, kwargs)
@@ -767,6 +766,8 @@ class Calls(Reads):
         """A new object: the user's ``__init__`` is followed too."""
         if kind is _PARTIAL:
             return _PARTIAL(*args, **kwargs)
+        if weakref.ref in kind.__mro__:
+            return kind(*args, **kwargs)  # of the very object
         if kind is type and len(args) == 1:
             self.asks_kind(args[0], lambda kind: kind)
             return type(args[0].like if type(args[0]) is Tracer else args[0])
@@ -829,6 +830,10 @@ class Calls(Reads):
             if all(map(operator.is_, old, new)):
                 return value  # what is written into it is written into the very object
             return dict(zip(value, new, strict=True)) if type(value) is dict else type(value)(new)
+        if type(value) is FunctionType and value.__code__ is _ANSWERING:
+            return _then(self._out, value)
+        if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
+            return map(self._out, value)
         if type(value) is not Tracer or value.node.differentiated:
             return value
         if value.tape.draft:
@@ -889,6 +894,8 @@ class Calls(Reads):
             return self._belongs(fun, *args)
         if fun is callable:
             return fun(*args)
+        if fun is operator.call and args:
+            return self.call(*args, **kwargs)
         if fun in _TO_TEXT:
             args = tuple(map(self.shown, args))
         if fun is iter and len(args) == 1:
@@ -1106,12 +1113,7 @@ class Calls(Reads):
     def _answering(self, fun: Any) -> Any:
         """A function that is followed, whose results are used by the code that calls it."""
 
-        def follow(*args: Any, **kwargs: Any) -> Any:
-            result = self.call(fun, *args, **kwargs)
-            self._operands(result)
-            return result
-
-        return follow
+        return _answering(self, fun)
 
     def _called_back(self, value: Any) -> Any:
         """A function that other code will call: followed, if it is the user's."""
@@ -1119,7 +1121,8 @@ class Calls(Reads):
             return functools.wraps(value)(self._answering(value))
         if isinstance(value, (functools.partial, *UNBOUND, *_GETTERS)) or standard.asks(value):
             return self._answering(value)
-        if type(value) is BuiltinFunctionType and value.__self__ is builtins:  # they look into what they are given
+        builtin = type(value) is BuiltinFunctionType and (value.__self__ is builtins or value is operator.call)
+        if builtin or isinstance(value, (np.ufunc, type(np.sum))):  # they look into what they are given
             return self._answering(value)
         if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and isinstance(value.__self__, CONTAINERS):
             return self._answering(value)
@@ -1128,6 +1131,23 @@ class Calls(Reads):
             if not self.harmless(setup):
                 self.stop(f"{value.__name__} is handed on, and what makes it is not followed")
         return value
+
+
+def _answering(hooks: Any, fun: Any) -> Callable[..., Any]:
+    def follow(*args: Any, **kwargs: Any) -> Any:
+        result = hooks.call(fun, *args, **kwargs)
+        hooks._operands(result)
+        return result
+
+    return follow
+
+
+_ANSWERING = _answering(None, None).__code__
+
+
+def _then(fun: Any, first: Any) -> Callable[..., Any]:
+    """What a function makes of the results of the first one."""
+    return functools.wraps(first)(lambda *args, **kwargs: fun(first(*args, **kwargs)))
 
 
 OF_FUNCTIONS = frozenset({np.apply_along_axis, np.apply_over_axes, np.piecewise})  # of NumPy's, those that call others

@@ -362,7 +362,6 @@ class Draws:
         self.tables: list[Tracer] = []
         self.taken: set[int] = set()
         self._last = -1  # of these
-        self.held: dict[int, tuple[Any, Any]] = {}
         self._found: list[Any] = []
         self._states: dict[int, tuple[Any, Any]] = {}
         self._numbers = Counter[Any]()
@@ -413,15 +412,6 @@ class Draws:
         self.trace.writes.append(owner)
         self.met.append(Met(draw, turns, number, aval_of(value)))
         return self._own(self._input(len(self.met) - 1, value, draw.name))
-
-    def hold(self, owner: Any) -> None:
-        """A generator is about to draw what one element of many gets, and may have to draw for each."""
-        self.held.setdefault(id(owner), (owner, _state(owner)))
-
-    def release(self) -> None:
-        """As if those that are held had drawn nothing."""
-        rewind([*self.held.values()])
-        self.held.clear()
 
     def _turns(self) -> tuple[tuple[tuple[Any, Any], ...], list[Any]]:
         """Where the loops are that run, and these, the outermost first."""

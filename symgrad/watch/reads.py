@@ -54,7 +54,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import Within
 from symgrad.tracing.trace import Trace
-from symgrad.tracing.tracer import Tracer, tracers
+from symgrad.tracing.tracer import AS_ARRAYS, Tracer, tracers
 from symgrad.watch import standard
 from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
 from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
@@ -87,7 +87,6 @@ _ASKED = ("is", "eq", "type", "array")  # kinds of checks of what is read
 _BY_IDENTITY = object.__dict__["__eq__"]
 _TRUTH = aval_of(np.True_)
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
-_AS_ARRAYS = frozenset({"__array_interface__", "__array_struct__"})  # by which NumPy finds memory, in an object or its class
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
 
 
@@ -475,7 +474,7 @@ class Reads:
             self.stop("decimal numbers hang on the context")
         path = None if plain else self.path_of(value)
         self._guard_ways(kind, "__eq__", "__hash__")
-        ways = own_ways(kind) if path is None else ways_of(kind) | (_AS_ARRAYS & getattr(value, "__dict__", {}).keys())
+        ways = own_ways(kind) if path is None else ways_of(kind) | (AS_ARRAYS & getattr(value, "__dict__", {}).keys())
         if path is not None and (ways or isinstance(value, Iterator)):
             what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
             self.stop(f"{path!r} is used, and {what} is not followed")
@@ -495,7 +494,9 @@ class Reads:
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
         if isinstance(owner, Traced):
-            if name in ("flags", "strides", "base"):  # of the array itself, not of the trace's copy
+            if type(owner) is Tracer and name in AS_ARRAYS and owner.node.differentiated:
+                return owner.memory(name)  # which is refused
+            if name in ("flags", "strides", "base") or name in AS_ARRAYS:  # of the array itself, not of the trace's copy
                 return self._memory(owner, name)
             if name in ("size", "shape") and type(owner) is Tracer and self.trace.selections is not None:
                 return self.trace.selections.asked(owner, name)

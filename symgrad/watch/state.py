@@ -33,7 +33,7 @@ from symgrad.source.origins import CONTAINERS, is_users, is_users_class, needs_d
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
 from symgrad.tracing.trace import Trace
-from symgrad.tracing.tracer import NUMBERS, Tracer
+from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, Tracer
 from symgrad.watch import standard
 from symgrad.watch.calls import (
     COMPARING,
@@ -652,6 +652,8 @@ class Plain(Finished):
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``, of which properties of the user's are followed."""
+        if type(owner) is Tracer and name in AS_ARRAYS:
+            return owner.memory(name)
         fixed = None if type(owner) is Tracer else of_class(type(owner), name)
         if type(fixed) is property and is_users(fixed.fget):
             return self.call(fixed.fget, owner)
