@@ -1048,3 +1048,25 @@ def test_warnings_of_numpy_that_are_errors_and_caught(kind):
         warnings.simplefilter("error", RuntimeWarning)
         for x in ([1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1e200, 1e200]):
             assert derivative(np.array(x))[0] == fun(np.array(x))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: None * x,
+        lambda x: x + None,
+        lambda x: "a" < x,  # noqa: SIM300
+        lambda x: "a" + x,
+        lambda x: "".join([x]),
+        lambda x: x(),
+        lambda x: (x + 1j) * None,
+        lambda x: x * np.zeros(2) + {},
+    ],
+)
+def test_errors_of_pythons_name_its_own_classes(fun, mode):
+    with pytest.raises(TypeError) as expected:
+        fun(1.5)
+    with pytest.raises(TypeError) as found:
+        grad(fun, mode=mode)(1.5)
+    assert str(found.value) == str(expected.value)

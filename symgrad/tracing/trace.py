@@ -12,6 +12,7 @@ import functools
 import itertools
 import math
 import operator
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,6 +134,7 @@ class Trace:
         self.writes: list[Any] = []  # objects of the function's own that it changed
         self.decides = math.inf  # how many guards there may be before the iteration that runs now has decided on something
         self.loans: list[tuple[str, Any, Any]] = []  # of drafts taken in whose memory others hold: the line, it, a copy
+        self.unfit = "float"  # the class of Python's that the last operand is like that no operator takes
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
         self.refusal: SymgradError | None = None  # of what the plain function may do
         self.lanes = 0  # how many vmaps it is in: in them a value stands for many, and what Python sees of it is noted
@@ -1379,6 +1381,8 @@ class tracing:
         ACTIVE.reset(self._token)
         if isinstance(error, Exception) and not isinstance(error, SymgradError) and self.trace.lent:
             _explain(error, traceback)
+        if type(error) is TypeError and len(error.args) == 1:
+            error.args = (_NAMED.sub(self.trace.unfit, str(error)),)
         swallowed = error is None or (isinstance(error, Exception) and not isinstance(error, SymgradError))
         if swallowed and self.trace.refusal is not None:  # the function has caught it, and went another way
             raise self.trace.refusal from None
@@ -1419,6 +1423,9 @@ def followed(fun: Any) -> Any:
         return trace.hooks.call(fun, *args, **kwargs)
 
     return follow
+
+
+_NAMED = re.compile(r"(?<=['\" ])Tracer(?=['\" ])")  # in Python's words
 
 
 def _explain(error: Exception, traceback: TracebackType | None) -> None:

@@ -116,6 +116,7 @@ class Run(Protocol):
     selections: Any
     exemplary: bool
     rollers: Any
+    unfit: str
 
     @property
     def mixed(self) -> dict[Node, Any]: ...
@@ -1092,7 +1093,7 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
             other = other.copy()
             left, right = (tracer, other) if tracer is left else (other, tracer)
         elif not isinstance(tracer.like, (np.ndarray, np.generic)):
-            return NotImplemented
+            return _unfit(tracer)
         elif not isinstance(other, (list, tuple)):
             if hasattr(other, "__pandas_priority__"):
                 kind = type(other).__name__
@@ -1101,11 +1102,17 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
                 return NotImplemented
             other = np.asarray(other)  # of a range, a memoryview, ...
             if other.dtype.kind not in "fciub":
-                return NotImplemented
+                return _unfit(tracer)
             left, right = (tracer, other) if tracer is left else (other, tracer)
         elif ufunc is np.multiply and isinstance(tracer.like, np.integer):
             return NotImplemented  # repeats the sequence, as np.int64(2) * [0] does
     return tracer.tape.record(REGISTRY[ufunc], (left, right), {})
+
+
+def _unfit(tracer: Tracer) -> Any:
+    """Neither operand takes the other: Python raises an error that names a Tracer, where it would name Python's number."""
+    tracer.tape.unfit = type(np.zeros((), tracer.node.aval.dtype).item()).__name__
+    return NotImplemented
 
 
 def _operator(name: str, ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
