@@ -740,10 +740,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         name = _called_name(node)
         if name in FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
-            if name != "super":
-                node.args = [*map(self.visit, node.args)]
-                return _hook("frame_reader", node, ast.Constant(name), node)
-            return node
+            node.args = [*map(self.visit, node.args)]
+            return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
         node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
         node.keywords = [
             placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)

@@ -391,6 +391,11 @@ class Calls(Reads):
         return self.caller(fun) if isinstance(fun, FunctionType) and is_users(fun) else fun
 
     def _call_partial(self, fun: functools.partial[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inner, given, named = self._held_by(fun)
+        return self.call(inner, *given, *args, **{**named, **kwargs})
+
+    def _held_by(self, fun: functools.partial[Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        """The function that a partial has, and what it is given."""
         path, inner, given, named = self.path_of(fun), fun.func, fun.args, fun.keywords
         if path is not None:
             first, names = path.then("attr", "args"), path.then("attr", "keywords")
@@ -399,7 +404,7 @@ class Calls(Reads):
             inner = self.read(path.then("attr", "func"), inner)
             given = tuple(self.read(first.then("item", i), a) for i, a in enumerate(given))
             named = {k: self.read(names.then("item", k), v) for k, v in named.items()}
-        return self.call(inner, *given, *args, **{**named, **kwargs})
+        return inner, given, named
 
     def default(self, fun: Any, name: str, value: Any) -> Any:
         """A default argument by which a derivative is taken."""
@@ -765,6 +770,9 @@ class Calls(Reads):
 
     def _construct(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A new object: the user's ``__init__`` is followed too."""
+        if kind is _PARTIAL and args and is_partial(args[0]):  # it takes what that holds, and not the very object
+            inner, given, named = self._held_by(args[0])
+            return _PARTIAL(inner, *given, *args[1:], **{**named, **kwargs})
         if kind is _PARTIAL:
             return _PARTIAL(*args, **kwargs)
         if kind is type and len(args) == 1:
