@@ -647,6 +647,8 @@ class _Rewriter(ast.NodeTransformer):
             places: list[Any] = [_hook("table_place", p, self.visit(p), *more) for p, more in zip(parts, facts, strict=True)]
             node.slice = places[0] if len(places) == 1 else placed(ast.Tuple(places, ast.Load()), node.slice)
             return node
+        if isinstance(node.slice, ast.Slice) and isinstance(node.ctx, ast.Store):
+            node.value = _hook("spliced", node.value, node.value)
         known = owner is None or any([isinstance(part, ast.Slice) for part in parts]) or isinstance(node.slice, ast.Constant)
         node.slice = self._index(node.slice) if known else _hook("key", node.slice, self.visit(node.slice), owner)
         return node
@@ -714,6 +716,10 @@ class _Rewriter(ast.NodeTransformer):
             node.value = _hook("iterate", node.value, self.visit(node.value))
         else:
             node.value = self.visit(node.value)
+        return node
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> Any:
+        node.value = _hook("iterate", node.value, self.visit(node.value))
         return node
 
     def visit_Dict(self, node: ast.Dict) -> Any:

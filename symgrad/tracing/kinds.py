@@ -183,7 +183,7 @@ _LEAVES = frozenset({np.ndarray, np.ufunc, type(np.sum), BuiltinFunctionType, Mo
 _names = functools.lru_cache(CODES)(names_in)
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def attributes(value: Any) -> dict[str, Any]:
     """What is in an object, by no method of its class's."""
     kind: Any = type(value)
     found = {}
@@ -267,7 +267,7 @@ class Within:
                 stack += [one.func, *one.args]
             elif isinstance(one, np.vectorize):
                 stack.append(one.pyfunc)
-            elif isinstance(one, CACHED) or "__wrapped__" in (held := _attributes(one)) or _wraps(kind):
+            elif isinstance(one, CACHED) or "__wrapped__" in (held := attributes(one)) or _wraps(kind):
                 stack.append(one.__wrapped__)
             elif _is_record(kind):
                 stack.append(kind)
