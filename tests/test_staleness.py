@@ -618,6 +618,22 @@ def test_caches_keep_plain_values(mode: str) -> None:
     assert {type(n) for n in asked} == {int, np.float64}
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 128, None])
+def test_caches_that_forget_are_filled_as_plain_calls_fill_them(size: int | None) -> None:
+    def calls(derive: Any) -> tuple[list[float], list[int]]:
+        asked: list[int] = []
+
+        @functools.lru_cache(size)
+        def square(n: int) -> float:
+            asked.append(n)
+            return float(n * n)
+
+        slope = derive(lambda x, n: x * square(n))
+        return [slope(1.0, n) for n in (1, 1, 1, 2, 2, 2, 1, 1, 3, 3, 3, 1, 2, 3, 4, 4, 4, 1)], asked
+
+    assert calls(grad) == calls(lambda fun: fun)
+
+
 def test_caches_are_asked_by_those_calls_alone_that_ask_them() -> None:
     """A cached function that fails in a branch not taken is nothing to the call."""
     numbers = {0: 1.0, 1: 2.0}

@@ -449,6 +449,14 @@ class Calls(Reads):
             self.stop(f"{getattr(fun, '__name__', fun)} has a cache, whose content is not followed")
             return fun(*args, **kwargs)
         self.filled_by(inner, f"{path!r} has a cache")
+        most = fun.cache_info().maxsize
+        self.check(path.then("attr", "cache_info").then("call", ()).then("attr", "maxsize"), "eq", most)
+        if most is not None:
+            self.check(path, "is", fun)
+            self.check(Path(_is_full, (("call", (fun,)),)), "is", False)
+            if _is_full(fun):
+                self.stop(f"{path!r} has a cache that is full, and forgets one answer for the next")
+                return fun(*args, **kwargs)
         return self.read(path.then("call", args), fun(*args))
 
     def check_caches(self) -> None:
@@ -1417,6 +1425,12 @@ def _is_of(kinds: Any, kind: type) -> Any:
         return issubclass(kind, kinds)
     except TypeError:
         return kind
+
+
+def _is_full(fun: Any) -> bool:
+    """Whether a function's cache is as large as it may be: who asks it makes it forget something."""
+    _, _, most, now = fun.cache_info()
+    return bool(now == most)
 
 
 def _only_holds(kind: type, args: Sequence[Any]) -> bool:
