@@ -4,7 +4,7 @@
 Each of ``PROGRAMS`` is an expression of ``x``. What they read is there after ``reset()``, and is another after one of ``CHANGES``.
 """
 
-import bisect, collections, copy, dataclasses, functools, heapq, inspect, itertools, json, math, operator, statistics, types
+import bisect, collections, copy, dataclasses, enum, functools, heapq, inspect, itertools, json, math, operator, statistics, types
 from functools import partial
 
 import numpy as np
@@ -144,6 +144,11 @@ class Outer:
     r: object
 
 
+class Member(enum.Enum):
+    ONE = 1
+    TWO = 2
+
+
 class Meta(type):
     def __iter__(c):
         return iter([k])
@@ -227,7 +232,7 @@ def reset():
     global k, vs, es, ls, ads, ps, rs, ss, host, xs, pairs, cm, ud, rec, sub, pp
     k = 1.0
     vs, es, ls, ads, ps, rs, ss = ([c(1.0), c(2.0)] for c in (V, E, L, Add, P, R, S))
-    O.kl = 1.0
+    O.kl, Member.ONE.held, Member.TWO.held = 1.0, P(1.0), P(2.0)
     host = P(0.0)
     host.v, host.p = V(1.0), P(1.0)
     xs = [1.0, 2.0]
@@ -246,7 +251,7 @@ def change_attributes():
         one.a, other.a = 5.0, 3.0
     host.v.a = host.p.a = 3.0
     cm.maps[0]["a"] = ud.data["a"] = 5.0
-    rec.b, sub.q = 22.0, 3.0
+    rec.b, sub.q, Member.ONE.held.a = 22.0, 3.0, 9.0
 
 
 CHANGES = (change_globals, change_attributes)
@@ -411,4 +416,12 @@ list(map(partial, [pp], [x]))[0]()
 super(Sub, sub).m() * x
 super(Sub, sub).kl * x
 super(*[Sub, sub]).m() * x
+Member["ONE"].held.a * x
+Member(1).held.a * x
+[e.held.a for e in Member][0] * x
+max(Member, key=lambda e: e.held.a).held.a * x
+(lambda r: operator.setitem(r, slice(None), xs) or r[0])([0.0]) * x
+(lambda r: operator.iconcat(r, xs)[0])([]) * x
+(lambda r: operator.iadd(r, xs)[0])([]) * x
+operator.iadd(V(1.0), 0.0) * x
 """.strip().splitlines()

@@ -147,9 +147,10 @@ def _place(names: Sequence[Any], scope: dict[str, Any]) -> int:
     if isinstance(found, (ModuleType, np.ufunc, type(np.sum))):
         for name in names[1:]:
             found = getattr(found, name, None)
-        return place_of_out(found)
+        return place_of_out(found) if callable(found) else sys.maxsize
     method = str(names[-1])
-    return place_of_out(getattr(np, method, None)) - 1 if hasattr(np.ndarray, method) else sys.maxsize
+    known = getattr(np, method, None) if hasattr(np.ndarray, method) else None
+    return place_of_out(known) - 1 if callable(known) else sys.maxsize
 
 
 @functools.cache

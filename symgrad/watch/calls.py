@@ -1038,8 +1038,15 @@ class Calls(Reads):
             args = tuple([self.searched(arg) if isinstance(arg, Iterator) else self.compared(arg) for arg in args])
             return fun(*args, **kwargs)
         if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
-            self.wrote_into(args[0])
-            return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
+            owner, *others = args
+            self.wrote_into(owner)
+            if self.path_of(owner) is not None:
+                return fun(*[self.stored(arg, owner) for arg in args])
+            if name == "setitem" and type(others[0]) is slice:
+                owner = self.spliced(owner)
+            elif name not in ("setitem", "delitem"):
+                others = list(map(self.whole, others))
+            return fun(self.changed(owner), *others)
         args, kwargs = self._seen(args), self._seen(self._named(kwargs))
         if reads_memory(fun):
             return fun(*self._out(args), **self._out(kwargs))

@@ -221,6 +221,9 @@ class Reads:
             return None
         if path is None and (isinstance(value, type) or (isinstance(value, ModuleType) and not is_library_module(value))):
             return Path(value, ()) if is_users_class(value) else None
+        if path is None and isinstance(value, enum.Enum) and value.name in type(value).__members__:
+            home = self.path_of(type(value))  # however it was found, there is one of it
+            return home and home.then("attr", value.name)
         return path
 
     def stop(self, reason: str) -> None:
