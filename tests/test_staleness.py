@@ -15,6 +15,7 @@ import gc
 import importlib
 import inspect
 import linecache
+import math
 import operator
 import pickle
 import sys
@@ -32,6 +33,7 @@ import impure
 import numpy as np
 import probes
 import pytest
+import specials
 import traps
 from hypothesis import given
 from hypothesis import strategies as st
@@ -614,6 +616,22 @@ def test_caches_keep_plain_values(mode: str) -> None:
         assert abs(steps(x, 2) - 2 * x / 3) < 1e-14
         assert weight(3) == 0.25
     assert {type(n) for n in asked} == {int, np.float64}
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 128, None])
+def test_caches_that_forget_are_filled_as_plain_calls_fill_them(size: int | None) -> None:
+    def calls(derive: Any) -> tuple[list[float], list[int]]:
+        asked: list[int] = []
+
+        @functools.lru_cache(size)
+        def square(n: int) -> float:
+            asked.append(n)
+            return float(n * n)
+
+        slope = derive(lambda x, n: x * square(n))
+        return [slope(1.0, n) for n in (1, 1, 1, 2, 2, 2, 1, 1, 3, 3, 3, 1, 2, 3, 4, 4, 4, 1)], asked
+
+    assert calls(grad) == calls(lambda fun: fun)
 
 
 def test_caches_are_asked_by_those_calls_alone_that_ask_them() -> None:
@@ -2076,3 +2094,100 @@ def test_forms_outside_that_share_loops() -> None:
         assert value == pytest.approx(fun(w))
         box.rng.bit_generator.state = start
         np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(w), rtol=1e-8, atol=1e-12)
+
+
+# -- code that is not followed -------------------------------------------------------------------------------------
+
+
+@functools.cache
+def program(text: str, space: types.ModuleType) -> Any:
+    """A function of a module, with its source at hand."""
+    source, name = f"def fun(x):\n    return {text}\n", f"<program {text}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    exec(compile(source, name, "exec"), vars(space))
+    return vars(space).pop("fun")
+
+
+@pytest.mark.parametrize("text", specials.PROGRAMS)
+def test_what_code_that_is_not_followed_asks(text: str) -> None:
+    """Special methods that C code calls, objects that libraries look into: what they read is looked at again."""
+    fun = program(text, specials)
+    for change in specials.CHANGES:
+        specials.reset()
+        derivative = grad(fun)
+        for _ in range(3):
+            derivative(1.5)
+        change()
+        found = derivative(1.5)
+        specials.reset()
+        change()
+        assert found == grad(fun, mode="dynamic")(1.5), change.__name__
+
+
+# without special methods of the user's nothing is asked, and all is compiled
+AS_BEFORE = """
+sum(map(operator.mul, [x, x], xs)) * k
+list(map(np.sin, [x, x]))[0] * k
+list(map(abs, [x]))[0] * k
+list(filter(None, [x, 0.0]))[0] * k
+sorted([x, 1.0], key=abs)[0] * k
+functools.reduce(operator.mul, [x, 2.0, k])
+list(itertools.accumulate([x, 2.0], operator.mul))[1] * k
+list(itertools.starmap(lambda a, b: a * b, zip([x], xs)))[0] * k
+sum(itertools.chain.from_iterable([[x], [x]])) * k
+sum(v for v in xs) * x
+dict(zip("ab", xs))["a"] * x
+copy.copy(ps)[0].a * x
+heapq.nlargest(1, ps, key=lambda p: p.a)[0].a * x
+[p.a for p in map(P, xs)][0] * x
+copy.deepcopy({"a": xs})["a"][0] * x
+np.array(list(map(float, xs))).sum() * x
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", AS_BEFORE)
+def test_programs_without_special_methods_are_compiled(text: str) -> None:
+    specials.reset()
+    derivative = grad(program(text, specials))
+    for _ in range(4):
+        derivative(1.5)
+    assert derivative.cache_info().hits == 2
+
+
+# functions without source, and what changes
+UNSEEN = [
+    ("def inner(x, y=2.0): return x * y\ndef f(x): return inner(x)", "inner.__defaults__ = (7.0,)"),
+    ("def inner(x, *, y=2.0): return x * y\ndef f(x): return inner(x)", "inner.__kwdefaults__ = {'y': 7.0}"),
+    ("def inner(x, *, y=2.0): return x * y\ndef f(x): return inner(x)", "inner.__kwdefaults__['y'] = 7.0"),
+    ("def inner(x, y=[2.0]): return x * y[0]\ndef f(x): return inner(x)", "inner.__defaults__[0][0] = 7.0"),
+    ("k0 = 2.0\ndef f(x): return f.__globals__['k0'] * x", "k0 = 7.0"),
+    ("k0 = 2.0\ndef f(x): return getattr(f, '__globals__')['k0'] * x", "k0 = 7.0"),
+    ("class O: kl = 2.0\ndef f(x): return getattr(O, 'kl') * x", "O.kl = 7.0"),
+    ("class O: kl = 2.0\nn = 'kl'\ndef f(x): return getattr(O, n) * x", "O.kl = 7.0"),
+    ("class O: kl = 2.0\ndef f(x): return O.__dict__['kl'] * x", "O.kl = 7.0"),
+    ("class B: kl = 2.0\nclass O(B): pass\ndef f(x): return O().kl * x", "O.kl = 7.0"),
+    ("class V:\n  def __neg__(s, k=2.0): return k\ndef f(x): return -V() * x", "V.__neg__.__defaults__ = (7.0,)"),
+    ("class V:\n  k = 2.0\n  def __neg__(s): return getattr(s, 'k')\ndef f(x): return -V() * x", "V.k = 7.0"),
+    (
+        "class M(type):\n  def __iter__(c): return iter([k0])\nclass Z(metaclass=M): pass\nk0 = 2.0\n"
+        "def f(x): return sum(Z) * x",
+        "k0 = 7.0",
+    ),
+    ("import math\nmath.k0 = 2.0\ndef f(x): return math.k0 * x", "math.k0 = 7.0"),
+    (
+        "import sys, types\nsys.modules['m_x'] = types.SimpleNamespace(k=2.0)\ndef f(x):\n  import m_x\n  return m_x.k * x",
+        "sys.modules['m_x'].k = 7.0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "change"), UNSEEN)
+def test_what_functions_without_source_read(source: str, change: str) -> None:
+    space: dict[str, Any] = {}
+    exec(source, space)
+    derivative = grad(space["f"])
+    assert [derivative(1.5) for _ in range(3)] == [2.0] * 3
+    exec(change, space)
+    assert derivative(1.5) == 7.0
+    sys.modules.pop("m_x", None)
+    vars(math).pop("k0", None)

@@ -647,6 +647,8 @@ class _Rewriter(ast.NodeTransformer):
             places: list[Any] = [_hook("table_place", p, self.visit(p), *more) for p, more in zip(parts, facts, strict=True)]
             node.slice = places[0] if len(places) == 1 else placed(ast.Tuple(places, ast.Load()), node.slice)
             return node
+        if isinstance(node.slice, ast.Slice) and isinstance(node.ctx, ast.Store):
+            node.value = _hook("spliced", node.value, node.value)
         known = owner is None or any([isinstance(part, ast.Slice) for part in parts]) or isinstance(node.slice, ast.Constant)
         node.slice = self._index(node.slice) if known else _hook("key", node.slice, self.visit(node.slice), owner)
         return node
@@ -716,6 +718,10 @@ class _Rewriter(ast.NodeTransformer):
             node.value = self.visit(node.value)
         return node
 
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> Any:
+        node.value = _hook("iterate", node.value, self.visit(node.value))
+        return node
+
     def visit_Dict(self, node: ast.Dict) -> Any:
         node.values = [
             self.visit(value) if key is not None else _hook("mapping", value, self.visit(value))
@@ -740,10 +746,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         name = _called_name(node)
         if name in FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
-            if name != "super":
-                node.args = [*map(self.visit, node.args)]
-                return _hook("frame_reader", node, ast.Constant(name), node)
-            return node
+            node.args = [*map(self.visit, node.args)]
+            return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
         node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
         node.keywords = [
             placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)

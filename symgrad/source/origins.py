@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 import datetime
 import decimal
@@ -40,6 +41,7 @@ IMPURE_BUILTINS = (print, input, open, setattr, delattr, breakpoint, exec, eval,
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
 # of functions that are not followed: to assign an attribute by its name is no other than to do so in a statement
 IMPURE_NAMES = frozenset({fun.__name__ for fun in IMPURE_BUILTINS} | {"random", "vars", "dir", "next"}) - {"setattr", "delattr"}
+BY_NAME = frozenset({"getattr", "attrgetter", "methodcaller", "__getattribute__"})  # what finds attributes by their names
 PURE_RECEIVERS = (str, bytes, int, float, complex, bool, range, slice, tuple, list, dict, set, frozenset, type,
                    type(None), np.ndarray, np.generic, np.dtype, collections.deque)  # fmt: skip
 MUTATORS = frozenset(
@@ -121,6 +123,8 @@ def is_users_class(value: Any) -> bool:
         return True
     if not value.__flags__ & (1 << 9):  # of C, not of the heap
         return False
+    if value.__module__ == "builtins":  # as those have that are made in a namespace without a name
+        return vars(builtins).get(value.__name__) is not value
     home = sys.modules.get(value.__module__)
     return home is None or not is_library_module(home)
 
@@ -161,7 +165,10 @@ def hides(fun: Any, depth: int = 0) -> bool:
 
 
 def names_in(code: CodeType) -> set[str]:
+    """The names that code mentions, also as text where it asks for attributes by their names."""
     names = set(code.co_names)
+    if not BY_NAME.isdisjoint(names):
+        names.update(*[item.split(".") for item in code.co_consts if isinstance(item, str)])
     for item in code.co_consts:
         if isinstance(item, CodeType):
             names |= names_in(item)
@@ -174,6 +181,12 @@ def variables_in(code: CodeType) -> frozenset[str]:
     steps = [step for step in dis.get_instructions(code) if step.opcode in dis.hasname]
     inner = [variables_in(item) for item in code.co_consts if isinstance(item, CodeType)]
     return frozenset({step.argval for step in steps if not step.opname.endswith(("ATTR", "METHOD"))}.union(*inner))
+
+
+def modules_in(code: CodeType) -> set[str]:
+    """The names of the modules that code imports."""
+    inner = [modules_in(item) for item in code.co_consts if isinstance(item, CodeType)]
+    return {step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"}.union(*inner)
 
 
 def functions_of(item: Any) -> list[FunctionType]:
@@ -209,8 +222,6 @@ def find_own_ways(kind: type) -> frozenset[str]:
     """The special methods of a class, written in Python by a user, that Python calls of its own accord."""
     found = set()
     for base in kind.__mro__:
-        if base.__module__ in ("builtins", "enum"):
-            continue
         found |= {name for name, item in base.__dict__.items() if name in _IMPLICIT and is_users(item)}
     return frozenset(found)
 

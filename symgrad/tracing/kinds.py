@@ -147,9 +147,10 @@ def _place(names: Sequence[Any], scope: dict[str, Any]) -> int:
     if isinstance(found, (ModuleType, np.ufunc, type(np.sum))):
         for name in names[1:]:
             found = getattr(found, name, None)
-        return place_of_out(found)
+        return place_of_out(found) if callable(found) else sys.maxsize
     method = str(names[-1])
-    return place_of_out(getattr(np, method, None)) - 1 if hasattr(np.ndarray, method) else sys.maxsize
+    known = getattr(np, method, None) if hasattr(np.ndarray, method) else None
+    return place_of_out(known) - 1 if callable(known) else sys.maxsize
 
 
 @functools.cache
@@ -183,7 +184,7 @@ _LEAVES = frozenset({np.ndarray, np.ufunc, type(np.sum), BuiltinFunctionType, Mo
 _names = functools.lru_cache(CODES)(names_in)
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def attributes(value: Any) -> dict[str, Any]:
     """What is in an object, by no method of its class's."""
     kind: Any = type(value)
     found = {}
@@ -267,7 +268,7 @@ class Within:
                 stack += [one.func, *one.args]
             elif isinstance(one, np.vectorize):
                 stack.append(one.pyfunc)
-            elif isinstance(one, CACHED) or "__wrapped__" in (held := _attributes(one)) or _wraps(kind):
+            elif isinstance(one, CACHED) or "__wrapped__" in (held := attributes(one)) or _wraps(kind):
                 stack.append(one.__wrapped__)
             elif _is_record(kind):
                 stack.append(kind)

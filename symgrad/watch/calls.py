@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import bisect
-import builtins
 import collections
 import contextlib
 import copy
@@ -22,6 +21,8 @@ import itertools
 import operator
 import os
 import re
+import string
+import sys
 import types
 import warnings
 import weakref
@@ -39,6 +40,7 @@ from symgrad.ops.core import Traced
 from symgrad.ops.engine import INT, TO_FLOAT
 from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import (
+    BY_NAME,
     CONTAINERS,
     FUNCTIONS,
     IMPURE_BUILTINS,
@@ -55,9 +57,12 @@ from symgrad.source.origins import (
     is_library,
     is_library_module,
     is_made_anew,
+    is_numpys,
+    is_object,
     is_pure,
     is_users,
     is_users_class,
+    modules_in,
     names_in,
     names_of,
     needs_drafts,
@@ -66,7 +71,7 @@ from symgrad.source.origins import (
     setters,
     variables_in,
 )
-from symgrad.tracing.kinds import CACHED, UNBOUND, place_of_out, refuse_unfollowed
+from symgrad.tracing.kinds import CACHED, UNBOUND, attributes, place_of_out, refuse_unfollowed
 from symgrad.tracing.protocols import is_of_objects
 from symgrad.tracing.tracer import Tracer, plain
 from symgrad.watch import draws, standard
@@ -81,14 +86,25 @@ COMPARING = (operator.is_, operator.is_not, operator.eq, operator.ne, operator.c
 _HEAPS = (heapq.heapify, heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop)
 _IN_ORDER = (*_HEAPS, bisect.insort_left, bisect.insort_right)  # they change the list that they are given first
 _BISECTING = (bisect.bisect_left, bisect.bisect_right)
-_FINDING = ("get", "pop", "setdefault", "count", "index", "remove", "isdisjoint", "issubset", "issuperset")
+_FINDING = ("get", "pop", "setdefault", "count", "index", "remove", "isdisjoint", "issubset", "issuperset", "__contains__",
+            "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")  # fmt: skip
+_KEEPING = {"append": 0, "appendleft": 0, "insert": 1, "setdefault": 1, "__setitem__": 1}  # after how many arguments
+_EXTENDING = ("extend", "extendleft", "__add__", "__iadd__")
+_OF_TYPES = ("__subclasses__", "__dir__", "mro")
 _WRITING = MUTATORS | {"fill", "put", "partition", "resize", "setfield", "byteswap", "setflags"}
 _PARTIAL: Any = functools.partial
 _MAKERS = (np.ndarray, np.ufunc, *RANDOM)
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+# what functions have that leads to what may change
+_OF_FUNCTIONS = {"__globals__", "__builtins__", "__closure__", "__dict__", "__defaults__", "__kwdefaults__", "__annotations__"}
+DEEPEST = 20  # containers in containers that are looked into
+_IN_C = (functools.partial, BuiltinFunctionType, types.MethodWrapperType, CACHED, *UNBOUND, *_GETTERS)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 # modules whose classes take Tracers as they are: they only hold or pass on what they are given
 _TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
+# iterators that ask their items something themselves, if they are given no function for that; and those that never do
+_CURIOUS = (filter, itertools.accumulate, itertools.compress, itertools.dropwhile, itertools.filterfalse, itertools.groupby,
+            itertools.takewhile)  # fmt: skip
 _OF_INTS = (collections.deque, itertools.permutations)  # they take a number that is an ``int`` itself, no other
 
 
@@ -188,7 +204,7 @@ class Calls(Reads):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
             return self._call_builtin(fun, args, kwargs)
-        if isinstance(fun, UNBOUND) and args and isinstance(args[0], CONTAINERS):
+        if isinstance(fun, UNBOUND) and args and (isinstance(args[0], CONTAINERS) or fun.__name__ == "__getattribute__"):
             return self.call(fun.__get__(args[0]), *args[1:], **kwargs)
         if (method := method_of(fun, args)) is not None:
             return self.call(method, *args[1:], **kwargs)
@@ -252,7 +268,7 @@ class Calls(Reads):
             self.wrote_arrays(args[:1])
         place = place_of_out(fun)
         self.wrote_arrays(args[place : None if isinstance(fun, np.ufunc) else place + 1], kwargs.get("out"))
-        args, kwargs = self._seen(args), self._seen(kwargs)
+        args, kwargs = self._asked(self._seen(args)), self._asked(self._seen(kwargs))
         if fun in OF_FUNCTIONS:
             args = tuple([handed(value, self._called_back) for value in args])
             kwargs = {name: handed(value, self._called_back) for name, value in kwargs.items()}
@@ -290,7 +306,7 @@ class Calls(Reads):
                 value = getattr(fun, name)
                 self.read(path.then("attr", name), value)
                 self.deep(value)
-        return self.vectorized(fun, inner, self._seen(args), self._seen(kwargs))
+        return self.vectorized(fun, inner, self._asked(self._seen(args)), self._asked(self._seen(kwargs)))
 
     def vectorized(self, fun: Any, inner: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The elements' results, traced, as the arrays that NumPy would make of plain ones."""
@@ -340,6 +356,8 @@ class Calls(Reads):
         if kinds not in ([], [np.dtype(float)]) or not shape or 0 in shape or not self.trace.symbolic:
             return None
         columns = [np.ravel(np.broadcast_to(arg, shape)) for arg in arrays.values()]
+        if any([column.dtype == object for column in columns]):
+            return None
 
         def element(*cells: Any) -> Any:
             found = given | {place: cell.item() for place, cell in zip(arrays, cells, strict=True)}
@@ -390,6 +408,11 @@ class Calls(Reads):
         return self.caller(fun) if isinstance(fun, FunctionType) and is_users(fun) else fun
 
     def _call_partial(self, fun: functools.partial[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inner, given, named = self._held_by(fun)
+        return self.call(inner, *given, *args, **{**named, **kwargs})
+
+    def _held_by(self, fun: functools.partial[Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        """The function that a partial has, and what it is given."""
         path, inner, given, named = self.path_of(fun), fun.func, fun.args, fun.keywords
         if path is not None:
             first, names = path.then("attr", "args"), path.then("attr", "keywords")
@@ -398,7 +421,7 @@ class Calls(Reads):
             inner = self.read(path.then("attr", "func"), inner)
             given = tuple(self.read(first.then("item", i), a) for i, a in enumerate(given))
             named = {k: self.read(names.then("item", k), v) for k, v in named.items()}
-        return self.call(inner, *given, *args, **{**named, **kwargs})
+        return inner, given, named
 
     def default(self, fun: Any, name: str, value: Any) -> Any:
         """A default argument by which a derivative is taken."""
@@ -425,6 +448,14 @@ class Calls(Reads):
             self.stop(f"{getattr(fun, '__name__', fun)} has a cache, whose content is not followed")
             return fun(*args, **kwargs)
         self.filled_by(inner, f"{path!r} has a cache")
+        most = fun.cache_info().maxsize
+        self.check(path.then("attr", "cache_info").then("call", ()).then("attr", "maxsize"), "eq", most)
+        if most is not None:
+            self.check(path, "is", fun)
+            self.check(Path(_is_full, (("call", (fun,)),)), "is", False)
+            if _is_full(fun):
+                self.stop(f"{path!r} has a cache that is full, and forgets one answer for the next")
+                return fun(*args, **kwargs)
         return self.read(path.then("call", args), fun(*args))
 
     def check_caches(self) -> None:
@@ -491,6 +522,8 @@ class Calls(Reads):
                     if getattr(value, name):
                         self.stop(f"inspect.{fun.__name__}() looks at {name} of {value.__name__}, which is not followed")
                     self.check(self.home(value).then("attr", name).then("true", None), "is", bool(getattr(value, name)))
+            if any([isinstance(value, type) and is_users_class(value) for value in args]) and not fun.__name__.startswith("is"):
+                self.stop(f"inspect.{fun.__name__}() looks into a class, which is not followed")
             if fun is inspect.getclosurevars:
                 self.stop("inspect.getclosurevars() reads variables, which is not followed")
             return fun(*args, **kwargs)
@@ -557,8 +590,8 @@ class Calls(Reads):
             if follows and not isinstance(fun, FunctionType):
                 break
             made = self.call(self.special(kind, way), owner, *others) if follows else fun(owner, *others)
-            if made is not NotImplemented and isinstance(owner, (Traced, np.ndarray, np.generic)):
-                self._operands(others)  # NumPy has asked them itself
+            if made is not NotImplemented and not follows:
+                self._operands(others)  # C code has asked them itself
             if made is not NotImplemented:
                 return made
         self._operands(operands)
@@ -589,12 +622,16 @@ class Calls(Reads):
             return made
         if path is not None and type(value).__module__.startswith("symgrad."):  # what it holds is not followed
             self.check(path, "is", value)
-        if path is None or depth > 20 or isinstance(value, type) or not dataclasses.is_dataclass(value):
+        if depth > DEEPEST or isinstance(value, type) or not dataclasses.is_dataclass(value):
+            return value
+        old = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        new = old if path is None else {name: self.read(path.then("attr", name), item) for name, item in old.items()}
+        new = {name: self.given(item, depth + 1) for name, item in new.items()}
+        if path is None and all([new[name] is old[name] for name in old]):
             return value
         made = copy.copy(value)
-        for field in dataclasses.fields(value):
-            item = self.read(path.then("attr", field.name), getattr(value, field.name))
-            object.__setattr__(made, field.name, self.given(item, depth + 1))
+        for name, item in new.items():
+            object.__setattr__(made, name, item)
         return made
 
     # ---- functions that are not followed ----
@@ -616,8 +653,24 @@ class Calls(Reads):
             variables = variables_in(fun.__code__)
             known = known and all([name not in IMPURE_NAMES for name in names - variables])
             known = known and all([self._constant(fun, name, names) for name in variables])
+            known = known and self._steady_defaults(fun, names)
+            imported = {name: sys.modules.get(name) for name in modules_in(fun.__code__)}
+            places = Path(sys, (("attr", "modules"),))
+            known = known and all([self._steady(found, places.then("item", name), names) for name, found in imported.items()])
             self._harmless_kinds[fun] = known
         return known
+
+    def _steady_defaults(self, fun: FunctionType, names: set[str]) -> bool:
+        """The same of what stands for arguments that calls leave out."""
+        home, given, named = self.home(fun), fun.__defaults__ or (), fun.__kwdefaults__ or {}
+        places, keys = home.then("attr", "__defaults__"), home.then("attr", "__kwdefaults__")
+        if given:
+            self.check(places, "len", len(given))
+        if named:
+            self.check(keys, "keys", tuple(named))
+        found = [(value, places.then("item", i)) for i, value in enumerate(given)]
+        found += [(value, keys.then("item", name)) for name, value in named.items()]
+        return all([self._steady(value, path, names) for value, path in found])
 
     def _constant(self, fun: FunctionType, name: str, names: set[str]) -> bool:
         path = Path(fun.__globals__, (("item", name),))
@@ -639,6 +692,8 @@ class Calls(Reads):
         """
         if isinstance(value, ModuleType):
             self.check(path, "is", value)
+            for name in names & vars(value).keys():  # somebody may put another in its place
+                self.check(Path(value, (("attr", name),)), "is", vars(value)[name])
             return is_library_module(value) and is_pure(value.__name__)
         if isinstance(value, PLAIN) and not own_ways(type(value)):
             self.read(path, value) if value is None or isinstance(value, (bool, enum.Enum)) else self.check(path, "eq", value)
@@ -650,12 +705,14 @@ class Calls(Reads):
             return getattr(value, "__name__", "") not in IMPURE_NAMES
         if isinstance(value, FunctionType):
             self.check(path, "is", value)
-            if names & value.__dict__.keys():
+            if names & (value.__dict__.keys() | _OF_FUNCTIONS | BY_NAME if is_users(value) else value.__dict__.keys()):
                 return False
             return not hides(value) if is_library(value.__code__.co_filename) else self.harmless(value)
         if isinstance(value, type):
             self.check(path, "is", value)
-            return all([self._steady_class(base, names) for base in value.__mro__ if is_users_class(base)])
+            if not names.isdisjoint({"__dict__", *BY_NAME}) and is_users_class(value):  # it may read any
+                return False
+            return self._steady_class(value, names) and self._steady_class(type(value), names)
         return False
 
     def is_harmless_way(self, kind: type, *names: str) -> bool:
@@ -685,10 +742,13 @@ class Calls(Reads):
         return all(map(self.harmless, found)) and self.is_harmless_way(kind, *names)
 
     def _steady_class(self, kind: type, names: set[str]) -> bool:
-        """Whether the methods of a class are harmless, and so is what else of it is read."""
-        methods = {name for name, item in kind.__dict__.items() if isinstance(item, FunctionType)}
-        names = names.union(methods, *[names_of(kind.__dict__[name]) for name in methods])
-        return all([self._steady_item(kind, name, kind) for name in kind.__dict__ if name in names])
+        """Whether the methods of a class and of its bases are harmless, and so is what else of them is read."""
+        bases = [base for base in kind.__mro__ if is_users_class(base)]
+        methods = [(name, item) for base in bases for name, item in vars(base).items() if isinstance(item, FunctionType)]
+        names = names.union(*[{name, *names_of(item)} for name, item in methods])
+        found = [(name, base) for base in bases for name in vars(base) if name in names]
+        homes = [kind if vars(base)[name] is of_class(kind, name) else base for name, base in found]
+        return all([self._steady_item(home, name, base) for home, (name, base) in zip(homes, found, strict=True)])
 
     def _steady_item(self, kind: type, name: str, home: type) -> bool:
         """Whether what a class has under this name, by the class ``home``, reads nothing from outside; it is guarded."""
@@ -724,7 +784,14 @@ class Calls(Reads):
         self._handed(fun, (*args, *kwargs.values()))
         if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
             self.stop(f"{fun.__name__} calls functions of yours that are not followed")
-        return self._hand(fun, self._seen(args), self._seen(kwargs), inside=True)
+        args, kwargs = self._seen(args), self._seen(kwargs)
+        module = home_of(fun)
+        if module != "copy":
+            args, kwargs = self._asked(args), self._asked(kwargs)
+        if module != "heapq":  # which asks for nothing but the order
+            for value in (*args, *kwargs.values()):
+                self._opened(fun, value, DEEPEST if fun is copy.copy else 0)  # it keeps what is in it
+        return self._hand(fun, args, kwargs, inside=True)
 
     def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], inside: bool = False) -> Any:
         """A call that sees arrays from outside themselves, and may write to them."""
@@ -762,8 +829,29 @@ class Calls(Reads):
             elif path is not None and not isinstance(value, (*CONTAINERS, *FUNCTIONS, type, ModuleType, np.ndarray)):
                 self.stop(f"{path!r} is handed to {getattr(fun, '__name__', fun)}, which is not followed")
 
+    def _opened(self, fun: Any, value: Any, depth: int = 0) -> None:
+        """What code that is not followed may find in what it is given, and in that: objects from outside are no constants."""
+        if type(value) in QUICK or depth > DEEPEST:
+            return
+        if isinstance(value, CONTAINERS):
+            for item in (*value, *value.values()) if isinstance(value, dict) else value:
+                self._opened(fun, item, depth + 1)
+        elif isinstance(value, PLAIN):
+            self._operand(value)
+        elif self.path_of(value) is not None:
+            self._handed(fun, (value,))
+        elif is_object(value):
+            kind = type(value)
+            ways = [name for base in kind.__mro__ for name, item in vars(base).items() if name[:2] == "__" and is_users(item)]
+            if not self.is_harmless_way(kind, *ways):
+                self.stop(f"a {kind.__name__} is handed to {getattr(fun, '__name__', fun)}, and its methods read from outside")
+            self._opened(fun, attributes(value), depth + 1)
+
     def _construct(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A new object: the user's ``__init__`` is followed too."""
+        if kind is _PARTIAL and args and is_partial(args[0]):  # it takes what that holds, and not the very object
+            inner, given, named = self._held_by(args[0])
+            return _PARTIAL(inner, *given, *args[1:], **{**named, **kwargs})
         if kind is _PARTIAL:
             return _PARTIAL(*args, **kwargs)
         if weakref.ref in kind.__mro__:
@@ -773,7 +861,7 @@ class Calls(Reads):
             return type(args[0].like if type(args[0]) is Tracer else args[0])
         if kind is str:
             args = tuple(map(self.shown, args))
-        elif kind is map and any([args[0] is fun for fun in _TO_TEXT]):
+        elif kind is map and args:
             args = (self.caller(args[0]), *args[1:])
         elif issubclass(kind, Holding) and not is_users_class(kind):
             return kind(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
@@ -791,6 +879,8 @@ class Calls(Reads):
                 return made
             elif is_users(setup) and not self.harmless(setup):
                 self.stop(f"{kind.__name__}.__init__ is not followed")
+            elif is_users(setup) or is_users(getattr(maker, "__func__", maker)):
+                self._handed(kind, (*args, *kwargs.values()))
         elif kind is np.ndarray and len(args) <= 2 and kwargs.keys() <= {"shape", "dtype"}:
             return self.call(np.empty, *args, **kwargs)  # without a buffer, it is the same
         elif kind is warnings.catch_warnings and not args and not kwargs:
@@ -803,7 +893,16 @@ class Calls(Reads):
             self.stop("the time is asked for")
         elif not is_pure(kind.__module__) and kind.__module__ not in ("datetime", "pathlib", "symgrad"):
             self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
+        elif kind is itertools.starmap and len(args) == 2 and not kwargs:
+            fun, items = args
+            return self.call(map, lambda given: self.call(fun, *self.iterate(given)), items)
+        if issubclass(kind, Iterator) and kind is not map:
+            args = tuple(map(self._follows, args))
         args, kwargs = self._seen(args), self._seen(kwargs)
+        if issubclass(kind, dict) and not issubclass(kind, collections.Counter):
+            args = tuple(map(self._entries, args))
+        elif not _only_holds(kind, args):
+            args, kwargs = self._asked(args), self._asked(kwargs)
         if is_number(kind, args):
             return create.scalar(args[0], kind)
         opaque = kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple))
@@ -943,15 +1042,23 @@ class Calls(Reads):
         if fun in COMPARING:
             if fun in COMPARING[:2] and len(args) == 2:
                 return self.is_one(*args) is (fun is operator.is_)
-            return fun(*map(self.compared, args), **kwargs)
+            args = tuple([self.searched(arg) if isinstance(arg, Iterator) else self.compared(arg) for arg in args])
+            return fun(*args, **kwargs)
         if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
-            self.wrote_into(args[0])
-            return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
-        args, kwargs = self._seen(args), self._seen(kwargs)
+            owner, *others = args
+            self.wrote_into(owner)
+            if self.path_of(owner) is not None:
+                return fun(*[self.stored(arg, owner) for arg in args])
+            if name == "setitem" and type(others[0]) is slice:
+                owner = self.spliced(owner)
+            elif name not in ("setitem", "delitem"):
+                others = list(map(self.whole, others))
+            return fun(self.changed(owner), *others)
+        args, kwargs = self._seen(args), self._seen(self._named(kwargs))
         if reads_memory(fun):
             return fun(*self._out(args), **self._out(kwargs))
         if "key" not in kwargs:
-            self._operands(args)
+            args, kwargs = self._asked(args), self._asked(kwargs)
         if fun in (min, max, sorted) and args:
             args, kwargs, found = self._ordered(fun, args, kwargs)
             if found is not None:
@@ -982,7 +1089,7 @@ class Calls(Reads):
         """``owner.sort(...)``."""
         if "key" not in kwargs:
             self._operands(owner)
-        kwargs = {name: self._called_back(value) for name, value in kwargs.items()}
+        kwargs = {name: self._called_back(value) for name, value in self._named(kwargs).items()}
         args, kwargs, found = self._ordered(sorted, (owner[:],), kwargs)
         owner[:] = sorted(*args, **kwargs) if found is None else found
 
@@ -997,12 +1104,22 @@ class Calls(Reads):
             self.stop(f"random numbers are drawn ({name})")
             return self._hand(fun, args, kwargs)
         elif isinstance(owner, str) and name in ("format", "format_map"):
+            if any([field and not field.isalnum() for _, field, *_ in string.Formatter().parse(owner)]):  # of what it is given
+                self._opened(fun, [*args, kwargs])
             args, kwargs = tuple(map(self.shown, args)), {key: self.shown(value) for key, value in kwargs.items()}
         elif isinstance(owner, np.ndarray) and name in ("__str__", "__repr__", "__format__"):
             self.shown(owner)
+        elif name == "__getattribute__" and len(args) == 1:
+            if not is_users(of_class(type(owner), "__getattribute__")) and not is_users(of_class(type(owner), "__getattr__")):
+                return self.attribute(owner, *args)
+            self.stop(f"__getattribute__ of a {type(owner).__name__} is called, past its own ways")
+        elif owner is itertools.chain and len(args) == 1:  # from_iterable
+            return fun(map(self.iterate, self.iterate(*args)))
         elif isinstance(owner, type):
             if name in ("now", "today", "utcnow"):
                 self.stop(f"{owner.__name__}.{name}() is called")
+            if name in _OF_TYPES:
+                self.stop(f"{owner.__name__}.{name}() is called, which asks what no call looks at again")
         elif isinstance(owner, CACHED):
             self.stop(f"{name}() of {owner.__name__} is called, whose cache is not followed")
         elif isinstance(owner, Iterator) and path is not None:
@@ -1035,7 +1152,8 @@ class Calls(Reads):
                     self.itself([owner, *args])
                 if name == "sort" and not args and not own_ways(type(owner)):
                     return self._sort(owner, kwargs)
-                keys = {key: self._called_back(value) for key, value in kwargs.items()}
+                args = self._kept_in(owner, name, args)
+                keys = {key: self._called_back(value) for key, value in self._named(kwargs).items()}
                 return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
             if name == "append" and type(owner) in (list, collections.deque) and len(args) == 1 and not kwargs:
                 return self.append(path, owner, args[0])
@@ -1050,7 +1168,19 @@ class Calls(Reads):
                 return _bound_to(self.itself(self.deep(owner)), fun)(*map(self.compared, args), **kwargs)
             else:
                 return _bound_to(self.deep(owner), fun)(*self._seen(args), **self._seen(kwargs))
-        return self.own(fun, self._plainly(fun, self._seen(args), self._seen(kwargs)), args)
+        args, kwargs = self._asked(self._seen(args)), self._asked(self._seen(self._named(kwargs)))
+        return self.own(fun, self._plainly(fun, args, kwargs), args)
+
+    def _kept_in(self, owner: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a method of a container is given, which keeps some of it, and asks the rest for places, items and hashes."""
+        if name in _KEEPING:
+            self._operands(args[: _KEEPING[name]])
+            return args
+        if isinstance(owner, dict) and name == "update":
+            return tuple(map(self._entries, args))
+        if isinstance(owner, (list, collections.deque)) and name in _EXTENDING:
+            return tuple(map(self.whole, args))
+        return tuple(map(self._one_asked, args))
 
     def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
         if default and not self._hasattr(owner, name):
@@ -1102,6 +1232,30 @@ class Calls(Reads):
             return {name: value if type(value) in QUICK else self._one_seen(value) for name, value in given.items()}
         return tuple([value if type(value) in QUICK else self._one_seen(value) for value in given])
 
+    def _asked(self, given: Any) -> Any:
+        """The same arguments, where C code may ask them, and what is in them, for their special methods."""
+        if isinstance(given, dict):
+            return {name: self._one_asked(value) for name, value in given.items()}
+        return tuple(map(self._one_asked, given))
+
+    def _one_asked(self, value: Any) -> Any:
+        if isinstance(value, Iterator) and not own_ways(type(value)) and not is_numpys(type(value)):
+            return self.watched(value, self._operands)
+        self._operands(value)
+        return value
+
+    def _entries(self, given: Any) -> Any:
+        """What a dict is made of: it asks the keys, and only keeps the values."""
+
+        def look(entry: Any) -> None:
+            self._operands(entry[:1] if isinstance(entry, (list, tuple)) else entry)
+
+        if isinstance(given, Iterator):
+            return self.watched(given, look)
+        for entry in given if isinstance(given, CONTAINERS) else ():
+            look(entry)
+        return given
+
     def _one_seen(self, value: Any) -> Any:
         if isinstance(value, CONTAINERS):
             return self.deep(value)
@@ -1115,16 +1269,21 @@ class Calls(Reads):
 
         return _answering(self, fun)
 
+    def _follows(self, value: Any) -> Any:
+        """What C code is given to call, or to iterate over: a function of a library, or a class, is followed, too."""
+        if isinstance(value, (FunctionType, MethodType, np.ufunc, type(np.sum))) and self._called_back(value) is value:
+            return self._answering(value)
+        return self._answering(value) if isinstance(value, type) and not hasattr(type(value), "__iter__") else value
+
+    def _named(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What C code is given by name: the ``key`` it calls."""
+        return {name: self._follows(value) if name == "key" else value for name, value in kwargs.items()}
+
     def _called_back(self, value: Any) -> Any:
         """A function that other code will call: followed, if it is the user's."""
         if isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value)):
             return functools.wraps(value)(self._answering(value))
-        if isinstance(value, (functools.partial, *UNBOUND, *_GETTERS)) or standard.asks(value):
-            return self._answering(value)
-        builtin = type(value) is BuiltinFunctionType and (value.__self__ is builtins or value is operator.call)
-        if builtin or isinstance(value, (np.ufunc, type(np.sum))):  # they look into what they are given
-            return self._answering(value)
-        if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and isinstance(value.__self__, CONTAINERS):
+        if isinstance(value, (*_IN_C, np.ufunc, type(np.sum))):  # they look into what they are given
             return self._answering(value)
         if isinstance(value, type) and is_users_class(value):
             setup = of_class(value, "__init__")
@@ -1292,6 +1451,21 @@ def _is_of(kinds: Any, kind: type) -> Any:
         return issubclass(kind, kinds)
     except TypeError:
         return kind
+
+
+def _is_full(fun: Any) -> bool:
+    """Whether a function's cache is as large as it may be: who asks it makes it forget something."""
+    _, _, most, now = fun.cache_info()
+    return bool(now == most)
+
+
+def _only_holds(kind: type, args: Sequence[Any]) -> bool:
+    """Whether a class keeps or passes on the items of what it is given, and asks them nothing itself."""
+    if issubclass(kind, (set, frozenset)):
+        return False
+    if issubclass(kind, Iterator):
+        return kind not in _CURIOUS or any(map(callable, args))
+    return is_users_class(kind) or kind in (list, tuple, collections.deque)
 
 
 def is_partial(fun: Any) -> bool:

@@ -85,6 +85,7 @@ MAX_PAIRS = 256  # of things that what is put into must not be
 MAX_BYTES = 1 << 18  # of an array whose content is compared at every call, in less time than tracing a few operations takes
 _ASKED = ("is", "eq", "type", "array")  # kinds of checks of what is read
 _BY_IDENTITY = object.__dict__["__eq__"]
+_ORDERING = ("__lt__", "__le__", "__gt__", "__ge__")
 _TRUTH = aval_of(np.True_)
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
@@ -98,6 +99,19 @@ class _Asked:
 
     def __bool__(self) -> bool:
         return self.truth
+
+
+class _Spliced:
+    """A list of the function's own as the target of ``owner[a:b] = value``."""
+
+    def __init__(self, state: Reads, owner: list[Any]) -> None:
+        self.state, self.owner = state, owner
+
+    def __getitem__(self, key: slice) -> Any:
+        return self.owner[key]
+
+    def __setitem__(self, key: slice, value: Any) -> None:
+        self.owner[key] = self.state.iterate(value)
 
 
 class Reads:
@@ -206,6 +220,9 @@ class Reads:
             return None
         if path is None and (isinstance(value, type) or (isinstance(value, ModuleType) and not is_library_module(value))):
             return Path(value, ()) if is_users_class(value) else None
+        if path is None and isinstance(value, enum.Enum) and value.name in type(value).__members__:
+            home = self.path_of(type(value))  # however it was found, there is one of it
+            return home and home.then("attr", value.name)
         return path
 
     def stop(self, reason: str) -> None:
@@ -465,7 +482,9 @@ class Reads:
         """An object that C code may look into: its class may have ways of its own, which are not followed."""
         kind = type(value)
         plain = isinstance(value, PLAIN)
-        if isinstance(value, (type, *FUNCTIONS, ModuleType, Traced, np.ndarray)) or kind in LOCAL or kind is functools.partial:
+        if isinstance(value, (*FUNCTIONS, ModuleType, Traced, np.ndarray)) or kind in LOCAL or kind is functools.partial:
+            return
+        if isinstance(value, type) and own_ways(kind) <= {"__call__"}:
             return
         if plain and (isinstance(value, enum.Enum) or not own_ways(kind)):
             return
@@ -741,7 +760,9 @@ class Reads:
             return value
         path = self.path_of(value)
         if "__iter__" in own_ways(type(value)):
-            return self.call(self.special(type(value), "__iter__"), value)
+            made = self.call(self.special(type(value), "__iter__"), value)
+            self._operand(made)
+            return made
         if path is None:
             self.uses(value)
             return value
@@ -882,7 +903,7 @@ class Reads:
             self.itself(value.__self__, depth + 1)
             self.itself(value.__func__, depth + 1)
         elif (path := self.path_of(value)) is not None and not isinstance(value, type):
-            if of_class(kind, "__eq__") is _BY_IDENTITY:
+            if of_class(kind, "__eq__") is _BY_IDENTITY and own_ways(kind).isdisjoint(_ORDERING):
                 self.check(path, "is", value)
             else:
                 self._operand(value)
@@ -909,7 +930,9 @@ class Reads:
         """Something that becomes text: how NumPy's numbers read hangs on its print options."""
         if _holds_numpys(value):
             self.check(Path(np.get_printoptions, (("call", ()),)), "eq", np.get_printoptions())
-        return self.whole(value)
+        value = self.whole(value)
+        self._operands(value)
+        return value
 
     def identity(self, value: Any, single: bool) -> Any:
         """One side of ``is``; ``single``: the other side is ``None`` or the like, so that the type tells."""
@@ -969,7 +992,20 @@ class Reads:
             if is_plain_key(item):
                 self.check(path.then("in", item), "is", found)
                 return found
+        if isinstance(owner, Iterator) and path is None:
+            return self.itself(self.whole(item)) in self.searched(owner)
         return self.itself(self.whole(item)) in self.itself(self.whole(owner))
+
+    def searched(self, items: Iterator[Any]) -> Iterator[Any]:
+        """An iterator that is searched."""
+        self.uses(items)
+        return self.watched(items, self.itself)
+
+    def watched(self, items: Iterator[Any], look: Callable[[Any], Any]) -> Iterator[Any]:
+        """What an iterator gives to C code, looked at before that has it."""
+        for item in items:
+            look(item)
+            yield item
 
     # ---- hooks: writes ----
 
@@ -1204,6 +1240,11 @@ class Reads:
                 self.trace.writes.append(array)
                 self.wrote_memory(array)
 
+    def spliced(self, owner: Any) -> Any:
+        """A list a part of which is assigned, as what reads the items that are put there."""
+        own = isinstance(owner, list) and self.path_of(owner) is None and not is_users(of_class(type(owner), "__setitem__"))
+        return _Spliced(self, owner) if own else owner
+
     def wrote_through(self, owner: Any, key: Any = None, named: bool = False) -> Any:
         """What an expression gives, an item or an attribute of which is assigned; that at ``key`` in place."""
         self.wrote_into(owner)
@@ -1224,6 +1265,8 @@ class Reads:
         """The place in ``owner`` that is assigned to: a dict that outlives the call keeps the key."""
         if isinstance(owner, dict):
             return self.hashed(key) if self.path_of(owner) is None else self.kept(key)
+        if type(key) is slice and isinstance(owner, list):
+            self.stop("a part of a list is assigned by a slice object, and what is put there is not followed")
         return self.whole(key)
 
     def stored(self, value: Any, owner: Any, kind: str = "", key: Any = None, how: str | None = None) -> Any:

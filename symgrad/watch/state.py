@@ -633,7 +633,7 @@ class Plain(Finished):
         if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
         very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
-        very = very or home == "inspect" or fun is setattr or fun is delattr
+        very = very or home == "inspect" or any([fun is one for one in (getattr, hasattr, setattr, delattr)])
         given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object
         return self.own(fun, fun(*given, **{name: self._back(v) for name, v in kwargs.items()}), args)
 
