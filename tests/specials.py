@@ -108,6 +108,11 @@ class I(Held):
         return s.a * k
 
 
+class Layer(Held):
+    def __call__(s, x):
+        return s.a * x * k
+
+
 class Conv:
     def __init__(s, v):
         s.b = v.a * k
@@ -229,9 +234,9 @@ def yfrom(v):
 
 
 def reset():
-    global k, vs, es, ls, ads, ps, rs, ss, host, xs, pairs, cm, ud, rec, sub, pp
+    global k, vs, es, ls, ads, ps, rs, ss, layers, host, xs, pairs, cm, ud, rec, sub, pp
     k = 1.0
-    vs, es, ls, ads, ps, rs, ss = ([c(1.0), c(2.0)] for c in (V, E, L, Add, P, R, S))
+    vs, es, ls, ads, ps, rs, ss, layers = ([c(1.0), c(2.0)] for c in (V, E, L, Add, P, R, S, Layer))
     O.kl, Member.ONE.held, Member.TWO.held = 1.0, P(1.0), P(2.0)
     host = P(0.0)
     host.v, host.p = V(1.0), P(1.0)

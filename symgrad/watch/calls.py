@@ -785,9 +785,9 @@ class Calls(Reads):
         self._handed(fun, (*args, *kwargs.values()))
         if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
             self.stop(f"{fun.__name__} calls functions of yours that are not followed")
-        args, kwargs = self._seen(args), self._seen(kwargs)
+        args, kwargs = self._seen(args), self._seen(self._named(kwargs))
         module = home_of(fun)
-        if module != "copy":
+        if module != "copy" and not (module == "heapq" and "key" in kwargs):
             args, kwargs = self._asked(args), self._asked(kwargs)
         if module != "heapq":  # which asks for nothing but the order
             for value in (*args, *kwargs.values()):
@@ -894,13 +894,13 @@ class Calls(Reads):
             self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
         elif kind is itertools.starmap and len(args) == 2 and not kwargs:
             fun, items = args
-            return self.call(map, lambda given: self.call(fun, *self.iterate(given)), items)
+            return (self.call(fun, *self.iterate(given)) for given in self._one_seen(items))
         if issubclass(kind, Iterator) and kind is not map:
             args = tuple(map(self._follows, args))
-        args, kwargs = self._seen(args), self._seen(kwargs)
+        args, kwargs = self._seen(args), self._seen(self._named(kwargs))
         if issubclass(kind, dict) and not issubclass(kind, collections.Counter):
             args = tuple(map(self._entries, args))
-        elif not _only_holds(kind, args):
+        elif not _only_holds(kind, (*args, kwargs.get("key"), kwargs.get("func"))):
             args, kwargs = self._asked(args), self._asked(kwargs)
         if is_number(kind, args):
             return create.scalar(args[0], kind)
@@ -1172,7 +1172,7 @@ class Calls(Reads):
         if isinstance(owner, dict) and name == "update":
             return tuple(map(self._entries, args))
         if isinstance(owner, (list, collections.deque)) and name in _EXTENDING:
-            return tuple(map(self.whole, args))
+            return tuple(map(self.changed, args))
         return tuple(map(self._one_asked, args))
 
     def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
@@ -1440,12 +1440,12 @@ def _is_full(fun: Any) -> bool:
     return bool(now == most)
 
 
-def _only_holds(kind: type, args: Sequence[Any]) -> bool:
+def _only_holds(kind: type, given: Sequence[Any]) -> bool:
     """Whether a class keeps or passes on the items of what it is given, and asks them nothing itself."""
     if issubclass(kind, (set, frozenset)):
         return False
     if issubclass(kind, Iterator):
-        return kind not in _CURIOUS or any(map(callable, args))
+        return kind not in _CURIOUS or any(map(callable, given))
     return is_users_class(kind) or kind in (list, tuple, collections.deque)
 
 
