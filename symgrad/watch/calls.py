@@ -76,7 +76,7 @@ from symgrad.tracing.tracer import Tracer, plain
 from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
 from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
-from symgrad.watch.reads import MAX_BYTES, QUICK, Reads
+from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, Reads, held_in
 
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
@@ -834,8 +834,8 @@ class Calls(Reads):
         """What code that is not followed may find in what it is given, and in that: objects from outside are no constants."""
         if type(value) in QUICK or depth > DEEPEST:
             return
-        if isinstance(value, CONTAINERS):
-            for item in (*value, *value.values()) if isinstance(value, dict) else value:
+        if isinstance(value, HOLDING):
+            for item in held_in(value):
                 self._opened(fun, item, depth + 1)
         elif isinstance(value, PLAIN):
             self._operand(value)
