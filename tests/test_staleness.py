@@ -2160,6 +2160,11 @@ def test_what_asks_nothing_is_compiled(text: str) -> None:
     assert derivative.cache_info().hits == 2
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_types_that_map_calls_are_followed(mode: str) -> None:
+    np.testing.assert_allclose(grad(lambda x: sum(map(np.float64, x)), mode=mode)(X), [1.0, 1.0])
+
+
 # functions without source, and what changes
 UNSEEN = [
     ("def inner(x, y=2.0): return x * y\ndef f(x): return inner(x)", "inner.__defaults__ = (7.0,)"),
