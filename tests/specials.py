@@ -108,6 +108,11 @@ class I(Held):
         return s.a * k
 
 
+class Layer(Held):
+    def __call__(s, x):
+        return s.a * x * k
+
+
 class Conv:
     def __init__(s, v):
         s.b = v.a * k
@@ -229,13 +234,13 @@ def yfrom(v):
 
 
 def reset():
-    global k, vs, es, ls, ads, ps, rs, ss, host, xs, pairs, cm, ud, rec, sub, pp
+    global k, vs, es, ls, ads, ps, rs, ss, layers, host, xs, named, pairs, cm, ud, rec, sub, pp
     k = 1.0
-    vs, es, ls, ads, ps, rs, ss = ([c(1.0), c(2.0)] for c in (V, E, L, Add, P, R, S))
+    vs, es, ls, ads, ps, rs, ss, layers = ([c(1.0), c(2.0)] for c in (V, E, L, Add, P, R, S, Layer))
     O.kl, Member.ONE.held, Member.TWO.held = 1.0, P(1.0), P(2.0)
     host = P(0.0)
     host.v, host.p = V(1.0), P(1.0)
-    xs = [1.0, 2.0]
+    xs, named = [1.0, 2.0], {"a": vs[0], "b": vs[1]}
     pairs = [(e, 1) for e in es]
     cm, ud = collections.ChainMap({"a": 1.0}), collections.UserDict({"a": 1.0})
     rec, sub, pp = Rec(), Sub(), partial(base, b=3.0)
@@ -424,4 +429,13 @@ max(Member, key=lambda e: e.held.a).held.a * x
 (lambda r: operator.iconcat(r, xs)[0])([]) * x
 (lambda r: operator.iadd(r, xs)[0])([]) * x
 operator.iadd(V(1.0), 0.0) * x
+sum({"a": ads[0], "b": ads[1]}.values()) * x
+set({"a": es[0], "b": es[1]}.values()).__len__() * x
+({"a": es[0]}.items() == {"a": 1}.items()) * x
+(1 in {"a": es[0]}.values()) * x
+sum(named.values()) * x
+max(named.values()).a * x
+f"{named}".count("z") * x
+("%s" % named).count("z") * x
+("%(a)s" % named).count("z") * x
 """.strip().splitlines()

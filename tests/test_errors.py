@@ -118,7 +118,7 @@ PLAIN = {
     "cmath.exp": (lambda x: abs(cmath.exp(x[0])), r"write np\.exp"),
     "float": (lambda x: float(x[0]), r"float\(x\[0\]\)", r"leave float\(\) out"),
     "complex": (lambda x: complex(x[0], 1).real, r"1j"),
-    "map": (lambda x: sum(map(np.float64, x)), r"would make a plain"),
+    "map": (lambda x: sum(map(float, x)), r"would make a plain"),
     "astype": (lambda x: np.array([x[0], x[1]], dtype=object).astype(float).sum(), r"would make a plain number"),
     "np.random.normal": (lambda x: np.random.normal(x[0]), r"standard_normal"),
     "rng.normal": (lambda x: np.random.default_rng(0).normal(x, 1.0).sum(), r"standard_normal"),

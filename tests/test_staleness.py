@@ -2124,7 +2124,7 @@ def test_what_code_that_is_not_followed_asks(text: str) -> None:
         assert found == grad(fun, mode="dynamic")(1.5), change.__name__
 
 
-# without special methods of the user's nothing is asked, and all is compiled
+# what C code does not ask, or asks of what has no special methods of the user's, is compiled
 AS_BEFORE = """
 sum(map(operator.mul, [x, x], xs)) * k
 list(map(np.sin, [x, x]))[0] * k
@@ -2138,6 +2138,12 @@ sum(itertools.chain.from_iterable([[x], [x]])) * k
 sum(v for v in xs) * x
 dict(zip("ab", xs))["a"] * x
 copy.copy(ps)[0].a * x
+(lambda r: r.extend(layers) or r[0])([])(x)
+[list(g)[0](x) for _, g in itertools.groupby(layers, key=lambda layer: layer.a)][0]
+list(itertools.starmap(lambda layer, y: layer(y), zip(layers, [x, x])))[0]
+dict(zip("ab", layers))["a"](x)
+[layer(x) for layer in map(Layer, xs)][0]
+functools.reduce(lambda y, layer: layer(y), layers, x)
 heapq.nlargest(1, ps, key=lambda p: p.a)[0].a * x
 [p.a for p in map(P, xs)][0] * x
 copy.deepcopy({"a": xs})["a"][0] * x
@@ -2146,12 +2152,17 @@ np.array(list(map(float, xs))).sum() * x
 
 
 @pytest.mark.parametrize("text", AS_BEFORE)
-def test_programs_without_special_methods_are_compiled(text: str) -> None:
+def test_what_asks_nothing_is_compiled(text: str) -> None:
     specials.reset()
     derivative = grad(program(text, specials))
     for _ in range(4):
         derivative(1.5)
     assert derivative.cache_info().hits == 2
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_types_that_map_calls_are_followed(mode: str) -> None:
+    np.testing.assert_allclose(grad(lambda x: sum(map(np.float64, x)), mode=mode)(X), [1.0, 1.0])
 
 
 # functions without source, and what changes

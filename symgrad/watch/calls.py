@@ -77,7 +77,7 @@ from symgrad.tracing.tracer import Tracer, plain
 from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
 from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
-from symgrad.watch.reads import MAX_BYTES, QUICK, Reads
+from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, Reads, held_in
 
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
@@ -784,9 +784,9 @@ class Calls(Reads):
         self._handed(fun, (*args, *kwargs.values()))
         if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
             self.stop(f"{fun.__name__} calls functions of yours that are not followed")
-        args, kwargs = self._seen(args), self._seen(kwargs)
+        args, kwargs = self._seen(args), self._seen(self._named(kwargs))
         module = home_of(fun)
-        if module != "copy":
+        if module != "copy" and not (module == "heapq" and "key" in kwargs):
             args, kwargs = self._asked(args), self._asked(kwargs)
         if module != "heapq":  # which asks for nothing but the order
             for value in (*args, *kwargs.values()):
@@ -833,8 +833,8 @@ class Calls(Reads):
         """What code that is not followed may find in what it is given, and in that: objects from outside are no constants."""
         if type(value) in QUICK or depth > DEEPEST:
             return
-        if isinstance(value, CONTAINERS):
-            for item in (*value, *value.values()) if isinstance(value, dict) else value:
+        if isinstance(value, HOLDING):
+            for item in held_in(value):
                 self._opened(fun, item, depth + 1)
         elif isinstance(value, PLAIN):
             self._operand(value)
@@ -895,13 +895,13 @@ class Calls(Reads):
             self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
         elif kind is itertools.starmap and len(args) == 2 and not kwargs:
             fun, items = args
-            return self.call(map, lambda given: self.call(fun, *self.iterate(given)), items)
+            return (self.call(fun, *self.iterate(given)) for given in self._one_seen(items))
         if issubclass(kind, Iterator) and kind is not map:
             args = tuple(map(self._follows, args))
-        args, kwargs = self._seen(args), self._seen(kwargs)
+        args, kwargs = self._seen(args), self._seen(self._named(kwargs))
         if issubclass(kind, dict) and not issubclass(kind, collections.Counter):
             args = tuple(map(self._entries, args))
-        elif not _only_holds(kind, args):
+        elif not _only_holds(kind, (*args, kwargs.get("key"), kwargs.get("func"))):
             args, kwargs = self._asked(args), self._asked(kwargs)
         if is_number(kind, args):
             return create.scalar(args[0], kind)
@@ -1179,7 +1179,7 @@ class Calls(Reads):
         if isinstance(owner, dict) and name == "update":
             return tuple(map(self._entries, args))
         if isinstance(owner, (list, collections.deque)) and name in _EXTENDING:
-            return tuple(map(self.whole, args))
+            return tuple(map(self.changed, args))
         return tuple(map(self._one_asked, args))
 
     def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
@@ -1459,12 +1459,12 @@ def _is_full(fun: Any) -> bool:
     return bool(now == most)
 
 
-def _only_holds(kind: type, args: Sequence[Any]) -> bool:
+def _only_holds(kind: type, given: Sequence[Any]) -> bool:
     """Whether a class keeps or passes on the items of what it is given, and asks them nothing itself."""
     if issubclass(kind, (set, frozenset)):
         return False
     if issubclass(kind, Iterator):
-        return kind not in _CURIOUS or any(map(callable, args))
+        return kind not in _CURIOUS or any(map(callable, given))
     return is_users_class(kind) or kind in (list, tuple, collections.deque)
 
 

@@ -91,6 +91,14 @@ QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, comple
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
 
 
+HOLDING: tuple[type, ...] = (
+    *CONTAINERS,
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+)  # containers, and what dicts show of themselves
+
+
 class _Asked:
     """An object whose truth its class's own method has told."""
 
@@ -470,10 +478,10 @@ class Reads:
         """What C code may look into: the same of all that is in containers."""
         if type(value) in QUICK or depth > 20:
             return
-        if isinstance(value, CONTAINERS):
+        if isinstance(value, HOLDING):
             if own_ways(type(value)):
                 self._operand(value)
-            for item in value:
+            for item in held_in(value):
                 self._operands(item, depth + 1)
         else:
             self._operand(value)
@@ -896,8 +904,8 @@ class Reads:
         kind = type(value)
         if kind in QUICK or depth > 20:
             return value
-        if isinstance(value, CONTAINERS) and not own_ways(kind):
-            for item in (*value, *value.values()) if isinstance(value, dict) else value:
+        if isinstance(value, HOLDING) and not own_ways(kind):
+            for item in held_in(value):
                 self.itself(item, depth + 1)
         elif kind is MethodType:
             self.itself(value.__self__, depth + 1)
@@ -1390,6 +1398,11 @@ class Reads:
             return array
         found = None if array is None else op.fun(array, *[r.value if type(r) is Tracer else r for r in rest], **params)
         return found if found is not None and np.may_share_memory(found, array) else None
+
+
+def held_in(value: Any) -> Iterable[Any]:
+    """All that is in a container."""
+    return (*value, *value.values()) if isinstance(value, dict) else value
 
 
 def _still(check: Check, path: Path, leaves: Sequence[Any]) -> bool:

@@ -632,6 +632,8 @@ class Plain(Finished):
             return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
         if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
+        if fun is map and args:
+            args = (functools.partial(self.call, args[0]), *args[1:])
         very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
         very = very or home == "inspect" or any([fun is one for one in (getattr, hasattr, setattr, delattr)])
         given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object
