@@ -1076,8 +1076,8 @@ class Reads:
     def put(self, place: Path, owner: Any, value: Any, how: str | None) -> Any:
         """What is assigned at a place outside, or combined with what is there, as Python is to do it.
 
-        A number that nothing is differentiated by, a string or the like is put there by code, too, as it ends; but not where a
-        loop may go on without the function.
+        A number that nothing is differentiated by, a string or the like is put there by code, too, as it ends; where a loop may
+        go on without the function, a number in the place of one, if it goes round there: else later runs see to that.
         """
         kind, key = place.steps[-1]
         known, old = self.settings.get(place), there(owner, kind, key)
