@@ -56,7 +56,6 @@ from symgrad.source.origins import (
     is_library,
     is_library_module,
     is_made_anew,
-    is_numpys,
     is_object,
     is_pure,
     is_users,
@@ -1232,7 +1231,7 @@ class Calls(Reads):
         return tuple(map(self._one_asked, given))
 
     def _one_asked(self, value: Any) -> Any:
-        if isinstance(value, Iterator) and not own_ways(type(value)) and not is_numpys(type(value)):
+        if isinstance(value, Iterator) and not own_ways(type(value)) and not hasattr(value, "__getitem__"):  # as ``x.flat`` has
             return self.watched(value, self._operands)
         self._operands(value)
         return value
