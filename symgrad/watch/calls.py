@@ -57,7 +57,6 @@ from symgrad.source.origins import (
     is_library,
     is_library_module,
     is_made_anew,
-    is_numpys,
     is_object,
     is_pure,
     is_users,
@@ -1239,7 +1238,7 @@ class Calls(Reads):
         return tuple(map(self._one_asked, given))
 
     def _one_asked(self, value: Any) -> Any:
-        if isinstance(value, Iterator) and not own_ways(type(value)) and not is_numpys(type(value)):
+        if isinstance(value, Iterator) and not own_ways(type(value)) and not hasattr(value, "__getitem__"):  # as ``x.flat`` has
             return self.watched(value, self._operands)
         self._operands(value)
         return value
