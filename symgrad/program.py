@@ -207,10 +207,10 @@ class Program:
 
     def decisions(self) -> list[Node]:
         """What the branches look at, and those of later calls may: numbers that are put somewhere, and read from there."""
-        read = {dict(node.params)["position"] for node in self.graph.nodes if node.op is INPUT}
-        kept = [pair for leaf in self.leaves() if leaf.puts for pair in leaf.kept() if pair[0] in read]
         looked = [] if self.root is None else [branch.node for branch in branches_of(self.root)]
-        return looked + [node for _, node in kept if isinstance(node, Node) and node.aval.kind != "array"]
+        kept = [pair for leaf in self.leaves() for pair in leaf.kept()]
+        read = {dict(node.params)["position"] for node in self.graph.nodes if node.op is INPUT} if kept else set()
+        return looked + [x for place, x in kept if place in read and isinstance(x, Node) and x.aval.kind != "array"]
 
     def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:
         """The same program over another graph."""
