@@ -114,13 +114,18 @@ def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     elif not any([isinstance(arg, Traced) for arg in (*args, *kwargs.values())]):
         args = [_gathered(like, arg) for arg in args]
         kwargs = {name: _gathered(like, arg) for name, arg in kwargs.items()}
-    else:  # NumPy may ask the array alone, not what it is read by: np.take, np.roll
-        args = [*[_gathered(like, arg) for arg in args[:1]], *args[1:]]
-        kwargs = {name: _gathered(like, arg) if name in _FIRST else arg for name, arg in kwargs.items()}
+    else:  # NumPy may ask the list alone, not what it is read by: np.take, np.roll
+        args = [_listed(like, arg) if i == 0 else arg for i, arg in enumerate(args)]
+        kwargs = {name: _listed(like, arg) if name in _FIRST else arg for name, arg in kwargs.items()}
     return fun(*args, **kwargs)
 
 
-_FIRST = ("a", "arr", "array", "m")  # names of that array
+_FIRST = ("a", "arr", "array", "m")  # names of that list
+
+
+def _listed(like: Any, value: Any) -> Any:
+    """A list of numbers as an array; arrays may be written into."""
+    return value if isinstance(value, np.ndarray) else _gathered(like, value)
 
 
 def _within(like: Any, value: Any) -> Any:
