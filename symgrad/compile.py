@@ -212,7 +212,7 @@ class Family:
         self.off = off  # the optimisations that are switched off
         self.variants: list[Variant] = []
         self.lifted: set[Path] = set()  # ints that were seen to change
-        self.carried: dict[Path, None] = {}  # where iterations of loops put numbers, outside
+        self.carried: set[Path] = set()  # where iterations of loops put numbers, outside
         self.dynamic: str | None = None  # why a call that no code answers is in dynamic mode
         self.again = math.inf  # seconds that such calls have taken when one is traced again, for the reason may be gone
         self.pauses = 0
@@ -389,8 +389,8 @@ class Family:
         assert run is not None
         assert state is not None
         impure = state.impure or state.trace.impure
-        if not state.looped <= self.carried.keys():
-            self.carried |= dict.fromkeys(state.looped)
+        if not state.looped <= self.carried:
+            self.carried |= state.looped
             self.lifted |= state.looped
             self._begin_anew()
             return None

@@ -1,6 +1,7 @@
 """What the tests of tracing share: a plain function, its traced and compiled runs must agree, and so must its slope."""
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,22 @@ def agrees(fun: Callable[..., Any], *args: Any, modes: tuple[str, ...] = ("auto"
             for slope, grad in zip(expected, grads, strict=True):
                 np.testing.assert_allclose(grad, slope, rtol=2e-6, atol=2e-7)
         assert derivative.cache_info().hits or "\n  compiled" not in derivative.explain(), "its code answers no call"
+
+
+def function_of(text: str, path: Path) -> Callable[..., Any]:
+    """The function ``fun`` of a text, which is in a file, so that its source is found."""
+    path.write_text(text)
+    space: dict[str, Any] = {"np": np, "__name__": path.stem}
+    exec(compile(text, str(path), "exec"), space)
+    return space["fun"]  # type: ignore[no-any-return]
+
+
+def counts_in_a_loop(m: Any, x: Any) -> Any:
+    """Counts iterations outside of the function."""
+    for _ in range(10):
+        m.n += 1
+        x = 0.9 * x
+    return np.sum(x**2) * m.n
 
 
 def program_of(lines: Iterable[str], shapes: dict[str, tuple[int, ...]], seed: int) -> Program:

@@ -12,6 +12,7 @@ import weakref
 
 import numpy as np
 import pytest
+from agreement import counts_in_a_loop, function_of
 
 import symgrad
 from symgrad import export, grad, hessian, stop_gradient, value_and_grad, vmap
@@ -150,13 +151,6 @@ def new_object(m, x):
     return np.sum(x) * m.inner.n
 
 
-def in_a_loop(m, x):
-    for _ in range(10):
-        m.n += 1
-        x = 0.9 * x
-    return np.sum(x**2) * m.n
-
-
 def behind_it(m, x):
     m.n += 1
     vars(m)["n"] += 1
@@ -170,7 +164,7 @@ def of_several_kinds(m, x):
 
 
 CODE = [attribute, by_assignment, items, floats, words, in_a_method, on_one_side, decided_by, read_by_names, of_several_kinds]
-CODE += [always_the_same, arrays, arrays_of_two_names, in_a_loop]
+CODE += [always_the_same, arrays, arrays_of_two_names, counts_in_a_loop]
 
 
 @pytest.mark.parametrize("fun", [*CODE, read_back_otherwise, new_object, behind_it, logs_and_looks, one_array])
@@ -325,12 +319,9 @@ def program(seed):
 @pytest.mark.parametrize("seed", range(25))
 def test_random_programs(seed, tmp_path):
     text = program(seed)
-    path = tmp_path / f"puts_{seed}.py"
-    path.write_text(text)
-    space = {"np": np, "__name__": path.stem}
-    exec(compile(text, str(path), "exec"), space)
+    fun = function_of(text, tmp_path / f"puts_{seed}.py")
     models, draw, rng = (Model(), Model()), random.Random(seed), np.random.default_rng(seed)
-    derivatives = [value_and_grad(space["fun"], 1), value_and_grad(space["fun"], 1, mode="dynamic")]
+    derivatives = [value_and_grad(fun, 1), value_and_grad(fun, 1, mode="dynamic")]
     for _ in range(12):
         x, k = rng.normal(size=3), draw.choice([0, 1, 2])
         (value, slope), (same, other) = [derivative(m, x, k) for derivative, m in zip(derivatives, models, strict=True)]

@@ -7,6 +7,7 @@ import types
 
 import numpy as np
 import pytest
+from agreement import counts_in_a_loop, function_of
 
 from symgrad import grad, hessian, stop_gradient, value_and_grad, vmap
 
@@ -26,13 +27,6 @@ class Model:
     def state(self):
         numbers = [*vars(self).values(), *self.stats.values(), *self.counts, self.inner.n]
         return [(type(x), float(f"{x:.9g}")) for x in numbers if isinstance(x, (int, float, np.generic))]
-
-
-def counts(m, x):
-    for _ in range(10):
-        m.n += 1
-        x = 0.9 * x
-    return np.sum(x**2) * m.n
 
 
 def leaps(m, x):
@@ -226,7 +220,7 @@ def raises(m, x):
     return np.sum(x)
 
 
-FUNCTIONS = [counts, leaps, until, no_iteration, on_sides, leaps_with_sides, nested, read_in_it, floats, begins_again]
+FUNCTIONS = [counts_in_a_loop, leaps, until, no_iteration, on_sides, leaps_with_sides, nested, read_in_it, floats, begins_again]
 FUNCTIONS += [converges, norms, numpys, in_some_calls, under_two_names, adapts, decides, largest, beside_a_list]
 FUNCTIONS += [turns_into_a_float, from_none, clock, raises]
 
@@ -282,7 +276,7 @@ def test_variables_in_loops():
 
 def test_threads_count_iterations_together():
     model = Model()
-    derivative = grad(functools.partial(counts, model))
+    derivative = grad(functools.partial(counts_in_a_loop, model))
     for _ in range(4):
         derivative(np.ones(3))
 
@@ -365,15 +359,12 @@ def program(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_random_loops(seed, tmp_path):
     text = program(seed)
-    path = tmp_path / f"puts_in_loops_{seed}.py"
-    path.write_text(text)
-    space = {"np": np, "__name__": path.stem}
-    exec(compile(text, str(path), "exec"), space)
+    fun = function_of(text, tmp_path / f"puts_in_loops_{seed}.py")
     models, draw, rng = (Model(), Model(), Model()), random.Random(seed), np.random.default_rng(seed)
-    derivatives = [value_and_grad(space["fun"], 1), value_and_grad(space["fun"], 1, mode="dynamic")]
+    derivatives = [value_and_grad(fun, 1), value_and_grad(fun, 1, mode="dynamic")]
     for _ in range(10):
         x, k = rng.normal(size=3), draw.choice([0, 1, 2])
-        value = space["fun"](models[2], x, k)
+        value = fun(models[2], x, k)
         found, other = [derivative(m, x, k) for derivative, m in zip(derivatives, models[:2], strict=True)]
         assert found[0] == pytest.approx(value, rel=1e-10), text
         np.testing.assert_allclose(found[1], other[1], rtol=1e-8, atol=1e-12, err_msg=text)

@@ -162,7 +162,7 @@ class Reads:
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
         self.looped: set[Path] = set()  # where iterations of a loop put numbers: later runs ``carry`` these
-        self.round: dict[Key, Path] = {}  # where they may do so in this run, by what loops know the numbers as
+        self.round: set[Path] = set()  # where they may do so in this run
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
@@ -317,7 +317,7 @@ class Reads:
             value = value.value  # a plain array that an earlier run has left there
         if self.settings and (known := self.settings.get(path)) is not None:
             if known.is_still(value):
-                return self.trace.lookup(known.value.node) if (OUTSIDE, path) in self.round else known.value
+                return self.trace.lookup(known.value.node) if path in self.round else known.value
             self.changes_outside(path)  # by another way
             del self.settings[path]
         if type(value) is np.ndarray and (found := self._kept_copy(value)) is not None:
@@ -1092,7 +1092,7 @@ class Reads:
         )
         turning = self.trace.innermost_loop() is not None
         steady = not read and is_settled(new) and (known is None or not turning)
-        if (OUTSIDE, place) in self.round and is_number(new):
+        if place in self.round and is_number(new):
             new = self.trace.lookup(new.node if type(new) is Tracer else self.trace.constant(new)[0])
         self._settle_kind(new)
         if how is not None and type(old) is np.ndarray:
@@ -1123,19 +1123,19 @@ class Reads:
                 number = self.read(place, number)
                 if type(number) is Tracer:
                     self.settings[place] = Setting(owner, self.trace.lookup(number.node), True, number.value, "")
-                    self.round[OUTSIDE, place] = place
+                    self.round.add(place)
 
     def going_round(self) -> dict[Key, Tracer]:
-        """The numbers that iterations may put outside, as they are now."""
-        return {key: self.settings[place].value for key, place in self.round.items() if place in self.settings}
+        """The numbers that iterations may put outside, as they are now, by what loops know them as."""
+        return {(OUTSIDE, place): self.settings[place].value for place in self.round if place in self.settings}
 
     def owners(self) -> list[Any]:
         """What these are put into."""
-        return [self.settings[place].owner for place in self.round.values() if place in self.settings]
+        return [self.settings[place].owner for place in self.round if place in self.settings]
 
     def put_again(self) -> None:
         """Iterations were run without the function: what they put outside is there."""
-        for place in self.round.values():
+        for place in self.round:
             one = self.settings.get(place)
             if one is not None and not one.is_still(there(one.owner, *place.steps[-1])):
                 made = one.value.value
@@ -1152,7 +1152,7 @@ class Reads:
         """Whether code can put it outside as well: a value that nothing is differentiated by, or a plain one, but no array that
         somebody else may have; and not where a loop may go on without the function, but for numbers that go round in it."""
         turns = self.trace.innermost_loop() is not None
-        if self.trace.lanes or (turns and not (type(value) is Tracer and (OUTSIDE, place) in self.round)):
+        if self.trace.lanes or (turns and not (type(value) is Tracer and place in self.round)):
             return False
         if type(value) is not Tracer or value.node.differentiated or value.node in self.trace.mixed:
             return is_settled(value)
