@@ -564,6 +564,20 @@ def test_rolled_arrays(shift, axis, shape):
     assert "concatenate((x[" in derivative.source(x, fast=True)
 
 
+@pytest.mark.parametrize(
+    ("rows", "faster", "blocks"), [(200, True, False), (400, True, True), (400, False, False), (2000, False, True)]
+)
+def test_matrices_are_read_once_where_a_cores_own_cache_is_faster(rows, faster, blocks):
+    rng = np.random.default_rng(0)
+    w, x, y = rng.standard_normal(10), rng.standard_normal((rows, 10)), rng.standard_normal(rows)
+    derivative = grad(lambda w, x, y: np.sum((x @ w - y) ** 2))
+    with sizes(dataclasses.replace(TINY, near=400 * 80, far=2000 * 80)), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost, "_own_cache_is_faster", lambda: faster)
+        result = compiled(derivative, w, x, y)
+        assert ("for lo" in derivative.source(w, x, y, fast=True)) is blocks
+    np.testing.assert_allclose(result, 2 * x.T @ (x @ w - y), rtol=1e-12)
+
+
 def test_results_lie_where_what_they_are_made_of_dies():
     rng = np.random.default_rng(0)
     x, y, mask = rng.standard_normal((30, 4)), rng.standard_normal((10, 4)), rng.standard_normal((30, 10))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,8 @@ class Sizes:
     and wait for the interpreter at each call. ``piece``: bytes of the largest block of such a loop, whose calls last longer.
     ``far``: bytes of a matrix, from which on its way from memory costs one thread more than products with thin matrices: what a
     core may well have of the last cache. (8 MB in blocks: 586 us where 412 do; 20 MB: 1440 and 1543; 40 MB: 3390 and 4930.)
+    ``near``: bytes from which on the same holds where the last cache is slow, see ``is_far``: what a core may have of its own.
+    (2 MB in blocks: as long as at once; 4 MB: 239 us where 300 do; 8 MB: 480 and 700.)
     ``pooled``: bytes of an array, from which on its memory comes from the pool; below, ``malloc`` is as good.
     """
 
@@ -29,10 +33,35 @@ class Sizes:
     shared: int = 4_000_000
     piece: int = 524_288
     far: int = 12_582_912
+    near: int = 3_145_728
     pooled: int = 262_144
 
 
 SIZES = Sizes()
+
+
+def is_far(size: int) -> bool:
+    """Whether a matrix of so many bytes is better read once, in blocks, for all of its products with thin matrices."""
+    return size >= SIZES.far or (size >= SIZES.near and _own_cache_is_faster())
+
+
+@functools.cache
+def _own_cache_is_faster() -> bool:
+    """Whether two products of each block of a matrix are faster than one of all of it after the other, on this machine."""
+    rows, columns, block = 10_000, 50, 1_250
+    matrix, few, many = np.ones((rows, columns)), np.ones(columns), np.ones(rows)
+    blocks = [matrix[lo : lo + block] for lo in range(0, rows, block)]
+    whole, apart = [], []
+    for _ in range(7):
+        start = time.perf_counter()
+        many.dot(matrix), matrix.dot(few)
+        between = time.perf_counter()
+        for some in blocks:
+            some.dot(few).dot(some)
+        whole.append(between - start)
+        apart.append(time.perf_counter() - between)
+    return min(apart) < 0.9 * min(whole)
+
 
 SHORT = 64  # numbers in a row, up to which NumPy takes longer to get to the next row than for the row
 DEAR = 8  # times as long as a sum takes a function such as exp

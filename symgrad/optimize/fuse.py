@@ -186,19 +186,19 @@ class _Fuser:
             return None
         if a.aval.dtype != b.aval.dtype or a.aval.dtype.char not in "fdFD":
             return None
-        if max(_size(a), _size(b)) * a.aval.dtype.itemsize < cost.SIZES.far:
-            return None
         rows = 1 if len(shapes[0]) == 1 else shapes[0][0]
         columns = 1 if len(shapes[1]) == 1 else shapes[1][1]
         lanes = self._known(a), self._known(b)
         length = shapes[1][0]
-        if lanes == (-1, -len(shapes[1])) and min(rows, columns) <= _THIN and _size(node) <= length:
+        summed = lanes == (-1, -len(shapes[1])) and min(rows, columns) <= _THIN and _size(node) <= length
+        by_rows = len(shapes[0]) == 2 and lanes[0] == -2 and columns <= _THIN and rows >= shapes[0][1]
+        if not (summed or by_rows) or not cost.is_far(max(_size(a), _size(b)) * a.aval.dtype.itemsize):
+            return None
+        if summed:
             self.length[node] = length
             return -1, -len(shapes[1])
-        if len(shapes[0]) == 2 and lanes[0] == -2 and columns <= _THIN and rows >= shapes[0][1]:
-            self.length[node], self.lane[node] = rows, -len(node.aval.shape)
-            return -2, None
-        return None
+        self.length[node], self.lane[node] = rows, -len(node.aval.shape)
+        return -2, None
 
     def _assembly(self, node: Node) -> Reads | None:
         """Cotangents of slices along the lane, added up: a chain of operations on zeros, or on what is there before."""
