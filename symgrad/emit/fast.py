@@ -36,6 +36,7 @@ from symgrad.emit.build import (
     may_be_view,
     method,
     name,
+    narrowed,
     number,
     reads,
     written_over,
@@ -566,6 +567,7 @@ class FastBuilder(BlockBuilder):
             super()._write(node, block)
             self._write_columns(node, block)
             self._note_cell(node, block[-1])
+            self._add_to_view(node, block)
             if node.aval.shape and "buffers" not in self.off:
                 self.owner[node] = self.buffers[node]
             return
@@ -606,6 +608,17 @@ class FastBuilder(BlockBuilder):
             place = ast.Subscript(target.value, target.slice, ast.Load())
             ufunc, terms = (np.positive, [line.value]) if isinstance(line, ast.Assign) else (np.add, [place, line.value])
             block[-1].node = ast.Expr(call_of("runtime.by_columns", name(self.bind(ufunc.__name__, ufunc)), *terms, place))
+
+    def _add_to_view(self, node: Node, block: list[Any]) -> None:
+        """``x[i, :n] += v`` as a sum into that view: Python would set ``x``'s items once more."""
+        item = block[-1]
+        if not isinstance(item, Line) or not isinstance(item.node, ast.AugAssign) or not _names_slice(node):
+            return
+        place, value = item.node.target, item.node.value
+        assert isinstance(place, ast.Subscript)
+        view = self.names.unique(f"{expr_name(place.value)}_part")
+        item.node = assign(name(view), ast.Subscript(place.value, place.slice, ast.Load()))
+        block.append(Line(ast.Expr(call_of(self.bind("add", np.add), name(view), value, name(view)))))
 
     def _look_at_writes(self, nodes: Sequence[Node]) -> None:
         """Find arrays that are put together from parts, all of them, and parts that can be computed in place."""
@@ -953,6 +966,13 @@ def _is_slice(read: Node) -> bool:
     return not element and not any([arg.aval.shape for arg in read.args[1:]])
 
 
+def _names_slice(write: Node) -> bool:
+    """Whether what is written to is a view, and not numbers."""
+    spec, axes = dict(write.params)["spec"], len(write.aval.shape)
+    element = len(spec) == axes and all([type(part) in (int, index.Hole) for part in spec])
+    return not element and all([not arg.aval.shape and arg.aval.dtype.kind in "iu" for arg in write.args[2:]])
+
+
 def _is_own_array(item: Node) -> bool:
     """Whether a result of a loop is an array that it fills, and that nothing else of it is a view of."""
     (loop,) = item.args
@@ -1068,6 +1088,13 @@ def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
         if node.op is REGISTRY[np.matmul]:
             return call_of(b.bind("matmul", np.matmul), *args)
     return SPELLINGS.get(node.op, default_spelling)(b, node, args)
+
+
+@_fast(index.DOT)
+def dot(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x[:i].dot(y[:i])``."""
+    x, y, *ends = args
+    return method(narrowed(x, *ends), "dot", narrowed(y, *ends))
 
 
 @_fast(index.GETITEM)

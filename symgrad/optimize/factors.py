@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.lower import LOGISTIC, MANY
-from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, rewrite, split
+from symgrad.optimize.rewriting import SCALING, Rewrite, Simplifier, axes_of, const, is_op, rewrite, split
 from symgrad.program import Program
 
 FACTORS: dict[Any, list[Rewrite]] = {}
@@ -24,9 +24,9 @@ SEVERAL = 8  # terms of a sum, or factors of a product, that are looked at
 
 
 def factors(program: Program) -> Program:
-    """The same program with fewer multiplications of large arrays by numbers."""
+    """The same program with fewer multiplications of arrays by numbers."""
     nodes = program.nodes()
-    if not any(is_large(node) or is_op(node, np.heaviside) for node in nodes):
+    if not any([is_large(node) or is_op(node, np.heaviside) or _scales_number(node) for node in nodes]):
         return program
     signed = any(is_op(node, np.sign) for node in nodes)  # as a logistic function's terms are, which all sums are searched for
     found = Simplifier(program, FACTORS if signed else _UNSIGNED).run()
@@ -37,6 +37,12 @@ def factors(program: Program) -> Program:
 
 def is_large(node: Node) -> bool:
     return type(node.aval) is Aval and node.aval.dtype.char in "fd" and math.prod(node.aval.shape) >= MANY
+
+
+def _scales_number(node: Node) -> bool:
+    """Whether it is a multiple of an array times a number that is computed."""
+    c, x = split(node) if node.op in SCALING else (1.0, node)
+    return c != 1.0 and is_op(x, np.multiply) and bool(x.aval.shape) and any([not arg.aval.shape for arg in x.args])
 
 
 def _is_small(v: Node, x: Node, times: int = 8) -> bool:
@@ -76,7 +82,19 @@ def _has_inverse(v: Node) -> bool:
 def factor_into_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``c * (x * v)`` of a large array and a small one as ``x * (c * v)``; so into ``x * (d + e * p)``."""
     c, x = split(node)
-    return _absorbed(s, c, x) if c != 1.0 and is_large(node) and x.aval.shape == node.aval.shape else None
+    if c == 1.0 or x.aval.shape != node.aval.shape:
+        return None
+    return _absorbed(s, c, x) if is_large(node) else _in_a_number(s, c, x)
+
+
+def _in_a_number(s: Simplifier, c: float, x: Node) -> Node | None:
+    """``c * (x * v)`` of an array and a number as ``x * (c * v)``, however small the array."""
+    if not is_op(x, np.multiply) or s.used.get(x, 0) > 1 or x.exact or x.aval.dtype.char not in "fd":
+        return None
+    for a, b in (x.args, x.args[::-1]):
+        if not b.aval.shape and const(b) is None and a.aval.shape and b.aval.dtype == x.aval.dtype:
+            return s.call(np.multiply, a, _multiple(s, c, b))
+    return None
 
 
 def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:

@@ -47,7 +47,7 @@ ENDS: dict[str, Callable[[Program], Program]] = {"scalarize": scalarize, "distri
 #: And what comes last.
 LAST: dict[str, Callable[[Program], Program]] = {"windows": windows, "hoist": hoist}
 #: What the bodies of loops go through before.
-INSIDE = {name: (FAST | ENDS)[name] for name in ("structure", "taps", "contract", "layout", "lower", "distribute")}
+INSIDE = {name: (FAST | ENDS)[name] for name in ("structure", "taps", "contract", "layout", "lower", "factors", "distribute")}
 
 
 def improve(program: Program, off: frozenset[str]) -> Program:

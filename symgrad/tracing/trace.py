@@ -43,7 +43,7 @@ __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "r
 
 _EMPTY = aval_of([])  # what a loop that runs no iteration saves
 TURNING = "turning"  # among what is ``apart``: what hangs on the index of a loop is to, however often that has run
-LONG = 12_000  # nodes of a trace from which on code that has loops in loops is worth that it is slower: see ``turns``
+LONG = 4_000  # nodes of a trace from which on code that has loops in loops is worth that it is slower: see ``turns``
 _INT, _BOOL = aval_of(0), aval_of(False)
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
@@ -112,11 +112,9 @@ class Trace:
         self._contents: dict[Any, Node] = {}  # what the first draft of each content became
         self.ints: dict[Node, int] = {}  # that Python has seen before any loop that runs
         self.settled: dict[Node, Node] = {}  # the numbers that those are from then on
-        self._counts: WeakValueDictionary[Any, Any] = WeakValueDictionary()  # how many places windows have, of an iteration
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
-        self.rollers: WeakSet[Any] = WeakSet()  # of the loops that run, and of such as were left
         self.known_ways: Mapping[Any, Any] = {}  # through loops, of earlier calls
         self.ways: dict[Any, Any] = {}  # and of this one
         self.recalled = False  # whether it took in what earlier calls did
@@ -151,6 +149,16 @@ class Trace:
         self.selects = False  # whether what masks select is computed for all that they select from
         self.selections: Selections | None = None
         self.whole: Trace | None = None  # itself for pullbacks, which goes on when this one lets go of what it recorded
+
+    @functools.cached_property
+    def rollers(self) -> WeakSet[Any]:
+        """Of the loops that run, and of such as were left."""
+        return WeakSet()
+
+    @functools.cached_property
+    def _counts(self) -> WeakValueDictionary[Any, Any]:
+        """How many places windows have, of an iteration."""
+        return WeakValueDictionary()
 
     def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""
@@ -194,6 +202,8 @@ class Trace:
     def finish(self, nodes: Sequence[Node]) -> None:
         """Compute what is left of these at the end of the run, and let go of all that they need no more."""
         missing = self.missing(nodes)
+        if not missing:
+            return
         last = {arg: node for node in missing for arg in node.args}  # who reads a value last
         self.compute(missing, nodes, {arg: node for arg, node in last.items() if arg not in nodes})
 

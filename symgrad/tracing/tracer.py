@@ -115,8 +115,10 @@ class Run(Protocol):
     taken: list[tuple[weakref.ReferenceType[Tracer], Run]]
     selections: Any
     exemplary: bool
-    rollers: Any
     unfit: str
+
+    @property
+    def rollers(self) -> Any: ...
 
     @property
     def mixed(self) -> dict[Node, Any]: ...

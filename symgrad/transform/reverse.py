@@ -55,7 +55,17 @@ def reverse(
     lookup: Lookup = trace.lookup if symbolic else trace.computed
     whole = bool(order)  # all that derivatives flow into at all is on the way
     order = order or path([node for node, _ in outputs], wrt)
-    if not trace.double_where or (around is None and not matters(order, wrt, floor_of(wrt), lookup)):
+    chooses = trace.double_where and (around is not None or any([node.op.chooses for node in order]))
+    if chooses and not symbolic and around is None:
+        try:
+            with np.errstate(divide="raise", over="raise", invalid="raise"):
+                found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
+        except FloatingPointError:
+            pass
+        else:
+            if _is_finite(found):
+                return found
+    if not chooses or (around is None and not matters(order, wrt, floor_of(wrt), lookup)):
         start = len(trace.graph.nodes)
         found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
         last = symbolic and trace.lean and around is None
@@ -65,7 +75,7 @@ def reverse(
     if not symbolic and around is None:
         with np.errstate(all="ignore"):
             found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
-        if all([g is None or bool(np.all(np.isfinite(g))) for g in found]):
+        if _is_finite(found):
             return found  # there was no infinity to be looked after
     order = path([node for node, _ in outputs], wrt) if whole else order
     flows, levels = set(order), dict.fromkeys(wrt, 0) if around is None else around.levels
@@ -76,6 +86,11 @@ def reverse(
     if symbolic and trace.lean:
         _sweep_without_masks(trace, outputs, wrt, order, found)
     return found
+
+
+def _is_finite(found: Sequence[Any]) -> bool:
+    """Whether there is no infinity in plain cotangents."""
+    return all([g is None or bool(np.isfinite(g).all()) for g in found])
 
 
 def _sweep_without_masks(

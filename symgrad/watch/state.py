@@ -25,7 +25,7 @@ from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, room, table
 from symgrad.loops.rolling import SHORTEST, Roller
 from symgrad.ops import create
-from symgrad.ops.core import Traced
+from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT
 from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
@@ -578,6 +578,7 @@ def _truth(value: Any) -> Any:
 
 _NUMBERS = (float, complex, np.float64, np.float32, int, bool)
 _PLAIN_KINDS = (BuiltinFunctionType, FunctionType)
+_OF_NUMPY = type(np.sum)
 
 
 class Plain(Finished):
@@ -590,6 +591,8 @@ class Plain(Finished):
         """A call: the user's functions are followed, those handed on too."""
         if type(fun) is np.ufunc and args and (type(args[0]) is Tracer or (len(args) == 1 and type(args[0]) in NUMBERS)):
             return fun(*args, **kwargs)  # as nearly always
+        if type(fun) is _OF_NUMPY and args and type(args[0]) is Tracer and isinstance(REGISTRY.get(fun), Op):
+            return self.own(fun, fun(*args, **kwargs), args)
         if type(fun) is FunctionType and HOOKS not in fun.__code__.co_freevars and is_users(fun):
             return self._follow(fun, args, kwargs)
         if fun is type and len(args) == 1 and not kwargs:
