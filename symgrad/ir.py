@@ -69,6 +69,13 @@ def content_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     return array.shape, array.dtype, array.tobytes()
 
 
+def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array that the function makes anew at every call, as a constant: nobody else holds this copy, nor can write to it."""
+    copy = array.copy("K")
+    copy.flags.writeable = False
+    return copy
+
+
 def aval_of(value: Any) -> Any:
     """The ``Aval`` of a number or an array; a tuple of them for a tuple of values."""
     kind = type(value)

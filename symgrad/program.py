@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, frozen
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.index import INDEX_ADD, SCATTER
 from symgrad.pytree import TreeDef
+from symgrad.transform.loop import Loop
 
 ADD = REGISTRY[np.add]
 SAMPLED = 64  # numbers of an array, about, by which those that may be equal are found
@@ -91,6 +92,7 @@ class Program:
         self.strict = False  # whether it raises an error where a number is not finite, and other code answers then
         self._nodes: list[Node] | None = None
         self._numbers = itertools.count()
+        self._loops: dict[Any, Loop] = {}  # by what those share that are alike
 
     def add(self, run: Run, left: tuple[int, Any] | None = None) -> Leaf | None:
         """Merge a trace; its end of the tree, or None where a loop that is rolled up answers for it already.
@@ -102,6 +104,7 @@ class Program:
         if self.root is None and not run.graph.arrays:  # arrays are known again by their content, each is there but once
             self.graph, self.unmasked = run.graph, dict(run.unmasked)
             self.root = _chain(run.guards, run.leaf, self._numbers)
+            self._loops = {node.op.alike: node.op for node in run.graph.nodes if isinstance(node.op, Loop)}
             return run.leaf
         mapping: dict[Node, Node] = {}
         plain = [node for node in run.unmasked.values() if node is not None]
@@ -132,11 +135,19 @@ class Program:
         elif node.op is CAPTURED:
             new = self._adopt_array(source.arrays[node])
         else:
-            new = self.graph.add(node.op, tuple([mapping[arg] for arg in node.args]), node.params, node.aval)
+            op = self._adopt_loop(node.op) if isinstance(node.op, Loop) else node.op
+            new = self.graph.add(op, tuple([mapping[arg] for arg in node.args]), node.params, node.aval)
         new.name, new.line = new.name or node.name, new.line or node.line
         new.active, new.phase = new.active or node.active, new.phase or node.phase
         new.differentiated = new.differentiated or node.differentiated
         return new
+
+    def _adopt_loop(self, op: Loop) -> Loop:
+        """The same loop, else one that an earlier trace made alike, with arrays of equal content."""
+        known = self._loops.setdefault(op.alike, op)
+        if known is not op:
+            known.freeze()
+        return known
 
     def _adopt_array(self, array: np.ndarray[Any, Any]) -> Node:
         """The same captured array, else one that an earlier trace made anew with equal content."""
@@ -218,13 +229,6 @@ class Program:
         result.graph, result.apart, result.strict = graph, self.apart, self.strict
         result.root = None if self.root is None else _map(self.root, mapping)
         return result
-
-
-def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array that the function makes anew at every call, as a constant: nobody else holds this copy, nor can write to it."""
-    copy = array.copy("K")
-    copy.flags.writeable = False
-    return copy
 
 
 def _chain(guards: Iterable[tuple[Any, ...]], leaf: Leaf, numbers: Iterator[int]) -> Tree:

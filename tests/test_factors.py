@@ -31,7 +31,7 @@ def gelu(x):
     ("fun", "x", "passes"),
     [
         (rosenbrock, X, 8),
-        (lambda x: -np.sum(x * V) ** 2, V, 1),
+        (lambda x: -(np.sum(x * V) ** 2), V, 1),
         (lambda x: np.sum(np.tanh(0.8 * (x + 0.04 * x**3))), X, 10),
         (lambda x: np.sum((x * V) ** 2) / 7.0, W, 3),
         (lambda x: np.sum((x / np.sqrt(np.abs(V))) ** 2), W, 5),

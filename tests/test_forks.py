@@ -2565,3 +2565,36 @@ def test_signs_and_flags_that_ifs_turn_are_learnt(fun, size):
             learnt = derivative.cache_info().misses
     if size > 3 and fun is not number_turned_to_a_flag:  # what is of two kinds is learnt more slowly
         assert derivative.cache_info().misses <= learnt + 3
+
+
+def hinge(weights, rows, labels):
+    """The support vector machine of lectures, with the label's score picked in each iteration."""
+    loss = 0.0
+    for i in range(len(rows)):
+        scores = rows[i] @ weights
+        for k in range(3):
+            if k != labels[i]:
+                margin = scores[k] - scores[labels[i]] + 1.0
+                if margin > 0:
+                    loss += margin
+    return loss / len(rows) + np.sum(weights**2)
+
+
+def own_arrays(weights, rows, labels):
+    """Arrays that each call makes anew, and such as rules make."""
+    loss = 0.0
+    for i in range(len(rows)):
+        row = rows[i] @ weights
+        if row[0] > 0:
+            loss = loss + np.sum(np.diag(row) @ np.linspace(0.0, 1.0, 3)) + np.trace(np.outer(row, row)) + row[labels[i]]
+    return loss
+
+
+@pytest.mark.parametrize("fun", [hinge, own_arrays])
+def test_loops_that_hold_arrays_which_each_trace_makes_anew_are_one(fun):
+    rng = np.random.default_rng(3)
+    derivative = grad(fun)
+    for _ in range(12):
+        args = rng.standard_normal((4, 3)), rng.standard_normal((20, 4)), rng.integers(0, 3, 20)
+        np.testing.assert_allclose(derivative(*args), grad(fun, mode="dynamic")(*args), rtol=1e-12, atol=1e-13)
+    assert derivative.cache_info().hits >= 8

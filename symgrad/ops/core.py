@@ -162,6 +162,11 @@ class Op:
         """Of a loop: whether masks in it may hide infinities of a derivative."""
         return False
 
+    @property
+    def alike(self) -> Any:
+        """The same for operations that are one, but for arrays that each trace makes anew."""
+        return self
+
     def contents(self) -> str:
         """What runs inside, for people: lines below the node's own."""
         return ""

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, content_of, is_inexact
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, content_of, frozen, is_inexact
 from symgrad.ops.core import Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
@@ -137,6 +137,21 @@ class Loop(Op):
         """Whether Python chooses something in it, by an ``if``, ``min`` or ``max``: masks go round for that at poles alone."""
         nodes = self.body.nodes()
         return self.forks or any([node.op is EXTREME or (isinstance(node.op, Loop) and node.op.parts) for node in nodes])
+
+    @functools.cached_property
+    def alike(self) -> Any:
+        return fingerprint(self.body, anew=True), self.course
+
+    def freeze(self) -> None:
+        """Hold its arrays as they are: what is made anew in each trace is, in this one, nobody else's."""
+        graph = self.body.graph
+        for node, array in [*graph.arrays.items()]:
+            if array.flags.writeable:
+                graph.recapture(node, frozen(array))
+        self.__dict__.pop("_plan", None)  # which has them, too
+        for node in self.body.nodes():
+            if isinstance(node.op, Loop):
+                node.op.freeze()
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -651,8 +666,9 @@ def copied(graph: Graph, node: Node, args: Sequence[Node], source: Graph) -> Nod
     return made
 
 
-def fingerprint(body: Body, notes: bool = True) -> Any:
-    """The same for bodies that are alike, with ``notes`` names, lines and phases too."""
+def fingerprint(body: Body, notes: bool = True, anew: bool = False) -> Any:
+    """The same for bodies that are alike, with ``notes`` names, lines and phases too; ``anew``: with other arrays that hold the
+    same as well."""
     places = {node: i for i, node in enumerate([*body.inputs, *body.nodes()])}
     carried = set(body.carry)
     rows: list[Any] = []
@@ -661,21 +677,21 @@ def fingerprint(body: Body, notes: bool = True) -> Any:
             value = dict(node.params)["value"]
             rows.append((CONST, type(value), repr(value)))
         elif node.op is CAPTURED:
-            rows.append((CAPTURED, _content(body.graph.arrays[node])))
+            rows.append((CAPTURED, _content(body.graph.arrays[node], anew)))
         elif node.op is INPUT or None in (args := [places.get(arg) for arg in node.args]):
             rows.append((INPUT, node.aval, node.name if node in carried else None))
         else:
             seen = (node.name, node.line, node.phase) if notes else ()
-            rows.append((node.op, tuple(args), node.params, node.aval, node.exact, *seen))
+            rows.append((node.op.alike if anew else node.op, tuple(args), node.params, node.aval, node.exact, *seen))
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
     return tuple(rows), ends, shape
 
 
-def _content(array: Any) -> Any:
-    """What tells an array from others: what is in it, if that is little and nobody changes it."""
-    fixed = not array.flags.writeable and array.base is None and array.nbytes <= LITTLE
-    return (array.strides, *content_of(array)) if fixed else id(array)
+def _content(array: Any, anew: bool) -> Any:
+    """What tells an array from others: what is in it, if that is little and nobody changes it, or ``anew``."""
+    fixed = anew or (not array.flags.writeable and array.base is None)
+    return (array.strides, *content_of(array)) if fixed and array.nbytes <= LITTLE else id(array)
 
 
 LITTLE = 65_536  # bytes
