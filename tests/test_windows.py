@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from symgrad import value_and_grad, without
+from symgrad import grad, value_and_grad, without
 
 
 def spread(x):
@@ -534,3 +534,66 @@ def test_windows_of_tables_are_numbers():
     loops = "\n".join([line.partition("#")[0] for line in code if line.startswith(" " * 8)])
     assert re.search(r"\w\[\w+\]", loops)  # of a list
     assert not any(call in loops for call in ("take", ".dot(", "multiply(", "add_each"))
+
+
+# -- slices that move with whole numbers among the arguments ----------------------------------------------------------
+
+TABLE = np.random.default_rng(5).standard_normal((12, 6))
+
+
+def of_a_batch(w, x, i):
+    """As training loops have it: the batch of a step, in data from outside."""
+    k = i % 4
+    batch = slice(3 * k, 3 * (k + 1))
+    return np.sum(np.tanh(TABLE[batch] @ w) ** 2) * np.sum(x)
+
+
+def of_an_argument(w, x, i):
+    return np.sum(np.sin(x[i : i + 3])) * np.sum(w)
+
+
+def of_columns(w, x, i):
+    return np.sum(np.outer(x, w)[:, i : i + 2] ** 2) + np.sum(np.outer(x, w)[2, i : i + 2])
+
+
+def with_a_number(w, x, i):
+    return np.sum(TABLE[i : i + 2, 1] ** 2) * np.sum(w) + np.sum(TABLE[i, i : i + 3] * x[0]) if 0 <= i < 12 else np.sum(x)
+
+
+def with_an_ellipsis(w, x, i):
+    return np.sum(np.outer(x, w)[..., i : i + 2]) + np.sum(np.outer(x, w)[i : i + 2, None] ** 3)
+
+
+def through_a_view(w, x, i):
+    y = np.sin(x)
+    part = y[i : i + 2]
+    part *= 3.0
+    y[0] = 2.0 * y[0]
+    return np.sum(y * x) + np.sum(part) * np.sum(w)
+
+
+def of_two_numbers(w, x, i):
+    return np.sum(x[i : i + i % 3 + 1] ** 2) * np.sum(w)
+
+
+@pytest.mark.parametrize("argnum", [0, 1])
+@pytest.mark.parametrize(
+    "fun", [of_a_batch, of_an_argument, of_columns, with_a_number, with_an_ellipsis, through_a_view, of_two_numbers]
+)
+def test_slices_that_move_with_an_argument(fun, argnum):
+    rng = np.random.default_rng(0)
+    derivative, plain = value_and_grad(fun, argnum), value_and_grad(fun, argnum, mode="dynamic")
+    for i in [*range(12), *range(-13, 30), *range(12)]:
+        args = rng.standard_normal(6), rng.standard_normal(7), i
+        value, slope = derivative(*args)
+        expected, theirs = plain(*args)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        np.testing.assert_allclose(slope, theirs, rtol=1e-12, atol=1e-13)
+
+
+def test_batches_of_a_step_share_code():
+    derivative = grad(of_a_batch)
+    for i in range(20):
+        derivative(np.ones(6), np.ones(7), i)
+    assert derivative.cache_info().misses == 2
+    assert "TABLE[3 * k:3 * k + 3]" in derivative.source(np.ones(6), np.ones(7), 0)

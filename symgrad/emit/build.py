@@ -299,6 +299,7 @@ def last_write(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("runtime.last_write", args[0], _as_value(index_of(dict(node.params)["spec"], args[1:])))
 
 
+@spelling(engine.WITHIN)
 @spelling(engine.AGAIN)
 def again(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return args[0]
@@ -1090,7 +1091,7 @@ def mark(statements: Sequence[Any], node: Node | None, hidden: bool = False) -> 
 def is_trivial(node: Node, weight: dict[Node, int]) -> bool:
     """Views that cost next to nothing and read well anywhere: ``x.T``, ``x[:, None]``."""
     return (
-        node.op in (REGISTRY[np.transpose], REGISTRY[np.expand_dims], engine.ITEM, engine.AGAIN)
+        node.op in (REGISTRY[np.transpose], REGISTRY[np.expand_dims], engine.ITEM, engine.AGAIN, engine.WITHIN)
         and all(weight[arg] == 0 for arg in node.args)
         and not node.name
     )

@@ -16,9 +16,9 @@ from symgrad.loops.ways import Parts, Unclear, Way, joined_kind, narrow, same_st
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.ops.index import GETITEM, SETITEM, Hole
+from symgrad.ops.spans import SPANS, Span, span_of
 from symgrad.tracing.trace import WRITES, Trace
 from symgrad.transform.loop import Body, Course, Loop, loop_of
-from symgrad.transform.spans import SPANS, Span
 
 _FLAGS = (TEST, EXIT, UNSEEN)
 _PUT = "put"  # how the key of a number begins that ways write to an array
@@ -229,8 +229,7 @@ class Builder:
             return self.spans.of(None)
         if kind == "step":
             op, _, _, args = way.steps[rest[0]]
-            spans = [self._span(way, parts) for parts in args]
-            return SPANS[op](*spans) if op in SPANS and None not in spans else None
+            return span_of(op, [self._span(way, parts) for parts in args])
         if kind not in ("same", "value"):
             return None
         number = dict(rest[0].params)["value"] if rest[0].op is CONST else None

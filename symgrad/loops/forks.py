@@ -73,10 +73,10 @@ from symgrad.loops.ways import (
 )
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT
+from symgrad.ops.spans import Span
 from symgrad.tracing.trace import Guard, Trace, loop_number
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.loop import Loop
-from symgrad.transform.spans import Span
 
 MOST = 16  # ways through a stretch
 DEEPEST = 24  # decisions of a stretch: each is one more ``if`` within another

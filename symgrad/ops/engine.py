@@ -54,6 +54,9 @@ REQUIRE_FINITE = _engine("runtime.require_finite", "constant", runtime.require_f
 # a value once more, ``after`` another: what is computed from it is not what was computed from it before
 AGAIN = Op(lambda x, after: x, "linear", (lambda g, y, x, after: g, None), name="again", alias=True)
 
+# a whole number that is at least ``low`` and at most ``high``, where this is computed
+WITHIN = Op(lambda x, low, high: x, "constant", (), name="start")
+
 # where a loop is in its course; each loop of a trace has a number
 INDEX = _engine("index", "constant", lambda loop, value: value)
 # what a loop runs over that runs now more often, now less

@@ -12,19 +12,20 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, Node
 from symgrad.ops import index
+from symgrad.ops.engine import WITHIN
+from symgrad.ops.spans import SPANS, Span, span_of
 from symgrad.optimize.cuts import taken
 from symgrad.optimize.loops import BodyProgram, copied
 from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Loop, loop_of
-from symgrad.transform.spans import SPANS, Span
 
 _SELECTING = (index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER)
 
 
 def windows(program: Program) -> Program:
     """The same program, its loops with slices where they have places in a row."""
-    if not any([isinstance(node.op, Loop) for node in program.nodes()]):
+    if not any([isinstance(node.op, Loop) or node.op is WITHIN for node in program.nodes()]):
         return program
     return _Windower(program, _Known({}, {}, {})).run()
 
@@ -93,8 +94,7 @@ class _Windower(Simplifier):
             return number, number
         if node in self.known.spans or node.op not in SPANS or node.aval.shape or node.aval.dtype.kind != "i":
             return self.known.spans.get(node)
-        parts = [self._span(arg) for arg in node.args]
-        return None if None in parts else SPANS[node.op](*parts)
+        return span_of(node.op, [self._span(arg) for arg in node.args])
 
     def _count(self, node: Node) -> int | None:
         """The first one of whole numbers in a row, along the first axis; None for other arrays."""

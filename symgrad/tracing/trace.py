@@ -29,14 +29,15 @@ from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, ance
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy, dtype_of
-from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
+from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON, WITHIN
+from symgrad.ops.spans import Span, span_of
 from symgrad.runtime import add_at
 from symgrad.source.origins import is_users_class
 from symgrad.tracing import mixed, protocols
 from symgrad.tracing.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.selections import MANY, Selections
-from symgrad.tracing.tracer import ACTIVE, EINSUM, NUMBERS, WHOLE, Peek, Run, Tracer, active_trace, escaped, plain
+from symgrad.tracing.tracer import ACTIVE, EINSUM, NUMBERS, WHOLE, Peek, Run, Tracer, active_trace, escaped, look_at_size, plain
 
 __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
 
@@ -710,6 +711,37 @@ class Trace:
         row, mask = grown
         return self._view_at(row, WHOLE, (mask,))
 
+    def slid(self, x: Tracer, key: Any) -> Any:
+        """``x[i : i + 32]`` of numbers that other calls may have others of: a view still, by places that hang on them. How many
+        there are, and that no end of the array is passed, are decisions where calls may differ. None for other indices."""
+        parts = key if type(key) is tuple else (key,)
+        moving = [axis for axis, part in enumerate(parts) if not _stays(part)]
+        if len(moving) != 1 or len(parts) > np.ndim(x.like) or self.iterates or self.lanes or not self.symbolic:
+            return None
+        (axis,) = moving
+        (start, stop, step), size = (parts[axis].start, parts[axis].stop, parts[axis].step), np.shape(x.like)[axis]
+        if step not in (None, 1) or any([end.node.aval != _INT or not end.node.active for end in (start, stop)]):
+            return None
+        if not 0 <= start.value < stop.value <= size:
+            return None
+        if self._linear(start.node)[:2] != self._linear(stop.node)[:2]:
+            look_at_size(self, stop - start)
+        first, last = self._span(start.node), self._span(stop.node)
+        if first is None or first[0] < 0:
+            self._decided(_AT_LEAST, start)
+        if last is None or last[1] > size:
+            self._decided(_AT_LEAST, size - stop)
+        start = self.record(WITHIN, (start, 0, size - (stop.value - start.value)), {})
+        start.node.name = None  # the line names what is read there
+        found = self._region((*parts[:axis], slice(start, stop), *parts[axis + 1 :]), moving)
+        return None if found is None else self._view_at(x, *found)
+
+    def _span(self, node: Node, deep: int = 0) -> Span | None:
+        """How far an integer goes, whatever the arguments are; None where that is not known."""
+        if (number := self._plain_int(node)) is not None:
+            return number, number
+        return span_of(node.op, [self._span(arg, deep + 1) for arg in node.args]) if deep < _FEW else None
+
     def written_growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None:
         """The same where it is written: the row, and the mask of the places that the slice names."""
         parts = key if type(key) is tuple else (key,)
@@ -1251,6 +1283,7 @@ class Tape(Trace):
         return Tracer(self, node, x.value, frozen=True)
 
 
+_AT_LEAST = REGISTRY[np.greater_equal]
 _STACK, _CONCATENATE = REGISTRY[np.stack], REGISTRY[np.concatenate]
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
 

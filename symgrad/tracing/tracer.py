@@ -131,6 +131,7 @@ class Run(Protocol):
     def names_some(self, start: Node, stop: Node, size: int) -> bool: ...
     def window(self, x: Tracer, key: Any) -> Any: ...
     def growing(self, x: Tracer, key: Any) -> Any: ...
+    def slid(self, x: Tracer, key: Any) -> Any: ...
     def written_growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None: ...
     def written_window(self, x: Tracer, key: Any) -> tuple[index.Spec, list[Any]] | None: ...
     def written(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
@@ -596,6 +597,8 @@ class Tracer(Traced):
             return found
         if self.tape.rollers and (found := self.tape.growing(self, key)) is not None:
             return found
+        if slides(key) and (found := self.tape.slid(self, key)) is not None:
+            return found
         spec, arrays = split_index(key, self)
         written = self._written_at(spec, arrays)
         return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec}) if written is None else written
@@ -1059,6 +1062,12 @@ def _counts(part: Any) -> bool:
 def _is_place(key: Any) -> bool:
     """Whether an index is of plain numbers alone."""
     return type(key) is int or (type(key) is tuple and all([type(part) is int for part in key]))
+
+
+def slides(key: Any) -> bool:
+    """Whether both ends of a slice in an index are traced."""
+    parts = key if type(key) is tuple else (key,)
+    return any([type(part) is slice and type(part.start) is type(part.stop) is Tracer for part in parts])
 
 
 def _ends(part: slice) -> tuple[Any, Any, Any]:

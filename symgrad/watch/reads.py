@@ -54,7 +54,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import Within
 from symgrad.tracing.trace import Trace
-from symgrad.tracing.tracer import AS_ARRAYS, Tracer, tracers
+from symgrad.tracing.tracer import AS_ARRAYS, Tracer, slides, tracers
 from symgrad.watch import standard
 from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
 from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
@@ -732,7 +732,9 @@ class Reads:
 
     def _is_traced_place(self, key: Any) -> bool:
         """Whether an index is traced: by arrays, which make a copy; by numbers, where no view of it will be written into."""
-        return _makes_a_copy(key) or (self.trace.drafts is None and any([tracer.node.active for tracer in tracers([key])]))
+        if _makes_a_copy(key):
+            return True
+        return self.trace.drafts is None and (slides(key) or any([tracer.node.active for tracer in tracers([key])]))
 
     def _fetched(self, path: Path, owner: Any, key: Any) -> Any:
         if isinstance(owner, collections.defaultdict) and not own_ways(type(owner)):
