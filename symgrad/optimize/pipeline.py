@@ -20,6 +20,7 @@ from symgrad.optimize.share import merged, share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.structure import structure
 from symgrad.optimize.taps import taps
+from symgrad.optimize.undo import undo
 from symgrad.optimize.windows import windows
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
@@ -33,6 +34,7 @@ def _loops(program: Program) -> Program:
 #: What makes code better for readers too, and what only the code that runs goes through.
 SHARED: dict[str, Callable[[Program], Program]] = {"loops": _loops, "share": share, "simplify": simplify}
 FAST: dict[str, Callable[[Program], Program]] = {
+    "undo": undo,
     "structure": structure,
     "chains": chains,
     "taps": taps,
@@ -47,7 +49,8 @@ ENDS: dict[str, Callable[[Program], Program]] = {"scalarize": scalarize, "distri
 #: And what comes last.
 LAST: dict[str, Callable[[Program], Program]] = {"windows": windows, "hoist": hoist}
 #: What the bodies of loops go through before.
-INSIDE = {name: (FAST | ENDS)[name] for name in ("structure", "taps", "contract", "layout", "lower", "factors", "distribute")}
+_INSIDE = ("undo", "structure", "taps", "contract", "layout", "lower", "factors", "distribute")
+INSIDE = {name: (FAST | ENDS)[name] for name in _INSIDE}
 
 
 def improve(program: Program, off: frozenset[str]) -> Program:
