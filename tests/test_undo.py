@@ -87,7 +87,19 @@ def in_what_order(a):
     return table[0, n - 1] ** 2
 
 
-FUNCTIONS = [cholesky, in_what_order, in_place, two_places, rows, while_it_moves, two_tables, left_as_it_was]
+def knapsack(a):
+    """Two writes to each number, of which the second is read at places that hang on values."""
+    values, weights = a[0], (np.abs(a[1]) * 9).astype(int) + 1
+    table = np.zeros((len(values) + 1, 15))
+    for i in range(1, len(values) + 1):
+        for c in range(15):
+            table[i, c] = table[i - 1, c]
+            if c >= weights[i - 1]:
+                table[i, c] = np.logaddexp(table[i - 1, c], table[i - 1, c - weights[i - 1]] + values[i - 1])
+    return table[-1, -1]
+
+
+FUNCTIONS = [cholesky, in_what_order, knapsack, in_place, two_places, rows, while_it_moves, two_tables, left_as_it_was]
 
 
 def given(fun, seed=0, size=10):
@@ -116,7 +128,7 @@ def test_second_derivatives(fun):
     np.testing.assert_allclose(np.einsum("abcd,cd->ab", hessian(fun)(a), v), second, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("fun", [cholesky, in_what_order])
+@pytest.mark.parametrize("fun", [cholesky, in_what_order, knapsack])
 def test_nobody_keeps_copies(fun):
     with without("undo"):
         copying = grad(fun)

@@ -7,6 +7,7 @@ The loop backwards begins with the table as it was in the end, and puts that bac
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from dataclasses import replace
@@ -27,13 +28,12 @@ _WRITES = (index.SETITEM, index.INDEX_ADD, index.SCATTER)
 
 
 class Table(NamedTuple):
-    """A carried value of a loop that it saves as an iteration begins: where it has it among those, and among what it saves; the
-    writes to it, the last first; and where the loop backwards has it among its sequences."""
+    """A carried value of a loop: which one it is, the writes to it, the last first; and of what it is between them, as an
+    iteration begins or ends, what is saved: where among that, and among the sequences of the loop backwards."""
 
     place: int
-    saved: int
     writes: list[Node]
-    read: int
+    reads: dict[Node, tuple[int, int]]
 
 
 class Plan(NamedTuple):
@@ -61,24 +61,68 @@ def undo(program: Program) -> Program:
 
 def _plan(source: Node, users: dict[Node, list[Node]]) -> Plan | None:
     body, course = source.op.body, source.op.course
-    kept = {i for i, item in enumerate(body.saved) if item in body.carry} - {*dict(source.params).get("arrays", ())}
-    if course.backwards or course.once or not kept:
+    if course.backwards or course.once:
         return None
-    found: dict[Node, list[Table]] = {}
+    arrays = dict(source.params).get("arrays", ())
+    found: dict[Node, dict[int, Table]] = {}
     for item in users[source]:
         saved = dict(item.params)["item"] - len(body.carry)
         (reader, *others) = users[item]
-        if saved not in kept or others or not isinstance(reader.op, Loop) or reader.op.course.test is not None:
+        if saved < 0 or saved in arrays or others or not isinstance(reader.op, Loop):
             continue
-        place = body.carry.index(body.saved[saved])
+        chain = _chain(body, body.saved[saved])
         firsts, sequences, fixed = reader.op.split(reader.args)
         alone = sequences.count(item) == 1 and item not in firsts and item not in fixed
-        table = reader.op.body.elements[sequences.index(item)] if alone else None
-        if table is None or not reader.op.course.backwards or not _reads_little(reader.op.body, table):
+        back = reader.op.course.backwards and reader.op.course.test is None
+        if chain is None or not alone or not back:
             continue
-        if (writes := _writes(body, place)) is not None:
-            found.setdefault(reader, []).append(Table(place, saved, writes, sequences.index(item)))
-    return next((Plan(source, *pair) for pair in found.items()), None)
+        read = sequences.index(item)
+        if _reads_little(reader.op.body, reader.op.body.elements[read]):
+            table = found.setdefault(reader, {}).setdefault(chain[0], Table(*chain, {}))
+            table.reads[body.saved[saved]] = saved, read
+    for reader, tables in found.items():
+        whole = [table for table in tables.values() if _is_whole(body, table)]
+        if whole:
+            return Plan(source, reader, whole)
+    return None
+
+
+def _chain(body: Body, version: Node) -> tuple[int, list[Node]] | None:
+    """Which carried value it is, or becomes, and the writes to that in an iteration, the last first; None for anything else."""
+    table = version
+    while table.op is index.SETITEM:
+        table = table.args[0]
+    if table not in body.carry or not isinstance(table.aval, Aval) or math.prod(table.aval.shape) < FEW:
+        return None
+    place, found, written = body.carry.index(table), list[Node](), 0
+    node = body.after[place]
+    while node is not table:
+        spec = dict(node.params).get("spec", ())
+        plain = all([type(part) in (int, index.Hole, index.Slice) for part in spec])
+        if (
+            node.op is not index.SETITEM
+            or not plain
+            or any([one.aval.shape or one.aval.dtype.kind != "i" for one in node.args[2:]])
+        ):
+            return None
+        found.append(node)
+        written += math.prod(_region(node))
+        node = node.args[0]
+    among = version is table or version in found
+    return (place, found) if found and among and PART * written <= math.prod(table.aval.shape) else None
+
+
+def _is_whole(body: Body, table: Table) -> bool:
+    """Whether what a table is between writes is nothing's but the next one's, and what is saved of it is known here."""
+    ends = Counter([*body.after, *body.saved])
+    start = body.carry[table.place]
+    for node in (start, *table.writes):
+        if ends[node] != (node in table.reads) + (node is table.writes[0]):
+            return False
+        written = [reader for reader in body.readers.get(node, ()) if reader.op in _WRITES and reader.args[0] is node]
+        if len(written) != (node is not table.writes[0]):
+            return False
+    return len(table.reads) <= len(table.writes)
 
 
 def _reads_little(body: Body, table: Node) -> bool:
@@ -97,31 +141,6 @@ def _reads_little(body: Body, table: Node) -> bool:
         else:
             return False
     return PART * read <= size
-
-
-def _writes(body: Body, place: int) -> list[Node] | None:
-    """The writes to a table in an iteration, the last first; None where it becomes more than a few of them make of it."""
-    table, node = body.carry[place], body.after[place]
-    if not isinstance(table.aval, Aval) or math.prod(table.aval.shape) < FEW:
-        return None
-    found: list[Node] = []
-    ends = Counter([*body.after, *body.saved])
-    ends[table] -= 1
-    written = 0
-    while node is not table:
-        spec = dict(node.params).get("spec", ())
-        plain = all([type(part) in (int, index.Hole, index.Slice) for part in spec])
-        places = node.args[2:]
-        if node.op is not index.SETITEM or not plain or any([one.aval.shape or one.aval.dtype.kind != "i" for one in places]):
-            return None
-        base = node.args[0]
-        others = [reader for reader in body.readers[base] if reader.op in _WRITES and reader.args[0] is base]
-        if len(others) > 1 or ends[node] != (not found):
-            return None
-        found.append(node)
-        written += math.prod(_region(node))
-        node = base
-    return found if found and not ends[table] and PART * written <= math.prod(table.aval.shape) else None
 
 
 def _region(write: Node) -> tuple[int, ...]:
@@ -156,18 +175,19 @@ class _Undoer(Simplifier):
         body = node.op.body
         saved = [*body.saved]
         for table in plan.tables:
+            free = [place for place, _ in table.reads.values()]
             for write in table.writes:
                 base, _, *places = write.args
                 shape = _region(write)
                 aval = Aval(shape, write.aval.dtype, "array" if shape else "scalar")
                 old = body.graph.add(index.GETITEM, (base, *places), write.params, aval)
                 old.line = write.line
-                self.kept[write] = table.saved if write is table.writes[0] else len(saved)
-                saved[self.kept[write] :] = [old, *saved[self.kept[write] + 1 :]]
-                for place in places:
-                    if not again.is_known(place) and place not in self.kept:
-                        self.kept[place] = len(saved)
-                        saved.append(place)
+                self.kept[write] = place = free.pop() if free else len(saved)
+                saved[place:] = [old, *saved[place + 1 :]]
+                for where in places:
+                    if not again.is_known(where) and where not in self.kept:
+                        self.kept[where] = len(saved)
+                        saved.append(where)
         made = loop_of(replace(body, saved=saved), node.op.course)
         aval_of_all = (*[item.aval for item in body.carry], *[ListAval(item.aval) for item in saved])
         new = self.visit_as(made, node, args)
@@ -180,9 +200,9 @@ class _Undoer(Simplifier):
         n = len(plan.source.op.body.carry)
         firsts, sequences, fixed = plan.reader.op.split(args)
         copier = Simplifier(BodyProgram(body), {})
-        tables = {body.elements[table.read]: table for table in plan.tables}
+        gone = {body.elements[read] for table in plan.tables for _, read in table.reads.values()}
         for item in body.inputs:
-            if item not in tables:
+            if item not in gone:
                 copier.mapping[item] = copier.visit(item, ())
         again = _Again(plan, copier)
         more: dict[int, Node] = {}  # elements of what the loop forwards saves for this
@@ -192,23 +212,32 @@ class _Undoer(Simplifier):
                 more[kept] = copier.graph.input(("undone", kept), aval)
             return more[kept]
 
-        carry, after = [], []
-        for item, table in tables.items():
-            state = copier.graph.input(("table", table.place), item.aval)
-            state.name = item.name
+        def undone(state: Node, write: Node) -> Node:
+            _, _, *places = write.args
+            shape = _region(write)
+            old = element(self.kept[write], Aval(shape, state.aval.dtype, "array" if shape else "scalar"))
+            where = [again.of(place) or element(self.kept[place], place.aval) for place in places]
+            state = copier.graph.add(index.SETITEM, (state, old, *where), write.params, state.aval)
+            state.phase, state.line = "backward", write.line
+            return state
+
+        carry, left = [], []
+        for table in plan.tables:
+            first = plan.source.op.body.carry[table.place]
+            state = copier.graph.input(("table", table.place), first.aval)
+            state.name = first.name
             carry.append(state)
-            for write in table.writes:
-                _, _, *places = write.args
-                shape = _region(write)
-                old = element(self.kept[write], Aval(shape, item.aval.dtype, "array" if shape else "scalar"))
-                where = [again.of(place) or element(self.kept[place], place.aval) for place in places]
-                state = copier.graph.add(index.SETITEM, (state, old, *where), write.params, item.aval)
-                state.phase, state.line = "backward", write.line
-            after.append(state)
-            copier.mapping[item] = state
+            writes, reads = [*table.writes], {version: body.elements[read] for version, (_, read) in table.reads.items()}
+            for version in (*table.writes, first):
+                if version in reads:
+                    copier.mapping[reads.pop(version)] = state
+                if reads:
+                    state = undone(state, writes.pop(0))
+            left.append((state, writes))
         made = copied(body, copier, {})
-        elements = [one for item, one in zip(body.elements, made.elements, strict=True) if item not in tables]
-        kept = [one for item, one in zip(body.elements, sequences, strict=True) if item not in tables]
+        after = [functools.reduce(undone, writes, state) for state, writes in left]  # when all is read
+        elements = [one for item, one in zip(body.elements, made.elements, strict=True) if item not in gone]
+        kept = [one for item, one in zip(body.elements, sequences, strict=True) if item not in gone]
         made = replace(
             made,
             carry=[*made.carry, *carry],
@@ -216,7 +245,7 @@ class _Undoer(Simplifier):
             elements=[*elements, *more.values(), *again.elements.values()],
             invariants=[*made.invariants, *again.invariants.values()],
         )
-        ends = [self._item(source, table.place) for table in tables.values()]
+        ends = [self._item(source, table.place) for table in plan.tables]
         lists = [self._item(source, n + place) for place in more]
         lists += [self.mapping[arg] for arg in again.elements]
         every = (*firsts, *ends, *kept, *lists, *fixed, *[self.mapping[arg] for arg in again.invariants])
