@@ -807,17 +807,18 @@ class _Reader:
         """Note which of these nodes hang on what ``moves``: those are made anew in each iteration, if only to be the same. In a
         section, so is all else."""
         found: set[Node] = set()
+        made, put, settled = self.made, self.put, self.settled
         for node in nodes:
-            if (
-                node.op not in LEAVES
-                and node not in self.settled
-                and (
-                    (self.section and node.index >= self.floor)
-                    or any([arg in moves or arg in self.made or arg in self.put or self._is_within(arg) for arg in node.args])
-                )
-            ):
+            if node.op in LEAVES or node in settled:
+                continue
+            anew = self.section and node.index >= self.floor
+            for arg in () if anew else node.args:  # one by one: an iteration has many
+                if arg in moves or arg in made or arg in put or (arg.op is INDEX and self._is_within(arg)):
+                    anew = True
+                    break
+            if anew:
                 found.add(node)
-                self.made.add(node)
+                made.add(node)
         return found
 
     def _is_left(self, key: Key, b: Boundary, c: Boundary) -> bool:
