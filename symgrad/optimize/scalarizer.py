@@ -334,7 +334,9 @@ class Scalarizer(Simplifier):
         tables, n = tables_of(body), len(body.carry)
         firsts, lists, steady = op.split(node.args)
         seen = {item: arg for item, arg in zip(body.invariants, steady, strict=True) if arg in self.tables}
-        kept = [item for item in body.elements if is_long(item)]
+        kept = {item: one for item, one in zip(body.elements, lists, strict=True) if is_long(item)}
+        if any([not isinstance(one.aval, Aval) and one not in self.arrays for one in kept.values()]):
+            raise Unsuited  # lists of arrays that were taken apart
         inner.tables.update(seen, kept, *tables.values())
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
