@@ -453,7 +453,11 @@ class UFuncMethods:
             raise NotDifferentiable(
                 f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index repeats; np.add.at has one"
             )
-        x[key] = ufunc(x[key], *values)
+        chosen = x[key]
+        new = ufunc(chosen, *values)
+        if np.shape(new) != np.shape(chosen):
+            raise ValueError("array is not broadcastable to correct shape")
+        x[key] = new
 
     @staticmethod
     def reduceat(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
