@@ -610,7 +610,7 @@ def test_at_refuses_what_is_larger(ufunc, mode):
     for places, shape in ((0, (1,)), ([0, 1], (1, 2)), ([1], (3,))):
         with pytest.raises(ValueError, match="broadcast"):
             ufunc.at(np.ones(4), places, np.ones(shape))
-        with pytest.raises(ValueError, match="broadcast|sequence"):
+        with pytest.raises(ValueError, match=r"broadcast|sequence"):
             grad(lambda x, y, places=places: ufunc.at(x * 1.0, places, y), mode=mode)(V, np.ones(shape))
 
 
