@@ -1140,3 +1140,30 @@ def test_results_within_a_function_are_its_own(fun, mode):
         steps = [1e-6 * one.reshape(3, 2) for one in np.eye(6)]
         by_hand = [(fun(x + step) - fun(x - step)) / 2e-6 for step in steps]
         np.testing.assert_allclose(slope.ravel(), by_hand, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_singular_matrices_have_no_slope_of_the_logarithm(mode):
+    """In every mode, and at each call: one raises as its inverse does, in a stack only it is NaN."""
+    regular, singular = np.eye(2), np.ones((2, 2))
+    derivative = value_and_grad(lambda a: np.sum(np.linalg.slogdet(a)[1]), mode=mode)
+    for a in (singular, regular, regular, regular, singular):
+        if a is singular:
+            with pytest.raises(np.linalg.LinAlgError):
+                derivative(a)
+        else:
+            np.testing.assert_array_equal(derivative(a)[1], regular)
+    for stack in (np.stack([regular, singular]), *[np.stack([regular, regular])] * 3, np.stack([regular, singular])):
+        value, slope = derivative(stack)
+        assert value == np.sum(np.linalg.slogdet(stack)[1])
+        np.testing.assert_array_equal(slope, np.where(np.linalg.det(stack)[:, None, None] == 0, np.nan, regular))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_simplified_formulas_have_values_where_others_are_nan():
+    fun = lambda x, y: np.log(y / x)
+    code, dynamic = grad(fun, 1), grad(fun, 1, mode="dynamic")
+    for x in (np.float64(1.0), np.float64(2.0), np.float64(0.0)):
+        assert code(x, np.float64(3.0)) == pytest.approx(1 / 3)
+    assert np.isnan(dynamic(np.float64(0.0), np.float64(3.0)))

@@ -603,6 +603,17 @@ def test_at_refuses_what_repeats():
         grad(lambda x: np.multiply.at(x * 1.0, [0, 0], x[:2]))(V)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.logaddexp, np.maximum])
+def test_at_refuses_what_is_larger(ufunc, mode):
+    """As NumPy does, where an assignment would take axes of length 1."""
+    for places, shape in ((0, (1,)), ([0, 1], (1, 2)), ([1], (3,))):
+        with pytest.raises(ValueError, match="broadcast"):
+            ufunc.at(np.ones(4), places, np.ones(shape))
+        with pytest.raises(ValueError, match=r"broadcast|sequence"):
+            grad(lambda x, y, places=places: ufunc.at(x * 1.0, places, y), mode=mode)(V, np.ones(shape))
+
+
 def test_random_shuffle_of_indices_only():
     """A plain array of indices may be changed at will."""
 

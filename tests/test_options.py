@@ -45,7 +45,7 @@ CASES = {
     np.cumsum: LINE | DTYPE,
     np.cumprod: LINE | DTYPE,
     np.nancumsum: LINE | DTYPE,
-    np.average: AXIS | KEEP | {"weights": (np.abs(ABOUT[0]), MASK + 0.5), "returned": (True, False)},
+    np.average: AXIS | KEEP | {"weights": (np.abs(ABOUT[0]), MASK + 0.5, 0 * MASK), "returned": (True, False)},
     np.diff: LINE | {"n": (0, 1, 2, 4, -1), "prepend": (0, 1.5), "append": (0, 2.5)},
     np.gradient: AXIS | {"edge_order": (1, 2)},
     np.trapezoid: LINE | {"dx": (0.5,), "x": (ABOUT[0],)},
@@ -58,8 +58,10 @@ CASES = {
     np.maximum.reduce: AXIS | KEEP | DTYPE | INITIAL | WHERE,
     np.logaddexp.reduce: AXIS | KEEP | DTYPE | INITIAL | WHERE,
     np.hypot.reduce: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.logical_and.reduce: AXIS | KEEP | INITIAL | WHERE,
     np.subtract.accumulate: LINE | DTYPE,
     np.add.reduceat: LINE | DTYPE | {"indices": ([0, 1], [1, 0], [0])},
+    np.hypot.reduceat: LINE | DTYPE | {"indices": ([0, 1], [1, 0], [0])},
     np.fft.rfftn: {"axes": ((0, 1), (-1,), (1, 0), (1, 1)), "s": ((2, 4), (3,)), "norm": ("ortho",)},
 }
 _PASSING_NAN = (np.sum, np.prod, np.max, np.min, np.mean, np.var, np.std)
@@ -289,3 +291,17 @@ def test_backend_is_numpy(make):
     np.testing.assert_equal(make(fun, backend="numpy")(*args), make(fun)(*args))
     with pytest.raises(ValueError, match="backend='numba': the only one there is"):
         make(fun, backend="numba")
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("by", [0, 1, (0, 1)])
+def test_weights_that_sum_to_zero(mode, by):
+    """NumPy raises, however often it was called with others before."""
+    x, few = np.array([[0.5, -0.3], [1.2, 2.0]]), np.array([[1.0, 2.0], [1.0, -1.0]])
+    derivative = value_and_grad(lambda x, w: np.sum(np.average(x, axis=1, weights=w)), by, mode=mode)
+    for weights in (few, np.abs(few), np.abs(few), np.abs(few), few):
+        if np.all(np.sum(weights, 1)):
+            assert derivative(x, weights)[0] == np.sum(np.average(x, axis=1, weights=weights))
+        else:
+            with pytest.raises(ZeroDivisionError, match="Weights sum to zero"):
+                derivative(x, weights)

@@ -438,3 +438,16 @@ def test_complex_poles_stay_infinite(text):
         with pytest.warns(RuntimeWarning) as heard:
             np.testing.assert_allclose(derivative(z), expected, rtol=1e-12)
         assert {str(one.message) for one in heard} <= known
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("fun", [np.sqrt, np.log, np.log2, np.log10, np.log1p], ids=lambda fun: fun.__name__)
+def test_slopes_of_complex_roots_and_logarithms_vanish_at_infinity(fun):
+    """And are infinite at the pole: a factor that is applied to what is infinite makes NaN."""
+    z = np.array([complex(np.inf, 0.0), complex(np.inf, 1.0), -1.0 if fun is np.log1p else 0.0])
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda z: np.sum(np.real(fun(z))), mode=mode)
+        for point in (np.full(3, 1 + 1j), np.full(3, 2 + 1j), z, z):
+            slope = derivative(point)
+        np.testing.assert_array_equal(slope[:2], 0, err_msg=mode)
+        assert np.isinf(slope[2]), mode

@@ -2057,3 +2057,32 @@ def test_products_of_matrices_however_they_lie(n):
         derivative = grad(fun)
         for _ in range(3):
             np.testing.assert_allclose(derivative(w, array, y), wanted, rtol=1e-9, atol=1e-12)
+
+
+ZEROS = [
+    "y + 0", "0 + y", "y - 0", "0 - y", "y + 0.0", "0.0 - y", "y - -0.0", "-0.0 - y", "y * 1 + 0", "0 - (-y)", "-(0 - y)",
+    "-(y - 0)", "(y + 0) + 0", "y + 1 - 1", "abs(y) * -1 + 0", "0 * y", "y / -1", "-2 * y * 3", "y - (0 - y)", "sum([y])",
+    "sum([y, y])", "sum([y, y], -0.0)",
+]  # fmt: skip
+THERE = ["np.copysign(1.0, {})", "1 // {}", "np.arctan2({}, -1.0)", "1 / {}"]
+OF_ARRAYS = ["np.sort({})[::-1]", "np.where(y > 5, 1.0, {})", "np.maximum({}, -1)", "np.concatenate([{}, y])", "np.cumsum({})",
+             "np.add.reduceat({}, [0, 1])", "np.ravel({}) + np.sum({}[1:])"]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("text", ZEROS)
+def test_zeros_keep_their_signs(text, mode):
+    """In what the user wrote, whatever tells them apart."""
+    for kind in ("array", "numpy", "python"):
+        steps = ["{}", *(OF_ARRAYS if kind == "array" else [])]
+        calls = [last.format(step.format(f"({text})", f"({text})")) for step in steps for last in THERE]
+        calls = [call for call in calls if kind == "array" or "/" not in call]  # of numbers, Python raises
+        fun = eval("lambda y: [" + ", ".join(calls) + "]", {"np": np})
+        derivative = value_and_grad(lambda y, fun=fun: (np.sum(y), fun(y)), has_aux=True, mode=mode)
+        made = {"array": lambda *y: np.array(y), "numpy": lambda y, _: np.float64(y), "python": lambda y, _: y}[kind]
+        for _ in range(3):
+            derivative(made(0.3, 0.7))
+        for odd in ((-0.0, 0.0), (0.0, -0.0), (-0.0, -0.0)):
+            for call, found, wanted in zip(calls, derivative(made(*odd))[0][1], fun(made(*odd)), strict=True):
+                np.testing.assert_array_equal(found, wanted, err_msg=call)

@@ -321,6 +321,24 @@ def test_an_array_that_is_dead_takes_a_result():
     agree(first, whole(*args))
 
 
+@pytest.mark.parametrize("exponent", [2, 3, 4, -1, -2, 2.5])
+def test_powers_of_pythons_numbers_raise(exponent):
+    """Where they overflow, beside NumPy's as anywhere; NumPy's are infinite."""
+    big = 1e200 if exponent > 0 else 1e-200
+    for kind in (float, np.float64):
+        fun = lambda y, kind=kind: np.hypot(1.0, kind(y) ** exponent if kind is np.float64 else y**exponent)
+        derivative = value_and_grad(fun)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(1.5)[0], fun(1.5), rtol=1e-15)
+        with np.errstate(all="ignore"):
+            if exponent == -1 or kind is np.float64:
+                assert derivative(big)[0] == fun(big)
+            else:
+                for raises in (fun, derivative):
+                    with pytest.raises(OverflowError):
+                        raises(big)
+
+
 def test_whole_numbers_beside_floats_are_floats():
     derivative = grad(lambda x: (3 * x * x / 7 - 2) if x > 1 else x * 10**400)
     for _ in range(3):

@@ -517,6 +517,40 @@ def test_continuous(kind):
         assert np.all(np.isfinite(grad(lambda x, m=method: np.sum(np.exp(getattr(ours, m)(x, *shapes))))(outside)))
 
 
+INVALID = {"johnsonsu": [(np.nan, 1.0), (0.3, 0.0), (0.3, -1.0)]}  # of others, what is not positive
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", CONTINUOUS)
+def test_ends_and_what_is_outside(kind):
+    """As SciPy has them: the ends of the support, beyond them, probabilities that are none, parameters that are none."""
+    ours, theirs, usual = getattr(stats, kind), getattr(scipy.stats, kind), CONTINUOUS[kind]
+    x = np.array([-np.inf, -40.0, -1.0, 0.0, 0.3, 1.0, 1.7, 40.0, np.inf, np.nan])
+    q = np.array([-0.1, 0.0, 1e-12, 0.5, 1.0, 1.5, np.nan])
+    shapes = {usual, *(tuple(0 * n + m for n in usual) for m in (0.7, 1.0, 2.0))}
+    shapes |= {(-0.7, 1.3), (0.0, 1.3)} if kind == "johnsonsu" else set()
+    beside = INVALID.get(kind, [(*usual[:i], bad, *usual[i + 1 :]) for i in range(len(usual)) for bad in (0.0, -1.0, np.nan)])
+    rest = [(), (0.5,), (0.5, 2.0)]
+    for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf"):
+        if method == "ppf" and kind == "invgauss":
+            continue  # not here
+        mine, reference, points = getattr(ours, method), getattr(theirs, method), q if method == "ppf" else x
+        linear = np.exp if method.startswith("log") else np.positive  # SciPy's logarithms are -inf below the smallest number
+        for args in [shape + more for shape in shapes for more in rest]:
+            expected = reference(points, *args)
+            known = ~np.isnan(expected) | np.isnan(points) | (points < 0)  # some densities of SciPy's are NaN at infinity
+            found = mine(points, *args)
+            np.testing.assert_allclose(linear(found)[known], linear(expected)[known], 1e-8, 1e-15, err_msg=f"{method} {args}")
+            for point, value in zip(points.tolist(), found, strict=True):
+                np.testing.assert_array_max_ulp(np.asarray(mine(point, *args)), value, 8)
+        for args in [*beside, *((*usual, 0.0, bad) for bad in (0.0, -1.0, np.nan)), (*usual, np.nan)]:
+            assert np.all(np.isnan(reference(points[3:5], *args))), (method, args)
+            assert np.all(np.isnan(mine(points, *args))), (method, args)
+            assert np.isnan(mine(0.5, *args)), (method, args)
+            for compiled in (value_and_grad(lambda *args, m=mine: m(*args), mode=mode) for mode in ("auto", "dynamic")):
+                assert np.isnan(compiled(0.5, *map(float, args))[0]), (method, args)
+
+
 DISCRETE = {"poisson": (2.3,), "binom": (5, 0.4), "bernoulli": (0.3,), "geom": (0.35,), "nbinom": (3.0, 0.4)}
 
 
@@ -534,6 +568,30 @@ def test_discrete(kind):
             )
         fun = getattr(ours, method)
         agrees(lambda p, fun=fun: fun(np.array([1, 1]), *shapes[:-1], p) * np.array([1.0, 2.0]), shapes[-1])
+
+
+IMPROPER = {
+    "poisson": [(-1.0,), (np.nan,)], "binom": [(4, 1.5), (4, -0.1), (-1, 0.5), (2.5, 0.5), (4, np.nan)],
+    "bernoulli": [(1.5,), (-0.1,), (np.nan,)], "geom": [(0.0,), (1.5,), (np.nan,)],
+    "nbinom": [(5, 0.0), (5, 1.5), (0, 0.5), (-1, 0.5), (np.nan, 0.5)],
+}  # fmt: skip
+EXTREME = {"poisson": [(0.0,)], "binom": [(5, 0.0), (5, 1.0), (0, 0.5)], "bernoulli": [(0.0,), (1.0,)], "geom": [(1.0,)],
+           "nbinom": [(5, 1.0), (0.5, 0.3)]}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", DISCRETE)
+def test_extreme_probabilities(kind):
+    ours, theirs = getattr(stats, kind), getattr(scipy.stats, kind)
+    k = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 5.0, 6.0, np.inf, np.nan])
+    for method in ("logpmf", "pmf", "cdf", "sf", "logcdf"):
+        mine, reference = getattr(ours, method), getattr(theirs, method)
+        for args in (DISCRETE[kind], *EXTREME[kind]):
+            np.testing.assert_allclose(mine(k, *args), reference(k, *args), 1e-10, 1e-14, err_msg=f"{method} {args}")
+        for args in IMPROPER[kind]:
+            assert np.isnan(theirs.cdf(1, *args)), args
+            assert np.all(np.isnan(mine(k, *args))), (method, args)
+            assert np.isnan(value_and_grad(lambda p, m=mine, first=args[:-1]: m(1, *first, p))(float(args[-1]))[0])
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
@@ -566,8 +624,9 @@ def test_heavy_tails(name):
         density = theirs.pdf(x) / (getattr(theirs, function.removeprefix("log"))(x) if "log" in function else 1.0)
         np.testing.assert_allclose(slope, sign * density, rtol=1e-9)
     q = np.array([1e-30, 1e-9, 0.1, 0.25, 0.45, 0.6, 0.75, 1 - 1e-12])
-    np.testing.assert_allclose(mine.ppf(q), theirs.ppf(q), rtol=1e-9)
-    np.testing.assert_allclose(elementwise_grad(mine.ppf)(q) * theirs.pdf(theirs.ppf(q)), 1.0, rtol=1e-6)
+    expected = np.where(q < 0.5, theirs.ppf(q), theirs.isf(1 - q))
+    np.testing.assert_allclose(mine.ppf(q), expected, rtol=1e-9)
+    np.testing.assert_allclose(elementwise_grad(mine.ppf)(q) * theirs.pdf(expected), 1.0, rtol=1e-6)
 
 
 def test_multivariate():

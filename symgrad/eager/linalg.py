@@ -69,13 +69,17 @@ def _check_floats(name: str, A: Tensor) -> None:
         raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {title(A.value.dtype)}")
 
 
-def _check_square(name: str, A: Tensor) -> None:
+def _check_shape(name: str, A: Tensor) -> None:
     shape = A.value.shape
     if len(shape) < 2:
         raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
     if shape[-1] != shape[-2]:
         both = f"{shape[-2]} by {shape[-1]}"
         raise RuntimeError(f"linalg.{name}: A must be batches of square matrices, but they are {both} matrices")
+
+
+def _check_square(name: str, A: Tensor) -> None:
+    _check_shape(name, A)
     _check_floats(name, A)
 
 
@@ -230,6 +234,7 @@ def _is_vector(A: Tensor, B: Tensor) -> bool:
 
 def matrix_power(A: Tensor, n: int) -> Any:
     """A matrix times itself, ``n`` times in all; its inverse where ``n`` is negative."""
+    _check_shape("matrix_power", A)
     if n < 0:
         return inv(A) if n == -1 else matrix_power(inv(A), -n)
     if n == 0:

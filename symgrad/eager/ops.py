@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.custom import custom_jvp, primitive
 from symgrad.eager.core import Fused, known, variant
 from symgrad.ops.core import expand
-from symgrad.ops.elementwise import power_x1
+from symgrad.ops.elementwise import power_x1, squares
 from symgrad.tracing.tracer import Tracer
 
 
@@ -132,12 +132,12 @@ def _xlogy(x: Any, y: Any, zero: Any) -> Any:
     return np.where(zero, 0, x) * np.log(np.where(zero, 1, y))
 
 
-XLOGY = Fused(
+XLOGY: Fused = Fused(
     _traced(
         lambda x, y: _xlogy(x, y, (x == 0) & ((y <= 0) | np.isinf(y))),
         lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log(y)),
     ),
-    lambda g, _, x, y: g * np.where((x == 0) & (y <= 0), 0, np.log(y)),
+    lambda g, _, x, y: np.where((x == 0) & (y <= 0), 0, XLOGY(g, y)),
     lambda g, _, x, y: g * x / y,
     family="elementwise",
     name="xlogy",
@@ -224,6 +224,10 @@ def _power(x: Any, n: Any) -> Any:
     return x * x * x if n.__class__ in (int, float) and n == 3 else x**n  # as torch computes cubes
 
 
+ARCTAN2 = variant(
+    known(np.arctan2), rules=(lambda g, _, a, b: g * (b / squares(a, b)), lambda g, _, a, b: -g * (a / squares(a, b)))
+)
+HYPOT = variant(known(np.hypot), rules=(lambda g, y, a, b: g * (a / y), lambda g, y, a, b: g * (b / y)))
 POWER = variant(known(np.power), fun=_power, rules=(_power_base, known(np.power).rules[1]))
 
 
@@ -459,7 +463,7 @@ HARDTANH = _bent(
         lambda x, low, high: np.where(x <= low, low, np.where(x >= high, high, x)),
         lambda x, low, high: np.minimum(x.dtype.type(high), np.maximum(x.dtype.type(low), x)),  # which keeps zeros' signs
     ),
-    lambda g, x, low, high: np.where((x > low) & (x < high), g, 0),
+    lambda g, x, low, high: np.where((x <= low) | (x >= high), 0, g),
     "hardtanh",
 )
 

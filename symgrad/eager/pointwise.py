@@ -372,7 +372,7 @@ def _binary(name: str, key: Any, floats: bool = False) -> None:
 
 for _name, _key in {
     "maximum": ops.MAXIMUM, "minimum": ops.MINIMUM, "fmax": ops.FMAX, "fmin": ops.FMIN,
-    "hypot": np.hypot, "nextafter": ops.NEXTAFTER, "gcd": np.gcd, "lcm": np.lcm,
+    "hypot": ops.HYPOT, "nextafter": ops.NEXTAFTER, "gcd": np.gcd, "lcm": np.lcm,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
@@ -382,7 +382,7 @@ for _name, _key in {
 }.items():  # fmt: skip
     _binary(_name, _key)
 for _name, _key in {
-    "atan2": np.arctan2, "arctan2": np.arctan2, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
+    "atan2": ops.ARCTAN2, "arctan2": ops.ARCTAN2, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
     "true_divide": np.divide, "copysign": ops.COPYSIGN,
 }.items():  # fmt: skip
     _binary(_name, _key, floats=True)
@@ -417,8 +417,16 @@ def _no_derivative(g: Any, y: Any, a: Any, b: Any) -> Any:
     raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
-REMAINDER, FMOD = (variant(known(key), fun=_whole(fun)) for key, fun in ((np.remainder, _remainder), (np.fmod, np.fmod)))
 ROUNDED_DIV = {mode: ops.flat(_whole(fun), "div", 2) for mode, fun in (("floor", np.floor_divide), ("trunc", _truncated))}
+
+
+def _rest(key: Any, fun: Any, mode: str) -> Op:
+    """What a division leaves over: by the divisor, the slope is the rounded quotient."""
+    rules = (lambda g, _, a, b: g, lambda g, _, a, b: -g * ROUNDED_DIV[mode](a, b))
+    return variant(known(key), fun=_whole(fun), rules=rules)
+
+
+REMAINDER, FMOD = _rest(np.remainder, _remainder, "floor"), _rest(np.fmod, np.fmod, "trunc")
 FLOOR_DIVIDE = Fused(_whole(np.floor_divide), _no_derivative, _no_derivative, family="elementwise", name="floor_divide")
 NAMES[FLOOR_DIVIDE.key] = "NotImplemented"
 for _name, _op in {"remainder": REMAINDER, "fmod": FMOD}.items():

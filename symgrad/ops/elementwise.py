@@ -60,7 +60,7 @@ op(np.frexp,               lambda g, y, x: None if g[0] is None else np.ldexp(g[
     Sample(A(3, 4, lo=1.1, hi=1.9)), Sample(A(2, lo=-7.9, hi=-4.1)), Sample(A(lo=0.6, hi=0.9))])
 elementwise(np.reciprocal, lambda g, y, x: -g * y * y, partial="pole", domain=(0.5, 2))
 elementwise(np.square,     lambda g, y, x: 2 * g * x, partial="finite")
-elementwise(np.sqrt,       lambda g, y, x: g / (2 * y), partial="pole", domain=(0.5, 3))
+elementwise(np.sqrt,       lambda g, y, x: 0.5 * g / y, partial="pole", domain=(0.5, 3))
 elementwise(np.cbrt,       lambda g, y, x: g / (3 * y * y), domain=(0.5, 3), complex=False)
 
 
@@ -122,8 +122,8 @@ elementwise(np.exp,   lambda g, y, x: g * y)
 elementwise(np.exp2,  lambda g, y, x: g * (LN2 * y))
 elementwise(np.expm1, lambda g, y, x: g * (y + 1))
 elementwise(np.log,   lambda g, y, x: g / x, partial="pole", domain=(0.5, 3))
-elementwise(np.log2,  lambda g, y, x: g / (LN2 * x), partial="pole", domain=(0.5, 3))
-elementwise(np.log10, lambda g, y, x: g / x / LN10, partial="pole", domain=(0.5, 3))
+elementwise(np.log2,  lambda g, y, x: g / LN2 / x, partial="pole", domain=(0.5, 3))
+elementwise(np.log10, lambda g, y, x: g / LN10 / x, partial="pole", domain=(0.5, 3))
 elementwise(np.log1p, lambda g, y, x: g / (x + 1), domain=(-0.5, 2))
 
 

@@ -173,6 +173,8 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         weights = spread(weights, a, axis)
     kind = np.result_type(a, weights, *([1.0] if dtype_of(a).kind in "iub" else []))
     scale = np.sum(weights, axis, kind, keepdims=keepdims)
+    if np.any(scale == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     mean = np.sum(a * weights, axis, keepdims=keepdims) / scale
     if not returned:
         return mean

@@ -144,6 +144,8 @@ def reciprocal(s: Scalarizer, x: Node) -> Node | None:
 def power(s: Scalarizer, x: Node, y: Node) -> Node | None:
     if x.aval.dtype != float:
         return None
+    if s.raises:  # products would be infinite
+        return s.number(POWER, x, y)
     exponent = const(y)
     if exponent == 2:
         return s.number(np.multiply, x, x)

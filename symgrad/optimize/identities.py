@@ -56,7 +56,7 @@ def whole_number_further(s: Simplifier, node: Node, args: tuple[Node, ...]) -> N
     """Python's ints, which know no bounds: ``i - 3 + 1`` is ``i - 2``, and ``i + 0`` is ``i``."""
     x, y = args if is_op(node, np.subtract) or args[0].op is not CONST else args[::-1]
     more = const(y)
-    if node.aval.kind != "python" or x.aval != node.aval or type(more) is not int:
+    if node.aval.kind != "python" or node.aval.dtype.kind != "i" or x.aval != node.aval or type(more) is not int:
         return None
     more = more if is_op(node, np.add) else -more
     if (is_op(x, np.add) or is_op(x, np.subtract)) and type(known := const(x.args[1])) is int and x.args[0].aval == node.aval:

@@ -58,6 +58,7 @@ class Scalarizer(Simplifier):
         self.places = {node for node in nodes if _is_row(node) and node not in values}  # which nothing else is made of
         self.grids: dict[Node, Any] = {}  # of every node: its grid; of a loop, those of its results
         self.arrays: dict[Node, Node] = {}  # the arrays that NumPy calls need whole
+        self.raises = False  # whether what overflows raises, as a Python number does in what the user wrote
         self.most = 2 * max(HOPE * MOST, MORE * len(program.nodes()))  # nodes, before it is too much
         self.tables: set[Node] = set()  # arrays that stay whole: see ``tables_of``
 
@@ -78,6 +79,7 @@ class Scalarizer(Simplifier):
         """Take one node apart."""
         start = len(self.graph)
         self.phase, self.exact = node.phase, exact
+        self.raises = node.phase is None and isinstance(node.aval, Aval) and node.aval.kind == "python"
         self.grids[node] = grid = self._taken(node)
         for made in self.graph.nodes[start:]:
             made.line, made.phase = made.line or node.line, made.phase or node.phase

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -29,9 +30,14 @@ def __getattr__(name: str) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """A number or an array, lists as one too; of double precision at least, which SciPy computes in."""
-    x = x if isinstance(x, (Traced, int, float)) else array_of(x)
-    return x.astype(float) if hasattr(x, "dtype") and x.dtype.char in "ef" else x
+    """NumPy's number or an array, lists as one too; of double precision at least, which SciPy computes in."""
+    x = x if isinstance(x, Traced) else array_of(x)
+    return x if hasattr(x, "dtype") and x.dtype.char == "d" else np.multiply(x, np.float64(1))
+
+
+def _positive(*shapes: Any) -> list[Any]:
+    """What must hold of the shape parameters of most distributions."""
+    return [shape > 0 for shape in shapes]
 
 
 class Distribution:
@@ -80,12 +86,13 @@ class Continuous(Distribution):
         logsf: Fun | None = None,
         support: tuple[float, float] = (-INF, INF),
         inner: float = 0.0,
-        open: bool = False,
+        open: str = "",
+        valid: Fun = _positive,
     ) -> None:
         self.names = [*shapes.split(), "loc", "scale"]
         self._logpdf, self._cdf, self._ppf = logpdf, cdf, ppf
         self._sf, self._logcdf, self._logsf = sf, logcdf, logsf
-        self.support, self.inner, self.open = support, inner, open
+        self.support, self.inner, self.open, self.valid = support, inner, open, valid
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
         """The distribution with these parameters: ``norm(loc, scale).logpdf(x)``."""
@@ -101,31 +108,28 @@ class Continuous(Distribution):
             raise TypeError(f"unknown parameter {unknown[0]!r}")
         if missing := [name for name in self.names[:-2] if name not in given]:
             raise TypeError(f"missing parameter {missing[0]!r}")
-        loc, scale = (given.get(name) for name in self.names[-2:])
-        return [_number(given[name]) for name in self.names[:-2]], loc, scale
+        *shapes, loc, scale = (_number(given[name]) if name in given else None for name in self.names)
+        return shapes, loc, scale
 
     def _standard(self, x: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, list[Any], Any]:
         """The standardised argument, the shape parameters, and whether all are valid: a mask, or True."""
         shapes, loc, scale = self._given(args, kwds)
         z = _number(x)
-        z = z if loc is None else z - _number(loc)
-        z = z if scale is None else z / _number(scale)
+        z = z if loc is None else z - loc
+        z = z if scale is None else z / scale
         return z, shapes, self._valid(shapes, scale)
 
-    @staticmethod
-    def _valid(shapes: list[Any], scale: Any) -> Any:
-        """Where the parameters are positive: a mask, or True."""
-        valid: Any = True
-        for value in shapes if scale is None else [*shapes, _number(scale)]:
-            if isinstance(value, Traced) or not np.all(value > 0):
-                valid = value > 0 if valid is True else valid & (value > 0)
-        return valid
+    def _valid(self, shapes: list[Any], scale: Any) -> Any:
+        return _where_all(self.valid(*shapes) + ([] if scale is None else [scale > 0]))
 
     def _within(self, z: Any) -> tuple[Any, Any, Any]:
-        """``z`` where it is in the support, else some number that is; and where it is below and above, if anywhere."""
+        """``z`` where the formulas hold, else some number where they do; and where it is below and above, if anywhere.
+
+        They hold at the ends of the support, but at those that are ``open``.
+        """
         low, high = self.support
-        below = None if low == -INF else z <= low if self.open else z < low
-        above = None if high == INF else z > high
+        below = z <= low if "low" in self.open else None if low == -INF else z < low
+        above = z >= high if "high" in self.open else None if high == INF else z > high
         outside = below if above is None else above if below is None else below | above
         return (z if outside is None else np.where(outside, self.inner, z)), below, above
 
@@ -171,19 +175,22 @@ class Continuous(Distribution):
         if self._ppf is None:
             raise NotImplementedError("the quantiles of this distribution are not here")
         shapes, loc, scale = self._given(args, kwds)
-        z: Any = _checked(self._ppf(_number(q), *shapes), self._valid(shapes, scale))
-        z = z if scale is None else z * _number(scale)
-        return z if loc is None else z + _number(loc)
+        q = _number(q)
+        q = _checked(q, _where_all([q >= 0, q <= 1]))
+        z: Any = _checked(self._ppf(q, *shapes), self._valid(shapes, scale))
+        z = z if scale is None else z * scale
+        return z if loc is None else z + loc
+
+
+def _where_all(conditions: list[Any]) -> Any:
+    """Where all hold: a mask, or True."""
+    masks = [condition for condition in conditions if isinstance(condition, Traced) or not np.all(condition)]
+    return functools.reduce(operator.and_, masks) if masks else True
 
 
 def _checked(value: Any, valid: Any) -> Any:
     """NaN for parameters that are none."""
     return value if valid is True else np.where(valid, value, np.nan)
-
-
-def _is_number(k: Any) -> Any:
-    """Where it is not NaN: a mask, or True."""
-    return True if np.result_type(k).kind in "iub" else ~np.isnan(k)
 
 
 def _laplace_cdf(z: Any) -> Any:
@@ -233,7 +240,7 @@ halfnorm = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, l
 gumbel_l = Continuous("", lambda z: z - np.exp(z), lambda z: -np.expm1(-np.exp(z)), lambda q: np.log(-np.log1p(-q)),
                       sf=lambda z: np.exp(-np.exp(z)), logsf=lambda z: -np.exp(z))
 halfcauchy = Continuous("", lambda z: math.log(2 / math.pi) - np.log1p(z * z), lambda z: 2 / math.pi * np.arctan(z),
-                        lambda q: np.tan(math.pi / 2 * q), sf=lambda z: 2 * _cauchy_tail(z),
+                        lambda q: _halfcauchy_ppf(q), sf=lambda z: 2 * _cauchy_tail(z),
                         logcdf=lambda z: _log_of(2 / math.pi * np.arctan(z), 2 * _cauchy_tail(z)), support=(0.0, INF),
                         inner=1.0)
 maxwell = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) + 2 * np.log(z) - 0.5 * z * z,
@@ -241,14 +248,14 @@ maxwell = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) + 2 * np.log(z) -
                      sf=lambda z: sp.gammaincc(1.5, 0.5 * z * z), support=(0.0, INF), inner=1.0)
 rayleigh = Continuous("", lambda z: np.log(z) - 0.5 * z * z, lambda z: -np.expm1(-0.5 * z * z),
                       lambda q: np.sqrt(-2 * np.log1p(-q)), sf=lambda z: np.exp(-0.5 * z * z),
-                      logsf=lambda z: -0.5 * z * z, support=(0.0, INF), inner=1.0)
+                      logsf=lambda z: -0.5 * z * z, support=(0.0, INF), inner=1.0, open="low high")
 t = Continuous("df", lambda z, df: -sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(z * z / df),
-               lambda z, df: sp.stdtr(df, z), lambda q, df: sp.stdtrit(df, q), sf=lambda z, df: sp.stdtr(df, -z))
+               lambda z, df: sp.stdtr(df, z), lambda q, df: _t_ppf(q, df), sf=lambda z, df: sp.stdtr(df, -z))
 gamma = Continuous("a", lambda z, a: sp.xlogy(a - 1, z) - z - sp.gammaln(a), lambda z, a: sp.gammainc(a, z),
                    lambda q, a: sp.gammaincinv(a, q), sf=lambda z, a: sp.gammaincc(a, z), support=(0.0, INF), inner=1.0)
 invgamma = Continuous("a", lambda z, a: -(a + 1) * np.log(z) - sp.gammaln(a) - 1 / z, lambda z, a: sp.gammaincc(a, 1 / z),
                       lambda q, a: 1 / sp.gammainccinv(a, q), sf=lambda z, a: sp.gammainc(a, 1 / z), support=(0.0, INF),
-                      inner=1.0, open=True)
+                      inner=1.0, open="low")
 chi2 = Continuous("df", lambda z, df: sp.xlogy(0.5 * df - 1, z) - 0.5 * z - sp.gammaln(0.5 * df) - 0.5 * df * math.log(2),
                   lambda z, df: sp.chdtr(df, z), lambda q, df: 2 * sp.gammaincinv(0.5 * df, q),
                   sf=lambda z, df: sp.chdtrc(df, z), support=(0.0, INF), inner=1.0)
@@ -258,24 +265,24 @@ chi = Continuous("df", lambda z, df: (1 - 0.5 * df) * math.log(2) - sp.gammaln(0
 f = Continuous("dfn dfd", lambda z, n, d: 0.5 * n * np.log(n) + 0.5 * d * np.log(d) + sp.xlogy(0.5 * n - 1, z)
                - 0.5 * (n + d) * np.log(d + n * z) - sp.betaln(0.5 * n, 0.5 * d),
                lambda z, n, d: sp.betainc(0.5 * n, 0.5 * d, n * z / (d + n * z)), lambda q, n, d: _f_ppf(q, n, d),
-               sf=lambda z, n, d: sp.betainc(0.5 * d, 0.5 * n, d / (d + n * z)), support=(0.0, INF), inner=1.0)
+               sf=lambda z, n, d: sp.betainc(0.5 * d, 0.5 * n, d / (d + n * z)), support=(0.0, INF), inner=1.0, open="high")
 beta = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b),
                   lambda z, a, b: sp.betainc(a, b, z), lambda q, a, b: sp.betaincinv(a, b, q),
                   sf=lambda z, a, b: sp.betaincc(a, b, z), support=(0.0, 1.0), inner=0.5)
 lognorm = Continuous("s", lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * z) - 0.5 * LOG_2PI,
                      lambda z, s: sp.ndtr(np.log(z) / s), lambda q, s: np.exp(s * sp.ndtri(q)),
-                     sf=lambda z, s: sp.ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0, open=True)
+                     sf=lambda z, s: sp.ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0, open="low")
 weibull_min = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - z ** c, lambda z, c: -np.expm1(-(z ** c)),
                          lambda q, c: (-np.log1p(-q)) ** (1 / c), sf=lambda z, c: np.exp(-(z ** c)),
                          logsf=lambda z, c: -(z ** c), support=(0.0, INF), inner=1.0)
 weibull_max = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, -z) - (-z) ** c, lambda z, c: np.exp(-((-z) ** c)),
                          lambda q, c: -((-np.log(q)) ** (1 / c)), sf=lambda z, c: -np.expm1(-((-z) ** c)),
                          logcdf=lambda z, c: -((-z) ** c), support=(-INF, 0.0), inner=-1.0)
-powerlaw = Continuous("a", lambda z, a: np.log(a) + sp.xlogy(a - 1, z), lambda z, a: z ** a, lambda q, a: q ** (1 / a),
-                      support=(0.0, 1.0), inner=0.5)
-fisk = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - 2 * np.log1p(z ** c), lambda z, c: 1 / (1 + z ** -c),
-                  lambda q, c: (1 / q - 1) ** (-1 / c), sf=lambda z, c: 1 / (1 + z ** c), support=(0.0, INF), inner=1.0,
-                  open=True)
+powerlaw = Continuous("a", lambda z, a: np.log(a) + np.where((z == 0) & (a < 1), -INF, sp.xlogy(a - 1, z)),
+                      lambda z, a: z ** a, lambda q, a: q ** (1 / a), support=(0.0, 1.0), inner=0.5)
+fisk = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - 2 * np.log1p(z ** c),
+                  lambda z, c: -np.expm1(-np.log1p(z ** c)), lambda q, c: (1 / q - 1) ** (-1 / c),
+                  sf=lambda z, c: 1 / (1 + z ** c), support=(0.0, INF), inner=1.0, open="high")
 pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 1 - z ** -b,
                     lambda q, b: (1 - q) ** (-1 / b), sf=lambda z, b: z ** -b,
                     logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
@@ -290,7 +297,7 @@ invgauss = Continuous("mu", lambda z, mu: -0.5 * LOG_2PI - 1.5 * np.log(z) - (z 
                       + np.exp(2 / mu + sp.log_ndtr(-(z / mu + 1) / np.sqrt(z))),
                       sf=lambda z, mu: -sp.ndtr((1 - z / mu) / np.sqrt(z)) * np.expm1(
                           2 / mu + sp.log_ndtr(-(z / mu + 1) / np.sqrt(z)) - sp.log_ndtr((1 - z / mu) / np.sqrt(z))),
-                      support=(0.0, INF), inner=1.0, open=True)
+                      support=(0.0, INF), inner=1.0, open="low high")
 loggamma = Continuous("c", lambda z, c: c * z - np.exp(z) - sp.gammaln(c), lambda z, c: sp.gammainc(c, np.exp(z)),
                       lambda q, c: np.log(sp.gammaincinv(c, q)), sf=lambda z, c: sp.gammaincc(c, np.exp(z)))
 nakagami = Continuous("nu", lambda z, nu: math.log(2) + nu * np.log(nu) - sp.gammaln(nu) + sp.xlogy(2 * nu - 1, z) - nu * z * z,
@@ -301,20 +308,31 @@ burr12 = Continuous("c d", lambda z, c, d: np.log(c * d) + sp.xlogy(c - 1, z) - 
                     sf=lambda z, c, d: np.exp(-d * np.log1p(z ** c)), logsf=lambda z, c, d: -d * np.log1p(z ** c),
                     support=(0.0, INF), inner=1.0)
 invweibull = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log(z) - z ** -c, lambda z, c: np.exp(-(z ** -c)),
-                        lambda q, c: (-np.log(q)) ** (-1 / c), sf=lambda z, c: -np.expm1(-(z ** -c)),
-                        logcdf=lambda z, c: -(z ** -c), support=(0.0, INF), inner=1.0, open=True)
+                        lambda q, c: (0 - np.log(q)) ** (-1 / c), sf=lambda z, c: -np.expm1(-(z ** -c)),
+                        logcdf=lambda z, c: -(z ** -c), support=(0.0, INF), inner=1.0, open="low")
 levy = Continuous("", lambda z: -0.5 * LOG_2PI - 1.5 * np.log(z) - 0.5 / z, lambda z: sp.erfc(np.sqrt(0.5 / z)),
                   lambda q: sp.ndtri(0.5 * q) ** -2, sf=lambda z: sp.erf(np.sqrt(0.5 / z)), support=(0.0, INF), inner=1.0,
-                  open=True)
+                  open="low")
 moyal = Continuous("", lambda z: -0.5 * (z + np.exp(-z) + LOG_2PI), lambda z: sp.erfc(np.exp(-0.5 * z) / ROOT_2),
                    lambda q: -np.log(2 * sp.erfcinv(q) ** 2), sf=lambda z: sp.erf(np.exp(-0.5 * z) / ROOT_2))
 johnsonsu = Continuous("a b", lambda z, a, b: np.log(b) - 0.5 * np.log1p(z * z) - 0.5 * LOG_2PI
                        - 0.5 * (a + b * np.arcsinh(z)) ** 2, lambda z, a, b: sp.ndtr(a + b * np.arcsinh(z)),
-                       lambda q, a, b: np.sinh((sp.ndtri(q) - a) / b), sf=lambda z, a, b: sp.ndtr(-(a + b * np.arcsinh(z))))
+                       lambda q, a, b: np.sinh((sp.ndtri(q) - a) / b), sf=lambda z, a, b: sp.ndtr(-(a + b * np.arcsinh(z))),
+                       valid=lambda a, b: [a == a, b > 0])
 betaprime = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) - (a + b) * np.log1p(z) - sp.betaln(a, b),
                        lambda z, a, b: sp.betainc(a, b, z / (1 + z)), lambda q, a, b: 1 / (1 / sp.betaincinv(a, b, q) - 1),
-                       sf=lambda z, a, b: sp.betainc(b, a, 1 / (1 + z)), support=(0.0, INF), inner=1.0)
+                       sf=lambda z, a, b: sp.betainc(b, a, 1 / (1 + z)), support=(0.0, INF), inner=1.0, open="low high")
 # fmt: on
+
+
+def _halfcauchy_ppf(q: Any) -> Any:
+    tail = q > 0.5
+    return np.where(tail, 1 / np.tan(math.pi / 2 * np.where(tail, 1 - q, 0.5)), np.tan(math.pi / 2 * np.where(tail, 0.5, q)))
+
+
+def _t_ppf(q: Any, df: Any) -> Any:
+    mirrored = q == 0  # where the ufunc has inf
+    return np.where(mirrored, -1, 1) * sp.stdtrit(df, np.where(mirrored, 1 - q, q))
 
 
 def _f_ppf(q: Any, n: Any, d: Any) -> Any:
@@ -325,29 +343,31 @@ def _f_ppf(q: Any, n: Any, d: Any) -> Any:
 class Discrete(Distribution):
     """A distribution of whole numbers; each function takes the number ``k`` and the shape parameters."""
 
-    def __init__(self, shapes: str, logpmf: Fun, cdf: Fun, low: int = 0, high: Fun | None = None) -> None:
+    def __init__(self, shapes: str, logpmf: Fun, cdf: Fun, valid: Fun, low: int = 0, high: Fun | None = None) -> None:
         self.names = [*shapes.split(), "loc"]
-        self._logpmf, self._cdf, self.low, self.high = logpmf, cdf, low, high
+        self._logpmf, self._cdf, self.valid, self.low, self.high = logpmf, cdf, valid, low, high
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
         """The distribution with these parameters: ``poisson(mu).logpmf(k)``."""
         return Frozen(self, args, kwds)
 
-    def _given(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, list[Any]]:
+    def _given(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+        """The number, counted from the location, the shape parameters, and whether all are valid: a mask, or True."""
         if len(args) > len(self.names):
             raise TypeError(f"at most {len(self.names)} parameters are expected: {', '.join(self.names)}")
         given = {**dict(zip(self.names, args, strict=False)), **kwds}
         if set(given) - {"loc"} != set(self.names[:-1]):
             raise TypeError(f"the parameters are {', '.join(self.names)}, got {', '.join(given)}")
-        k = _number(k)
-        return (k - _number(given["loc"]) if "loc" in given else k), [_number(given[name]) for name in self.names[:-1]]
+        k = _number(k) - _number(given["loc"]) if "loc" in given else _number(k)
+        shapes = [_number(given[name]) for name in self.names[:-1]]
+        return k, shapes, _where_all([*self.valid(*shapes), k == k])
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability."""
-        k, shapes = self._given(k, args, kwds)
+        k, shapes, valid = self._given(k, args, kwds)
         inside = (k >= self.low) & (k == np.floor(k))
         inside = inside if self.high is None else inside & (k <= self.high(*shapes))
-        return _checked(np.where(inside, self._logpmf(np.where(inside, k, self.low), *shapes), -INF), _is_number(k))
+        return _checked(np.where(inside, self._logpmf(np.where(inside, k, self.low), *shapes), -INF), valid)
 
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability."""
@@ -355,12 +375,12 @@ class Discrete(Distribution):
 
     def cdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of ``k`` or less."""
-        k, shapes = self._given(k, args, kwds)
+        k, shapes, valid = self._given(k, args, kwds)
         k = np.floor(k)
         top = None if self.high is None else self.high(*shapes)
         inside = k >= self.low if top is None else (k >= self.low) & (k < top)
         value = np.where(inside, self._cdf(np.where(inside, k, self.low), *shapes), 0.0)
-        return _checked(value if top is None else np.where(k >= top, 1.0, value), _is_number(k))
+        return _checked(value if top is None else np.where(k >= top, 1.0, value), valid)
 
     def sf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of more than ``k``."""
@@ -376,13 +396,17 @@ def _log_choose(n: Any, k: Any) -> Any:
 
 
 # fmt: off
-poisson = Discrete("mu", lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu, lambda k, mu: sp.gammaincc(k + 1, mu))
+poisson = Discrete("mu", lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu, lambda k, mu: sp.gammaincc(k + 1, mu),
+                   valid=lambda mu: [mu >= 0])
 binom = Discrete("n p", lambda k, n, p: _log_choose(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p),
-                 lambda k, n, p: sp.betaincc(k + 1, n - k, p), high=lambda n, p: n)
-bernoulli = Discrete("p", lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), lambda k, p: 1 - p, high=lambda p: 1)
-geom = Discrete("p", lambda k, p: sp.xlog1py(k - 1, -p) + np.log(p), lambda k, p: -np.expm1(np.log1p(-p) * k), low=1)
+                 lambda k, n, p: sp.betaincc(k + 1, n - k, p), high=lambda n, p: n,
+                 valid=lambda n, p: [n >= 0, n == np.floor(n), p >= 0, p <= 1])
+bernoulli = Discrete("p", lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), lambda k, p: 1 - p, high=lambda p: 1,
+                     valid=lambda p: [p >= 0, p <= 1])
+geom = Discrete("p", lambda k, p: sp.xlog1py(k - 1, -p) + np.log(p), lambda k, p: -np.expm1(np.log1p(-p) * k), low=1,
+                valid=lambda p: [p > 0, p <= 1])
 nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k) + n * np.log(p) + sp.xlog1py(k, -p),
-                  lambda k, n, p: sp.betainc(n, k + 1, p))
+                  lambda k, n, p: sp.betainc(n, k + 1, p), valid=lambda n, p: [n > 0, p > 0, p <= 1])
 # fmt: on
 
 

@@ -389,6 +389,8 @@ class UFuncMethods:
         }
         if ufunc in _REDUCTIONS and given.get("initial", 0) is not None and ("dtype" not in given or ufunc in _SCANS):
             return _REDUCTIONS[ufunc](array, axis=axis, **given)
+        if ufunc in _TRUTHS and given.keys() <= {"keepdims", "where"}:
+            return _TRUTHS[ufunc](array, axis=axis, **given)
         if ufunc in SUMS_OF_EXPONENTIALS and given.keys() <= {"keepdims"}:
             every = tuple(range(np.ndim(array)))  # in the code, no axis is the first
             return SUMS_OF_EXPONENTIALS[ufunc](array, axis=every if axis is None else axis, **given)
@@ -451,7 +453,11 @@ class UFuncMethods:
             raise NotDifferentiable(
                 f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index repeats; np.add.at has one"
             )
-        x[key] = ufunc(x[key], *values)
+        chosen = x[key]
+        new = ufunc(chosen, *values)
+        if np.shape(new) != np.shape(chosen):
+            raise ValueError("array is not broadcastable to correct shape")
+        x[key] = new
 
     @staticmethod
     def reduceat(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -462,7 +468,7 @@ class UFuncMethods:
         rows = np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0)
         starts = [operator.index(i) for i in given["indices"]]
         ends = [*starts[1:], len(rows)]
-        parts = [ufunc.reduce(rows[i:j]) if i < j else rows[i] for i, j in zip(starts, ends, strict=True)]
+        parts = [ufunc.reduce(rows[i:j]) if j - i > 1 else rows[i] for i, j in zip(starts, ends, strict=True)]
         return _alike(np.stack(parts, axis=axis), known)
 
 
@@ -499,9 +505,9 @@ def _cast_arguments(trace: Run, ufunc: np.ufunc, args: Sequence[Any], signature:
 
 
 _REDUCTIONS: dict[Any, Any] = {
-    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all,
-    np.logical_or: np.any,
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
 }  # fmt: skip
+_TRUTHS: dict[Any, Any] = {np.logical_and: np.all, np.logical_or: np.any}
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 

@@ -564,6 +564,51 @@ def test_a_product_saves_what_its_derivatives_read(product):
         z.backward()
 
 
+@pytest.mark.parametrize("name", ["remainder", "fmod", "atan2"])
+def test_results_that_no_derivative_reads_may_be_written_to(name):
+    """As in torch, whose formulas are of the arguments alone."""
+    start = np.array([1.7, -2.3]), np.array([0.5, 0.7])
+    found = []
+    for factor in (1.0, 2.0):
+        x, y = (torch.from_numpy(a.copy()).requires_grad_() for a in start)
+        result = getattr(torch, name)(x, y)
+        result.mul_(2.0) if factor > 1 else None
+        result.sum().backward()
+        found.append((x.grad / factor, y.grad / factor))
+    assert all(map(torch.equal, *found))
+
+
+SINGULAR = {  # as torch has the value's gradients, all of cotangents 1 but the last, of 0
+    "hypot": (torch.hypot, (0.0, 0.0), (math.nan, math.nan), (math.nan, math.nan)),
+    "relu6": (F.relu6, (math.nan,), (1.0,), (0.0,)),
+    "hardtanh": (F.hardtanh, (1.0,), (0.0,), (0.0,)),
+    "xlogy": (torch.xlogy, (0.5, -1.0), (math.nan, -0.5), (0.0, 0.0)),
+    "xlogy of zeros": (torch.xlogy, (0.0, 0.0), (0.0, math.nan), (0.0, math.nan)),
+    "remainder": (torch.remainder, (1.5, 0.0), (1.0, -math.inf), (0.0, math.nan)),
+    "fmod": (torch.fmod, (-1.5, 0.0), (1.0, math.inf), (0.0, math.nan)),
+    "fmod of zeros": (torch.fmod, (0.0, 0.0), (1.0, math.nan), (0.0, math.nan)),
+    "atan2": (torch.atan2, (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)),
+}
+
+
+@pytest.mark.parametrize("case", SINGULAR)
+def test_gradients_at_singular_points_are_torchs(case):
+    fun, point, *expected = SINGULAR[case]
+    for cotangent, slopes in zip((1.0, 0.0), expected, strict=True):
+        args = [torch.tensor([x], dtype=torch.float64, requires_grad=True) for x in point]
+        fun(*args).backward(torch.tensor([cotangent], dtype=torch.float64))
+        np.testing.assert_array_equal([arg.grad.item() for arg in args], slopes)
+
+
+def test_powers_of_matrices_are_of_matrices():
+    for n in (-1, 0, 1, 2):
+        with pytest.raises(RuntimeError, match="must have at least 2 dimensions"):
+            torch.linalg.matrix_power(torch.ones(2), n)
+        with pytest.raises(RuntimeError, match="must be batches of square matrices, but they are 1 by 3"):
+            torch.linalg.matrix_power(torch.ones(1, 3), n)
+    assert torch.linalg.matrix_power(torch.tensor([[1, 2], [3, 4]]), 2).tolist() == [[7, 10], [15, 22]]
+
+
 def test_a_view_that_was_written_to_keeps_its_history():
     x = torch.ones(3, requires_grad=True)
     y = x * 2
