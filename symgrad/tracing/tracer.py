@@ -444,12 +444,12 @@ class Tracer(Traced):
             raise escaped(self)
         if self.base is not None:
             self.refresh()
-        node, value = self.node, self.value
+        node, value = self.node, unwritable(self.value) if type(self.value) is np.ndarray else self.value
         if node.differentiated:
             raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
         if not node.active:
             trace.peeks.append(Peek(node, len(trace.guards)))
-            return unwritable(value) if type(value) is np.ndarray else value
+            return value
         if not trace.symbolic and not trace.lanes:
             return value
         wide = isinstance(value, (np.ndarray, np.longdouble, np.clongdouble))
