@@ -981,6 +981,34 @@ def test_powers_of_floats_that_turn_complex():
     assert derivative(4.0) == 0.25
 
 
+REAL = {
+    "round": lambda x: round(x**0.5) * x,
+    "round to digits": lambda x: round(x**0.5, 2) * x,
+    "NumPy's round": lambda x: round(np.complex128(x**0.5)) * x,
+    "float64": lambda x: np.float64(x**0.5) * x,
+    "float32": lambda x: np.float32(x**0.5) * x,
+    "array": lambda x: np.sum(np.array(x**0.5, float)) * x,
+    "array of a list": lambda x: np.sum(np.asarray([1.0, x**0.5], float)) * x,
+    "filled": lambda x: np.sum((z := np.zeros(2) + x, z.fill(x**0.5))[0]),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", REAL.values(), ids=REAL)
+def test_complex_numbers_that_are_to_be_real(fun, mode):
+    """Python's raise an error, as they do in the function; in code for real ones, too."""
+    with pytest.raises(TypeError) as raised:
+        fun(-0.5)
+    for before in (0, 3):
+        derivative = grad(fun, mode=mode)
+        with contextlib.suppress(TypeError):  # NumPy's complex numbers are never rounded
+            for _ in range(before):
+                derivative(0.5)
+        with pytest.raises(TypeError) as found:
+            derivative(-0.5)
+        assert str(found.value) == str(raised.value)
+
+
 def test_powers_of_numpys_numbers_keep_their_precision():
     """Python's floats give way to float32, NumPy's do not."""
     derivative = grad(lambda z, x: np.sum((z - 0.25) ** 0.7 * x))
