@@ -981,6 +981,35 @@ def test_powers_of_floats_that_turn_complex():
     assert derivative(4.0) == 0.25
 
 
+def test_errors_of_what_no_result_hangs_on():
+    """Code leaves it out, unless somebody would catch them; the function itself, and each trace, raises them."""
+
+    def divides(x, y, matrix):
+        z = 1.0 / y
+        return x * x if x > 0 else z * x + np.sum(np.linalg.inv(matrix))
+
+    def inverts(x, y, matrix):
+        return x * x + np.sum(np.linalg.inv(matrix))
+
+    def catches(x, y, matrix):
+        try:
+            return x * x + 0.0 * (1.0 / y + np.linalg.inv(matrix)[0, 0])
+        except (ZeroDivisionError, np.linalg.LinAlgError):
+            return 3.0 * x
+
+    for fun, raised in ((divides, ZeroDivisionError), (inverts, np.linalg.LinAlgError)):
+        derivative = grad(fun)
+        with pytest.raises(raised):
+            derivative(2.0, 0.0, np.zeros((2, 2)))
+        assert [derivative(2.0, 1.0, np.eye(2)) for _ in range(3)] == [4.0] * 3
+        assert derivative(2.0, 0.0, np.zeros((2, 2))) == 4.0
+        with pytest.raises(raised):
+            grad(fun, mode="dynamic")(2.0, 0.0, np.zeros((2, 2)))
+    derivative = grad(catches)
+    assert [derivative(2.0, 1.0, np.eye(2)) for _ in range(3)] == [4.0] * 3
+    assert derivative(2.0, 0.0, np.eye(2)) == derivative(2.0, 1.0, np.zeros((2, 2))) == 3.0
+
+
 REAL = {
     "round": lambda x: round(x**0.5) * x,
     "round to digits": lambda x: round(x**0.5, 2) * x,
