@@ -374,7 +374,7 @@ class Tracer(Traced):
         if self.tape.draft and self.base is None and type(value) in NUMBERS and _is_place(key):
             self.tape.draft.set(self, key, value)
             return
-        if type(key) is tuple and any(map(_is_flag, key)):
+        if type(key) is tuple and _has_flags(key):
             axes, key = _without_flags(key)
             self[axes][key] = value
             return
@@ -600,7 +600,7 @@ class Tracer(Traced):
             return found
         if self.tape.rollers and (found := self.tape.growing(self, key)) is not None:
             return found
-        if type(key) is tuple and any(map(_is_flag, key)):
+        if type(key) is tuple and _has_flags(key):
             axes, key = _without_flags(key)
             return self[axes][key]
         spec, arrays = split_index(key, self)
@@ -1055,6 +1055,13 @@ def _is_seen(view: Tracer, base: Tracer, how: Any) -> bool:
     if not all(map(_is_one, view.how[1], how[1])):
         return False
     return view.base is base or (base.base is not None and _is_seen(view.base, base.base, base.how))
+
+
+def _has_flags(key: tuple[Any, ...]) -> bool:
+    return any([type(part) not in _NO_FLAGS and _is_flag(part) for part in key])
+
+
+_NO_FLAGS = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def _is_flag(part: Any) -> bool:
