@@ -36,7 +36,7 @@ from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
 from symgrad.ops.scan import RECURRENCE, Running
 from symgrad.ops.signal import INTERP
 from symgrad.scipy.sparse import TIMES
-from symgrad.signature import layout
+from symgrad.signature import Static, layout
 from symgrad.tracing.trace import Tape, Trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.reverse import path
@@ -129,23 +129,30 @@ class _Sparse:
         """Where the Jacobian may be other than zero, as a ``csr_array`` of truth values."""
         trace = Tape()
         watch(trace, None, fills=True)
+        call, leaves = layout(args, kwargs)
+        given = [
+            trace.input(position, leaf) if isinstance(leaf, np.ndarray) and not isinstance(kind, Static) else leaf
+            for position, (leaf, kind) in enumerate(zip(leaves, call.kinds, strict=True))
+        ]
+        args, values = call.tree.unflatten(given)
         with tracing(trace):
-            run = calculus.evaluate(trace, self.__wrapped__, self.argnums, args, kwargs)
-        if len(run.outputs) != 1 or len(run.wrt) != 1:
+            run = calculus.evaluate(trace, self.__wrapped__, self.argnums, args, dict(zip(call.keywords, values, strict=True)))
+            outs = [calculus.traced(trace, out).node for out in run.outputs]
+        if len(outs) != 1 or len(run.wrt) != 1:
             raise NotDifferentiable("a sparse Jacobian is of one array, by one array: symgrad.flatten makes one of several")
-        (out,), (x,) = run.outputs, run.wrt
-        avals = [calculus.traced(trace, out).node.aval, x.aval]
-        if any(aval.dtype.kind == "c" for aval in avals):
+        (out,), (x,) = outs, run.wrt
+        if any(node.aval.dtype.kind == "c" for node in (out, x)):
             raise NotDifferentiable("a sparse Jacobian is of real numbers: take real and imaginary parts")
-        rows, columns = (math.prod(aval.shape) for aval in avals)
-        found = Patterns(trace, x).run(path([out.node], [x])).get(out.node) if hasattr(out, "node") else None
+        rows, columns = (math.prod(node.aval.shape) for node in (out, x))
+        found = Patterns(trace, x).run(path([out], [x])).get(out)
         return sp.csr_array((rows, columns), dtype=bool) if found is None else found.astype(bool)
 
     def _computed(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any], rounding: float = 0.0) -> Any:
         """The Jacobian; None where it contradicts its pattern.
 
         With a pattern of these very arguments, what is ``rounding`` beside the largest derivatives is no contradiction: rows of
-        a Fourier transform may be zero, and their products with a vector nearly so.
+        a Fourier transform may be zero, and their products with a vector nearly so. Nor is what rounding alone makes of terms
+        that cancel: by as much are products with sums of vectors no sums of products.
         """
         pattern, first = plan.pattern, plan.passes[0]
         products = [np.reshape(self._products[p.kind](p.seeds, *args, **kwargs), (len(p.seeds), -1)) for p in plan.passes]
@@ -156,9 +163,14 @@ class _Sparse:
         matrix, direction, expected = jacobian if first.kind == PUSH else jacobian.T, first.seeds[-1], products[0][-1]
         actual, scale = matrix @ direction, abs(matrix) @ np.abs(direction) + np.abs(expected)
         known = np.isfinite(actual) & np.isfinite(expected)
-        eps, scale = np.finfo(data.dtype).eps, scale[known]
-        same = np.abs(actual - expected)[known] <= eps**0.5 * scale + rounding * eps * np.max(scale, initial=0.0)
-        return jacobian.copy() if np.all(same) else None
+        eps, scale, off = np.finfo(data.dtype).eps, scale[known], np.abs(actual - expected)[known]
+        same = np.all(off <= eps**0.5 * scale + rounding * eps * np.max(scale, initial=0.0))
+        if rounding and not same:
+            parts = np.random.default_rng(len(direction)).uniform(0.5, 1.5, (2, 8, len(direction)))
+            one, other, both = [self._products[first.kind](seeds, *args, **kwargs) for seeds in (*parts, sum(parts))]
+            noise = np.abs(both - one - other)
+            same = np.all(off <= rounding * np.max(noise, initial=0.0, where=np.isfinite(noise)))
+        return jacobian.copy() if same else None
 
 
 # -- what is computed together -------------------------------------------------------------------------------------

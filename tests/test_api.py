@@ -531,6 +531,18 @@ def test_shapes_of_jacobians(x):
         assert np.shape(product) == np.shape(x)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (2, 0)])
+def test_shapes_of_jacobians_by_nothing_that_is_not_used(shape, mode):
+    x = np.zeros(shape)
+    for kind in (jacobian, jacrev, jacfwd):
+        derivative = kind(lambda x, y: (np.sin(y), np.sum(x) * y), (0, 1), mode=mode)
+        for _ in CALLS:
+            assert [[np.shape(part) for part in row] for row in derivative(x, V)] == [[V.shape + shape, V.shape * 2]] * 2
+    derivative = hessian(lambda x: np.sum(2.0 * x), mode=mode)
+    assert [np.shape(derivative(x)) for _ in CALLS] == [shape * 2] * len(CALLS)
+
+
 def numeric(fun, x, step=1e-6):
     x = np.asarray(x, dtype=float)
     columns = np.zeros((*np.shape(fun(x)), *x.shape))

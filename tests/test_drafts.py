@@ -1,9 +1,12 @@
 """Plain arrays that a function makes and fills: right with traced values in them, plain and fast with numbers."""
 
+import contextlib
 import copy
 import functools
 import math
+import operator
 import pickle
+import struct
 
 import numpy as np
 import pytest
@@ -594,6 +597,73 @@ def test_random_numbers_into_arrays_that_have_met_traced_ones(fun, mode):
         value, slope = derivative(x)
         assert value == pytest.approx(fun(x), rel=1e-14)
         np.testing.assert_allclose(slope, [fun(e) for e in np.eye(4)], rtol=1e-14)
+
+
+OUTSIDE = np.array([3.0, 1.0, 4.0, 1.5])
+COPIES = {
+    "copy": lambda y: OUTSIDE.copy(),
+    "array": lambda y: np.array(OUTSIDE),
+    "row": lambda y: np.stack([OUTSIDE, OUTSIDE])[1],
+    "argument's copy": lambda y: y.copy(),
+    "argument's sum": lambda y: y + 0,
+    "argument's view": lambda y: np.append(y, 1.0)[:-1],
+}
+WRITERS = {
+    "shuffle": lambda a: np.random.default_rng(3).shuffle(a),
+    "old shuffle": lambda a: np.random.RandomState(3).shuffle(a),
+    "part shuffled": lambda a: np.random.default_rng(3).shuffle(a[1:]),
+    "drawn": lambda a: np.random.default_rng(3).standard_normal(out=a),
+    "packed": lambda a: struct.pack_into("d", a, 8, 4.0),
+    "BLAS": lambda a: pytest.importorskip("scipy.linalg.blas").dscal(2.0, a),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_code_in_c_writes_into_copies(copied, write, mode):
+    """The derivative by each element is what it is multiplied by, which is what was written there; what was copied stays."""
+
+    def fun(x, y):
+        a = copied(y)
+        write(a)
+        return np.sum(a * x)
+
+    derivative, given = value_and_grad(fun, mode=mode), OUTSIDE.copy()
+    for x in (np.ones(4), np.arange(4.0), np.arange(4.0), np.ones(4)):
+        value, slope = derivative(x, given)
+        assert value == fun(x, given)
+        np.testing.assert_array_equal(slope, [fun(e, given) for e in np.eye(4)])
+    np.testing.assert_array_equal([given, OUTSIDE], [[3.0, 1.0, 4.0, 1.5]] * 2)
+    assert "return" in derivative.source(x, given)
+
+
+def doubled(a):
+    for item in np.nditer(a, op_flags=["readwrite"]):
+        item[...] = 2.0 * item
+
+
+MEMORY = {
+    "memoryview": lambda a: operator.setitem(memoryview(a), 0, 5.0),
+    "data": lambda a: operator.setitem(a.data, 0, 5.0),
+    "frombuffer": lambda a: operator.setitem(np.frombuffer(a), 0, 5.0),
+    "nditer": doubled,
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("write", MEMORY.values(), ids=MEMORY)
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_memory_of_copies_is_written_or_not_at_all(copied, write, mode):
+    def fun(x, y):
+        a = copied(y)
+        write(a)
+        return np.sum(a * x)
+
+    derivative = grad(fun, mode=mode)
+    for _ in range(3):
+        with contextlib.suppress(MutatedInput, TypeError, ValueError):  # it is read-only
+            np.testing.assert_array_equal(derivative(np.ones(4), OUTSIDE), [fun(e, OUTSIDE) for e in np.eye(4)])
 
 
 def through_a_view(x):

@@ -981,6 +981,63 @@ def test_powers_of_floats_that_turn_complex():
     assert derivative(4.0) == 0.25
 
 
+def test_errors_of_what_no_result_hangs_on():
+    """Code leaves it out, unless somebody would catch them; the function itself, and each trace, raises them."""
+
+    def divides(x, y, matrix):
+        z = 1.0 / y
+        return x * x if x > 0 else z * x + np.sum(np.linalg.inv(matrix))
+
+    def inverts(x, y, matrix):
+        return x * x + np.sum(np.linalg.inv(matrix))
+
+    def catches(x, y, matrix):
+        try:
+            return x * x + 0.0 * (1.0 / y + np.linalg.inv(matrix)[0, 0])
+        except (ZeroDivisionError, np.linalg.LinAlgError):
+            return 3.0 * x
+
+    for fun, raised in ((divides, ZeroDivisionError), (inverts, np.linalg.LinAlgError)):
+        derivative = grad(fun)
+        with pytest.raises(raised):
+            derivative(2.0, 0.0, np.zeros((2, 2)))
+        assert [derivative(2.0, 1.0, np.eye(2)) for _ in range(3)] == [4.0] * 3
+        assert derivative(2.0, 0.0, np.zeros((2, 2))) == 4.0
+        with pytest.raises(raised):
+            grad(fun, mode="dynamic")(2.0, 0.0, np.zeros((2, 2)))
+    derivative = grad(catches)
+    assert [derivative(2.0, 1.0, np.eye(2)) for _ in range(3)] == [4.0] * 3
+    assert derivative(2.0, 0.0, np.eye(2)) == derivative(2.0, 1.0, np.zeros((2, 2))) == 3.0
+
+
+REAL = {
+    "round": lambda x: round(x**0.5) * x,
+    "round to digits": lambda x: round(x**0.5, 2) * x,
+    "NumPy's round": lambda x: round(np.complex128(x**0.5)) * x,
+    "float64": lambda x: np.float64(x**0.5) * x,
+    "float32": lambda x: np.float32(x**0.5) * x,
+    "array": lambda x: np.sum(np.array(x**0.5, float)) * x,
+    "array of a list": lambda x: np.sum(np.asarray([1.0, x**0.5], float)) * x,
+    "filled": lambda x: np.sum((z := np.zeros(2) + x, z.fill(x**0.5))[0]),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", REAL.values(), ids=REAL)
+def test_complex_numbers_that_are_to_be_real(fun, mode):
+    """Python's raise an error, as they do in the function; in code for real ones, too."""
+    with pytest.raises(TypeError) as raised:
+        fun(-0.5)
+    for before in (0, 3):
+        derivative = grad(fun, mode=mode)
+        with contextlib.suppress(TypeError):  # NumPy's complex numbers are never rounded
+            for _ in range(before):
+                derivative(0.5)
+        with pytest.raises(TypeError) as found:
+            derivative(-0.5)
+        assert str(found.value) == str(raised.value)
+
+
 def test_powers_of_numpys_numbers_keep_their_precision():
     """Python's floats give way to float32, NumPy's do not."""
     derivative = grad(lambda z, x: np.sum((z - 0.25) ** 0.7 * x))

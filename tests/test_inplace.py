@@ -78,6 +78,31 @@ def test_item_assignment_in_a_matrix(write):
     agrees(lambda x: written(x, write), M)
 
 
+BACK = slice(None, None, -1)
+FLAGS = [
+    (True, BACK, -1), (False, BACK, -1), (BACK, True, 1), (1, BACK, np.True_), (True, 0, 1), (True, True, BACK), (True, False),
+    (True, None, BACK, 0), (True, ..., 0), (..., True, [0, 2]), (BACK, [0, 2], True), (True, M > 0), (np.array(True), BACK, -1),
+    (np.array([True, False, True]), True), (True, slice(2), slice(1, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", FLAGS)
+def test_true_and_false_in_an_index(key):
+    """They make an axis, of which they take all or nothing."""
+    agrees(lambda x: x[key] ** 2, M)
+    agrees(lambda x: written(x, lambda z, x: operator.setitem(z, key, x[key] ** 2)), M)
+    agrees(lambda x: written(x, lambda z, x: operator.setitem(z, key, z[key] + x[0, 0] ** 2)), M)
+    for mode in ("auto", "dynamic"):
+        derivative = jacobian(lambda x: x[key] ** 2, mode=mode)
+        assert [derivative(M).shape for _ in range(3)] == [M[key].shape + M.shape] * 3
+
+
+def test_traced_conditions_in_an_index():
+    for scale in (1.0, -1.0):
+        agrees(lambda x: x[x[1, 1] > 0, ::-1, -1] ** 2, scale * M)
+        agrees(lambda x: written(x, lambda z, x: operator.setitem(z, (slice(None), x[1, 1] > 0), x[0, 0] ** 2)), scale * M)
+
+
 def test_augmented_items():
     def fun(x):
         z = x * 1.0

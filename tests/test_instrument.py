@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
+import gc
 import sys
 import traceback
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
 import pytest
 import shapes
+from agreement import function_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad import grad
-from symgrad.source.instrument import instrumented, parsed
+from symgrad.source.instrument import FILES, definition, instrumented, parsed
 
 SHAPES = list(shapes.SHAPES)
 if sys.version_info >= (3, 12):
@@ -231,3 +235,12 @@ def test_parsing_in_threads():
             assert set(pool.map(parse, range(80))) == {100}
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_old_files_are_forgotten(tmp_path: Path) -> None:
+    """What is kept of the files that functions are from does not grow without end: notebooks have one for each cell."""
+    made = [function_of(f"def fun(x):\n    return {i} * x\n", tmp_path / f"cell_{i}.py") for i in range(FILES + 1)]
+    nodes = [weakref.ref(node) for node, _ in filter(None, map(definition, made))]
+    gc.collect()
+    assert nodes[0]() is None
+    assert nodes[-1]() is not None

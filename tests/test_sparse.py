@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from ops_samples import DIFFERENTIABLE, cases
 
 from symgrad import flatten, grad, hessian, jacobian
-from symgrad.errors import NotDifferentiable
+from symgrad.errors import NotDifferentiable, SymgradError
+from symgrad.ops.core import REGISTRY
 from symgrad.scipy.sparse import csr_array
-from symgrad.sparse import sparse_hessian, sparse_jacobian
+from symgrad.sparse import RULES, sizes, sparse_hessian, sparse_jacobian
 
 SIX = np.linspace(0.3, 1.4, 6)
 TABLE = np.linspace(-1.0, 1.0, 12).reshape(3, 4)
@@ -125,6 +126,43 @@ def test_rows_that_are_zero_but_for_rounding():
     """Of a real vector that is padded with zeros, two imaginary parts of the spectrum are zero."""
     agrees(lambda x: np.fft.fft(x, n=6).imag, np.array([0.3, 1.7, 0.9]))
     agrees(lambda x: np.fft.fft(x, n=6, axis=0).imag.ravel(), TABLE[:3])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_derivatives_that_are_rounding_alone(seed):
+    """Terms that cancel leave what the check of the pattern must not take for derivatives."""
+    x = np.random.default_rng(seed).standard_normal(4)
+    made = sparse_hessian(lambda x: np.sum(np.log(np.exp(x))))
+    for shift in range(3):
+        np.testing.assert_allclose(made(x + shift).toarray(), 0.0, atol=1e-14)
+
+
+def test_a_wrong_pattern_is_no_rounding(monkeypatch):
+    monkeypatch.setitem(RULES, REGISTRY[np.sin], lambda p, node, i: sp.csr_array(sizes(node, i), dtype=np.int8))
+    with pytest.raises(SymgradError, match="not what its pattern allows"):
+        sparse_jacobian(lambda x: x + 1e-3 * np.sin(x[0]), SIX)
+
+
+def test_functions_of_other_arrays():
+    """Only one argument is differentiated by; what is made of the others is an array like any."""
+
+    def written(x, y):
+        q = y * 2.0
+        q[0] = x[0]
+        return q * x
+
+    def copied(x, y):
+        q = y + 0.0
+        np.copyto(q, x, where=q > 0.7)
+        return q
+
+    agrees(written, SIX, SIX**2, entries=6)
+    agrees(copied, SIX, SIX**2)
+    agrees(lambda x, y: np.sort(y)[:2], SIX, SIX[::-1], entries=0)
+    agrees(lambda x, y: np.reshape(np.cov(np.where(y > 0, y, y)), -1), SIX, SIX[::-1], entries=0)
+    agrees(lambda x, at: x[at] ** 2, SIX, np.array([2, 1]), entries=2)
+    found = sparse_jacobian(written, argnums="y")(x=SIX, y=SIX**2)
+    np.testing.assert_allclose(found.toarray(), np.diag([0.0, *2.0 * SIX[1:]]))
 
 
 def test_hessian():

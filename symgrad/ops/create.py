@@ -42,6 +42,7 @@ def full(like: Any, shape: Any, value: Any, dtype: Any) -> Any:
 
 def array(like: Any, value: Any, dtype: Any = None, copy: Any = True, order: Any = "K", ndmin: int = 0, **rest: Any) -> Any:
     """``np.array`` and ``np.asarray`` of plain and traced numbers, in lists too, as a traced array."""
+    _take_complex(value, dtype)
     if isinstance(value, Traced):
         result = like.adopt(value)
         result = result.copy(order or "K") if copy else result
@@ -56,8 +57,18 @@ def array(like: Any, value: Any, dtype: Any = None, copy: Any = True, order: Any
     return np.reshape(result, (1,) * (ndmin - result.ndim) + result.shape) if result.ndim < ndmin else result
 
 
+def _take_complex(value: Any, dtype: Any) -> None:
+    """Raise what NumPy does of complex numbers of Python's, in lists too, that are to be real; its own lose a part."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _take_complex(item, dtype)
+    elif value.__class__ is complex:
+        np.array(1j, dtype)
+
+
 def scalar(value: Any, kind: type[np.generic]) -> Any:
     """``np.float64(value)`` and its kin: an array stays one, but of no dimensions is a number."""
+    _take_complex(value, kind)
     made = value.astype(kind, copy=False) if isinstance(value, np.ndarray) else np.multiply(value, kind(1)).astype(kind)
     return made[()] if np.ndim(made) == 0 else made
 

@@ -57,10 +57,10 @@ from symgrad.source.texts import numbered
 
 HOOKS = "__symgrad__"
 _FACTORY = "__symgrad_factory__"
+FILES = 256  # of which is remembered what is in them
 
 # by identity, and by rewriter: code objects of different files can be equal
 _codes: dict[tuple[int, type, frozenset[Group]], tuple[weakref.ref[CodeType], CodeType | None]] = {}
-_trees: dict[str, tuple[int, list[ast.stmt], list[FunctionNode]]] = {}  # of a file: its hash, imports and functions
 
 
 def instrumented(
@@ -149,19 +149,21 @@ def definition(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
     lines = linecache.getlines(code.co_filename, fun.__globals__)
     if not lines:
         return None
-    text = "".join(lines)
-    known = _trees.get(code.co_filename)
-    if known is None or known[0] != hash(text):
-        try:
-            tree = parsed(text)
-        except (SyntaxError, ValueError, RecursionError):
-            return None
-        known = (hash(text), _imports(tree), [node for node in walk(tree) if isinstance(node, FunctionNode)])
-        _trees[code.co_filename] = known
-    found = [node for node in known[2] if _matches(node, code)]
+    try:
+        imports, functions = _contents("".join(lines))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    found = [node for node in functions if _matches(node, code)]
     if not found or (len(found) > 1 and code.co_name != "<lambda>"):
         return None
-    return min(found, key=_size), known[1]  # the innermost lambda
+    return min(found, key=_size), imports  # the innermost lambda
+
+
+@functools.lru_cache(FILES)
+def _contents(text: str) -> tuple[list[ast.stmt], list[FunctionNode]]:
+    """The imports and the functions of a file, given its text."""
+    tree = parsed(text)
+    return _imports(tree), [node for node in walk(tree) if isinstance(node, FunctionNode)]
 
 
 def parsed(text: str, mode: str = "exec") -> Any:

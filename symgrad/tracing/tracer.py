@@ -375,6 +375,10 @@ class Tracer(Traced):
         if self.tape.draft and self.base is None and type(value) in NUMBERS and _is_place(key):
             self.tape.draft.set(self, key, value)
             return
+        if type(key) is tuple and _has_flags(key):
+            axes, key = _without_flags(key)
+            self[axes][key] = value
+            return
         found = self.tape.written_window(self, key) if self.tape.rollers else None
         x, spec, arrays = self, *(found or ((), []))
         if found is None and self.tape.rollers and (grown := self.tape.written_growing(self, key)) is not None:
@@ -445,12 +449,12 @@ class Tracer(Traced):
             raise escaped(self)
         if self.base is not None:
             self.refresh()
-        node, value = self.node, self.value
+        node, value = self.node, unwritable(self.value) if type(self.value) is np.ndarray else self.value
         if node.differentiated:
             raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
         if not node.active:
             trace.peeks.append(Peek(node, len(trace.guards)))
-            return unwritable(value) if type(value) is np.ndarray else value
+            return value
         if not trace.symbolic and not trace.lanes:
             return value
         wide = isinstance(value, (np.ndarray, np.longdouble, np.clongdouble))
@@ -483,8 +487,8 @@ class Tracer(Traced):
         return int(np.ceil(self))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        if isinstance(self.like, np.ndarray):
-            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        if not hasattr(type(self.like), "__round__"):
+            return round(self.like)  # which raises an error
         if ndigits is None:
             return int(np.rint(self))
         if self.node.aval.kind != "python":  # NumPy's own, which rounds another number
@@ -599,6 +603,9 @@ class Tracer(Traced):
             return found
         if slides(key) and (found := self.tape.slid(self, key)) is not None:
             return found
+        if type(key) is tuple and _has_flags(key):
+            axes, key = _without_flags(key)
+            return self[axes][key]
         spec, arrays = split_index(key, self)
         written = self._written_at(spec, arrays)
         return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec}) if written is None else written
@@ -1051,6 +1058,34 @@ def _is_seen(view: Tracer, base: Tracer, how: Any) -> bool:
     if not all(map(_is_one, view.how[1], how[1])):
         return False
     return view.base is base or (base.base is not None and _is_seen(view.base, base.base, base.how))
+
+
+def _has_flags(key: tuple[Any, ...]) -> bool:
+    return any([type(part) not in _NO_FLAGS and _is_flag(part) for part in key])
+
+
+_NO_FLAGS = frozenset({int, slice, type(None), type(Ellipsis)})
+
+
+def _is_flag(part: Any) -> bool:
+    """Whether NumPy takes it as True or False in an index."""
+    like = part.like if type(part) is Tracer else part
+    return type(like) in (bool, np.bool) or (type(like) is np.ndarray and not like.shape and like.dtype == bool)
+
+
+def _without_flags(key: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """An index with True or False in it as two: one that makes an axis for each, another that takes all of that, or nothing."""
+    axes: list[Any] = []
+    parts = []
+    for part in key:
+        flag = _is_flag(part)
+        if flag or part is Ellipsis:
+            axes.append(None if flag else part)
+        elif part is not None:
+            known = np.asarray(plain(part))
+            axes += [slice(None)] * (known.ndim if known.dtype == bool else 1)
+        parts.append(np.zeros(1 if part else 0, int) if flag else part)
+    return tuple(axes), tuple(parts)
 
 
 def _counts(part: Any) -> bool:

@@ -590,7 +590,7 @@ def _pushed(trace: Trace, run: Linearized, outs: Sequence[Node], n: Node, scale:
     if reads is not None:  # the zeros of unit tangents go no further
         one = [trace.constant_like(scale, nodes[0].aval) if nodes else None for nodes in reads]
         found = [forward(trace, outs, nodes, [g for _ in nodes]) for nodes, g in zip(reads, one, strict=True)]
-        return [_rows(trace, parts, o.aval) for parts, o in zip(zip(*found, strict=True), outs, strict=True)]
+        return [_rows(trace, [parts[i] for parts in found], out.aval) for i, out in enumerate(outs)]
     unit = _stand_in(trace, n.aval, scale) if n.aval.shape else trace.constant_like(scale, n.aval)
     ts = forward(trace, outs, run.wrt, [unit if m is n else None for m in run.wrt])
     linear = [None if t is None else fit(t, o.aval) for t, o in zip(ts, outs, strict=True)]

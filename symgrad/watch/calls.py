@@ -72,7 +72,7 @@ from symgrad.source.origins import (
 )
 from symgrad.tracing.kinds import CACHED, UNBOUND, attributes, place_of_out, refuse_unfollowed
 from symgrad.tracing.protocols import is_of_objects
-from symgrad.tracing.tracer import Tracer, plain
+from symgrad.tracing.tracer import Tracer, plain, unwritable
 from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
 from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
@@ -115,6 +115,14 @@ def _counted(value: Any) -> Any:
 def reads_memory(kind: Any) -> bool:
     """Whether it takes an array by its memory, which no Tracer has."""
     return any([kind is one for one in (memoryview, bytearray, bytes, np.frombuffer)])
+
+
+def is_foreign(fun: Any) -> bool:
+    """Whether it is code in C, of no module that is known to take arrays as they are, which may write into their memory."""
+    if isinstance(fun, BuiltinFunctionType):
+        return fun.__module__ is not None and not is_pure(fun.__module__)
+    in_c = isinstance(of_class(type(fun), "__call__"), types.WrapperDescriptorType)
+    return in_c and not isinstance(fun, (type, MethodType, *FUNCTIONS, *_GETTERS))
 
 
 def of_sparse(left: Any, right: Any) -> bool:
@@ -808,11 +816,7 @@ class Calls(Reads):
         lent: list[tuple[Tracer, Any]] = []
 
         def out(value: Any) -> Any:
-            given = self._out(value) if inside or type(value) is Tracer else value
-            if type(value) is Tracer and type(given) is np.ndarray and given.base is value.value:
-                given = given.copy("K")
-                lent.append((value, given))
-            return given
+            return self._out(value, lent) if inside or type(value) is Tracer else value
 
         result = fun(*map(out, args), **{name: out(value) for name, value in kwargs.items()})
         for tracer, array in lent:
@@ -920,11 +924,14 @@ class Calls(Reads):
                 self.foreseen.append(error)
             raise
 
-    def _out(self, value: Any) -> Any:
-        """Numbers and arrays from outside as they are, for code that takes no others; their content is guarded."""
+    def _out(self, value: Any, lent: list[tuple[Tracer, Any]] | None = None) -> Any:
+        """Numbers and arrays from outside as they are, for code that takes no others; their content is guarded.
+
+        The trace's own arrays must not be written to; copies of them may be, if they are ``lent``, which keeps a list of those.
+        """
         if type(value) in (list, tuple, dict):
             old = list(value.values()) if type(value) is dict else list(value)
-            new = [self._out(item) for item in old]
+            new = [self._out(item, lent) for item in old]
             if all(map(operator.is_, old, new)):
                 return value  # what is written into it is written into the very object
             return dict(zip(value, new, strict=True)) if type(value) is dict else type(value)(new)
@@ -937,15 +944,21 @@ class Calls(Reads):
         if value.tape.draft:
             return value.tape.draft.lend(value)
         path = dict(value.node.params).get("position")
-        real = self._real(value)
         if value.node.op is not INPUT or not isinstance(path, Path) or np.ndim(value.value) == 0:
-            plain = value.leave()
-            return plain if real is None else real
-        if value.value.nbytes > MAX_BYTES:
-            self.stop(f"{path!r} is handed to code that is not followed, and too large to be compared at every call")
+            found = value.leave()
         else:
-            self.check(path, "array", value.value)
-        return value.value if real is None else real
+            found = unwritable(value.value)
+            if found.nbytes > MAX_BYTES:
+                self.stop(f"{path!r} is handed to code that is not followed, and too large to be compared at every call")
+            else:
+                self.check(path, "array", value.value)
+        real = self._real(value)
+        if real is not None:
+            return real
+        if lent is None or type(found) is not np.ndarray:
+            return found
+        lent.append((value, found.copy("K")))
+        return lent[-1][1]
 
     def _int(self, x: Tracer) -> Any:
         """``int(x)``, a number that nobody has looked at yet."""

@@ -40,6 +40,7 @@ from symgrad.watch.calls import (
     OF_FUNCTIONS,
     Calls,
     handed,
+    is_foreign,
     is_number,
     is_partial,
     is_product,
@@ -633,7 +634,7 @@ class Plain(Finished):
         home = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
         if reads_memory(fun):
             return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
-        if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
+        if isinstance(fun, CACHED) or home.startswith("numpy.random") or is_foreign(fun):  # it keeps Tracers, or takes none
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
         if fun is map and args:
             args = (functools.partial(self.call, args[0]), *args[1:])
