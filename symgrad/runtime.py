@@ -520,6 +520,51 @@ def hat(x: Array, place: float, axis: int = -1) -> Array:
     return result
 
 
+def from_parts(g: Array, parts: Array, x: Array, *, kth: tuple[int, ...], axis: int) -> Array:
+    """The elements of ``g`` where those of ``parts``, which are ``np.partition(x, kth, axis)``, were; equal ones stay in order.
+
+    ``axis`` counts from the end. Which element of a part was where is not asked for where ``g`` is the same for all of it.
+
+    >>> x = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
+    >>> from_parts(np.array([7.0, 8.0, 0.0, 0.0, 0.0]), np.partition(x, 1), x, kth=(1,), axis=-1)
+    array([0., 7., 8., 0., 0.])
+    """
+    g, parts, x = (np.ascontiguousarray(one.swapaxes(axis, -1)) for one in (g, parts, x))
+    result, n = np.empty_like(g), x.shape[-1]
+    ends = sorted({k % n for k in kth})
+    spans = [(k, k + 1) for k in ends] + [(lo + 1, hi) for lo, hi in zip([-1, *ends], [*ends, n], strict=True) if lo + 1 < hi]
+    same = {span: bool((g[..., slice(*span)] == g[..., span[0], None]).all()) for span in spans}
+    lo, hi = max(spans, key=lambda span: (same[span], span[1] - span[0]))
+    result[...] = g[..., lo, None]  # of the others, the places are known if no two elements are equal
+    for span in spans:
+        if span == (lo, hi) and same[span]:
+            continue
+        places = _of_part(parts, x, *span)
+        if places is None:
+            result[...] = back_in_place(np.take_along_axis(g, np.argsort(parts, kind="stable"), -1), order(x))
+            break
+        values = g[..., slice(*span)]
+        if not same[span]:
+            places = np.take_along_axis(places, order(x.reshape(-1)[places]), -1)
+            values = np.take_along_axis(values, order(parts[..., slice(*span)]), -1)
+        result.reshape(-1)[places] = values
+    return result.swapaxes(axis, -1)
+
+
+def _of_part(parts: Array, x: Array, lo: int, hi: int) -> Array | None:
+    """The places in memory of the elements of each row that are at these places of its ``parts``; None where values do not
+    tell: equal ones are on both sides, or NaNs."""
+    n = x.shape[-1]
+    if hi - lo == 1:
+        inside = x == parts[..., lo, None]
+    else:
+        above, below = lo > 0 and x > parts[..., lo - 1, None], hi < n and x < parts[..., hi % n, None]
+        inside = below if lo == 0 else above if hi == n else above & below
+    places = np.flatnonzero(inside)
+    alone = places.size == x.size // n * (hi - lo) and (np.count_nonzero(inside, -1) == hi - lo).all()
+    return places.reshape(*x.shape[:-1], hi - lo) if alone else None
+
+
 def back_in_place(values: Array, permutation: Array, axis: int = -1) -> Array:
     """What ``np.take_along_axis`` with ``permutation`` has taken, where it was.
 

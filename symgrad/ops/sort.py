@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Choice, Sample, composite, constant, dtype_of, expand, linear, op
+from symgrad.ops.core import REGISTRY, A, Choice, Op, Sample, composite, constant, dtype_of, expand, linear, op
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import spread, vector_shape
 from symgrad.ops.shape import scatter
@@ -101,8 +102,26 @@ def _sort_complex(a: Any) -> Any:
     samples=[Sample(*s.args, kth, **s.kwargs) for s, kth in zip(_sorts, (2, -1, (0, 2), 1, 3, 0), strict=False)],
 )
 def _partition(g: Any, y: Any, a: Any, kth: Any = None, axis: int = -1, kind: str = "introselect") -> Any:
-    g = np.take_along_axis(g, np.argsort(y, axis, kind="stable"), axis)
-    return np.take_along_axis(g, ranks(a, axis), axis)
+    return FROM_PARTS(g, y, a, kth=kth if isinstance(kth, tuple) else (kth,), axis=axis % np.ndim(a) - np.ndim(a))
+
+
+def _into_parts(c: Any, y: Any, g: Any, parts: Any, x: Any, kth: tuple[int, ...] = (), axis: int = -1) -> Any:
+    ordered = np.take_along_axis(c, np.argsort(x, axis, kind="stable"), axis)
+    return np.take_along_axis(ordered, ranks(parts, axis), axis)
+
+
+FROM_PARTS = Op(
+    runtime.from_parts,
+    "linear",
+    (_into_parts, None, None),
+    name="runtime.from_parts",
+    samples=[
+        Sample(A(*shape), np.partition(x, kth, axis), x, kth=kth, axis=axis)
+        for shape, kth, axis in (((5,), (2,), -1), ((3, 7), (1, -2), -1), ((4, 3), (0,), -2))
+        for x in [np.sin(np.arange(math.prod(shape)) * 7.0).reshape(shape)]
+    ],
+)
+REGISTRY[runtime.from_parts] = FROM_PARTS
 
 
 # -- order statistics: each element's weight is a hat over its rank -------------------------------------------------
