@@ -1902,7 +1902,7 @@ def test_powers_of_one_array_are_products(powers):
     np.testing.assert_allclose(
         derivative(x), grad(lambda x: np.sum(np.sin(powers(x))), mode="dynamic")(x), rtol=1e-13, atol=1e-15
     )
-    assert "runtime.powers" in derivative.source(x, fast=True)
+    assert derivative.source(x, fast=True).count("runtime.powers") == 2  # and of their slopes
 
 
 def test_powers_of_a_number():
