@@ -816,6 +816,28 @@ def shares(x: Array, y: Array, *, axis: int) -> Array:
     return found.swapaxes(0, axis)
 
 
+def from_running(g: Array, x: Array, y: Array, *, axis: int) -> Array:
+    """What goes back to the elements of ``x`` from their running extremes ``y``: the sum over all that each is the extreme of;
+    equal ones share alike. The axis counts from the end.
+
+    >>> from_running(np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 3.0, 2.0, 3.0]), np.array([1.0, 3.0, 3.0, 3.0]), axis=-1)
+    array([1. , 2.5, 0. , 0.5])
+    """
+    g, x, y = (np.ascontiguousarray(part.swapaxes(axis, -1)) for part in (g, x, y))
+    out, first, met = np.zeros_like(g), np.ones(y.shape, bool), np.equal(x, y)
+    np.not_equal(y[..., 1:], y[..., :-1], first[..., 1:])
+    met[..., 0] = True  # NaN, too
+    places = np.flatnonzero(first | met)  # from each to the next, the same elements share
+    if places.size:
+        first, number = first.reshape(-1)[places], np.arange(places.size)
+        many = number - np.maximum.accumulate(np.where(first, number, 0)) + 1
+        sums = np.add.reduceat(g.reshape(-1), places) / many.astype(g.dtype)
+        if not first.all():
+            sums = recurrence(sums, np.logical_not(first[1:]).astype(g.dtype), axis=-1, back=True)
+        out.reshape(-1)[places] = np.where(met.reshape(-1)[places], sums, 0)
+    return out.swapaxes(axis, -1)
+
+
 def others(*arrays: Array, axis: int) -> Array:
     """For each element along an axis the product of all others; with directions, how it changes in all of those at once.
 
@@ -1014,6 +1036,28 @@ def select(mask: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     np.bitwise_xor(a, b, result)
     np.bitwise_and(result, chosen, result)
     np.bitwise_xor(result, b, result)
+    return out
+
+
+def to_extremes(x: Array, extremes: Array, g: Array, out: Array | None = None) -> Array:
+    """``g`` where elements are the extremes of ``x`` along some axes, which both keep, else zero; equal ones share it.
+
+    >>> x = np.array([[1.0, 3.0, 2.0], [5.0, 0.0, 5.0]])
+    >>> to_extremes(x, np.array([[3.0], [5.0]]), np.array([[4.0], [6.0]]))
+    array([[0., 4., 0.],
+           [3., 0., 3.]])
+    """
+    out = np.empty(x.shape, g.dtype) if out is None else out
+    met = by_rows(np.equal, x, extremes, np.empty(x.shape, bool))
+    places = np.flatnonzero(met)
+    if places.size > 2 * extremes.size:  # so many that sums and choices take less time
+        axes = tuple([i for i, n in enumerate(extremes.shape) if n == 1])
+        shares = g / np.add.reduce(met, axes, g.dtype, keepdims=True)
+        return select(met, np.broadcast_to(shares, x.shape), 0, out)
+    index = np.unravel_index(places, x.shape)
+    row = np.ravel_multi_index([i * (n > 1) for i, n in zip(index, extremes.shape, strict=True)], extremes.shape)
+    out[...] = 0
+    out[index] = g.reshape(-1)[row] / np.bincount(row).astype(g.dtype)[row]
     return out
 
 

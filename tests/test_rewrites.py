@@ -1905,6 +1905,27 @@ def test_powers_of_one_array_are_products(powers):
     assert derivative.source(x, fast=True).count("runtime.powers") == 2  # and of their slopes
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("shape", "axis"), [((60, 50), 1), ((60, 50), 0), ((6, 20, 30), (0, 2)), ((2000,), 0)])
+@np.errstate(all="ignore")
+def test_extremes_are_few(shape, axis, dtype):
+    """What goes back to them is put where they are; equal ones share it, many or few."""
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    wild = x.copy()
+    wild.flat[::77], wild.flat[3] = np.nan, np.inf
+    for extreme in (np.max, np.min):
+        for keepdims in (False, True):
+            fun = lambda x, extreme=extreme, keepdims=keepdims: np.sum(3 * extreme(x, axis=axis, keepdims=keepdims) ** 2)
+            derivative = grad(fun)
+            for some in (x, np.asarray(x, order="F"), np.round(x), np.ones_like(x), wild):
+                for _ in range(3):
+                    found = derivative(some)
+                expected = grad(fun, mode="dynamic")(some)
+                assert found.dtype == dtype
+                np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == np.float32 else 1e-14)
+            assert len(shape) == 1 or "runtime.to_extremes" in derivative.source(x, fast=True)
+
+
 def test_powers_of_a_number():
     derivative = grad(lambda x: np.sum(np.sum(x) ** np.array([1, 1, 2])) + np.sum(np.sum(x) ** np.arange(4)))
     for total in (3.0, 6.0, 9.0):

@@ -51,6 +51,7 @@ def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
 
 WIDE = 32  # numbers in a row, from which on a loop over the rows takes less time than doubling,
 LONG = 8192  # and rows, from which on one over parts of them does
+MANY = 1024  # numbers in all, from which on calls do not take most of the time
 
 
 def _scanned_back(g: Any, ratio: Any, own: Any, axis: int) -> Any:
@@ -127,9 +128,36 @@ def _extremes(g: Any, y: Any, a: Any, axis: int = 0) -> Any:
     axis %= np.ndim(a)
     if np.shape(a)[axis] < 2:
         return g
+    if np.size(a) >= MANY:
+        return FROM_RUNNING(g, a, y, axis=axis - np.ndim(a))
+    return _scanned_back(g, *_kept(a, y, axis), axis)
+
+
+def _kept(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
+    """By how much each running extreme but the first takes after the one before it, and after its own element."""
     before, late = along(axis, slice(None, -1)), along(axis, slice(1, None))
-    own = SHARES(a, y, axis=axis - np.ndim(a))[late]
-    return _scanned_back(g, np.where(y[late] == y[before], 1 - own, 0), own, axis)
+    own = SHARES(x, y, axis=axis - np.ndim(x))[late]
+    return np.where(y[late] == y[before], 1 - own, 0), own
+
+
+def _to_running(c: Any, out: Any, g: Any, x: Any, y: Any, axis: int = -1) -> Any:
+    ratio, own = _kept(x, y, axis % np.ndim(x))
+    first, late = (along(axis % np.ndim(x), part) for part in (slice(0, 1), slice(1, None)))
+    return RECURRENCE(np.concatenate((c[first], own * c[late]), axis), ratio, axis=axis, back=False)
+
+
+FROM_RUNNING = Op(
+    runtime.from_running,
+    "linear",
+    (_to_running, None, None),
+    name="runtime.from_running",
+    samples=[
+        Sample(A(*x.shape), x, np.maximum.accumulate(x, axis), axis=axis)
+        for x in (np.array([1.0, 3, 2, 3, 4]), np.array([[2.0, 1, 2], [1, 1, 3]]), np.zeros((1, 2)))
+        for axis in range(-x.ndim, 0)
+    ],
+)
+REGISTRY[runtime.from_running] = FROM_RUNNING
 
 
 _each_axis = [Sample(A(5), axis=0), Sample(A(1), axis=0), *(sample for sample in _scans if "axis" in sample.kwargs)]
