@@ -838,6 +838,22 @@ def from_running(g: Array, x: Array, y: Array, *, axis: int) -> Array:
     return out.swapaxes(axis, -1)
 
 
+def from_segments(g: Array, starts: Array, *, size: int, axis: int) -> Array:
+    """What goes back to so many elements from ``np.add.reduceat`` at ``starts``, along an axis, which counts from the end.
+
+    >>> from_segments(np.array([1.0, 2.0]), np.array([1, 3]), size=5, axis=-1)
+    array([0., 1., 1., 2., 2.])
+    """
+    many = np.append(starts[1:], size) - starts
+    apart = bool((many > 0).all())
+    many = many if apart else np.maximum(many, 1)  # of what is not before the next start, it is the first alone
+    values = np.repeat(g, many, axis)
+    if values.shape[axis] == size and apart:
+        return values
+    place: Any = slice(starts[0], None) if apart else np.repeat(starts - (np.cumsum(many) - many), many) + np.arange(many.sum())
+    return scatter(values, (..., place, *[slice(None)] * (-1 - axis)), (*g.shape[:axis], size, *g.shape[axis:][1:]))
+
+
 def others(*arrays: Array, axis: int) -> Array:
     """For each element along an axis the product of all others; with directions, how it changes in all of those at once.
 

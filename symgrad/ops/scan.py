@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,6 +169,70 @@ for _ufunc, _rule in (
 ):
     _name = f"np.{_ufunc.__name__}.accumulate"
     op(Running(_ufunc), _rule, name=_name, lanes="scan", samples=_each_axis, complex=False)
+
+
+# -- of segments ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Segments:
+    """``ufunc.reduceat``, likewise; the axis counts from the end."""
+
+    ufunc: np.ufunc
+
+    def __call__(self, x: Any, starts: Any, axis: int) -> Any:
+        return self.ufunc.reduceat(x, starts, axis)
+
+
+def _sums(g: Any, y: Any, x: Any, starts: Any, axis: int = -1) -> Any:
+    return FROM_SEGMENTS(g, starts, size=np.shape(x)[axis], axis=axis)
+
+
+def _extremes_of_segments(g: Any, y: Any, x: Any, starts: Any, axis: int = -1) -> Any:
+    """No element is in several of them."""
+    whole = {"size": np.shape(x)[axis], "axis": axis}
+    met = x == FROM_SEGMENTS(y, starts, **whole)
+    ties = SUMS(met.astype(y.dtype), starts, axis=axis)
+    return np.where(met, FROM_SEGMENTS(g / ties, starts, **whole), 0)
+
+
+_segments = [
+    Sample(A(6, kind="distinct"), np.array([0, 2, 3]), axis=-1),
+    Sample(A(3, 5, kind="distinct"), np.array([1, 4]), axis=-1),
+    Sample(A(5, 2, kind="distinct"), np.array([0, 3]), axis=-2),
+]
+op(
+    Segments(np.add),
+    _sums,
+    None,
+    name="np.add.reduceat",
+    lanes=("mixed", None),
+    samples=[*_segments, Sample(A(5), np.array([1, 0, 0, 3, 3]), axis=-1), Sample(A(4, 2), np.array([2, 1]), axis=-2)],
+)
+for _extreme in (np.maximum, np.minimum):
+    op(
+        Segments(_extreme),
+        _extremes_of_segments,
+        None,
+        name=f"np.{_extreme.__name__}.reduceat",
+        lanes=("mixed", None),
+        samples=_segments,
+        complex=False,
+    )
+SUMS: Any = REGISTRY[Segments(np.add)]
+FROM_SEGMENTS = Op(
+    runtime.from_segments,
+    "linear",
+    (lambda c, y, g, starts, size=0, axis=-1: SUMS(c, starts, axis=axis), None),
+    name="runtime.from_segments",
+    lanes=("mixed", None),
+    samples=[
+        Sample(A(3), np.array([0, 2, 3]), size=6, axis=-1),
+        Sample(A(2, 3), np.array([1, 0, 0]), size=4, axis=-1),
+        Sample(A(2, 3), np.array([1, 2]), size=4, axis=-2),
+    ],
+)
+REGISTRY[runtime.from_segments] = FROM_SEGMENTS
 
 
 @composite(np.nancumsum, samples=_scans)
