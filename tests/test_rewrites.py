@@ -1905,8 +1905,27 @@ def test_powers_of_one_array_are_products(powers):
     assert derivative.source(x, fast=True).count("runtime.powers") == 2  # and of their slopes
 
 
+@pytest.mark.parametrize(("shape", "kth", "axis"), [((2000,), 5, 0), ((40, 60), (-3, 0, 30), 1), ((6, 40, 9), -2, -2)])
+@pytest.mark.parametrize("kind", ["apart", "equal", "nan"])
+def test_partitions_go_back_in_stable_order(shape, kth, axis, kind):
+    """However little of them is sorted."""
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=shape), rng.normal(size=shape)
+    x = np.round(x) if kind == "equal" else np.where(rng.random(shape) < 0.1, np.nan, x) if kind == "nan" else x
+    parts = np.partition(x, kth, axis)
+    few = np.zeros(shape)
+    np.moveaxis(few, axis, 0)[:4] = np.moveaxis(weights, axis, 0)[:4]
+    for g in (weights, np.zeros(shape), few):
+        expected = np.empty(shape)
+        ordered = np.take_along_axis(g, np.argsort(parts, axis, kind="stable"), axis)
+        np.put_along_axis(expected, np.argsort(x, axis, kind="stable"), ordered, axis)
+        derivative = grad(lambda x, g: np.sum(np.partition(x, kth, axis) * g))
+        for _ in range(3):
+            np.testing.assert_array_equal(derivative(x, g), expected)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("shape", "axis"), [((60, 50), 1), ((60, 50), 0), ((6, 20, 30), (0, 2)), ((2000,), 0)])
+@pytest.mark.parametrize(("shape", "axis"), [((90, 100), 1), ((90, 100), 0), ((8, 30, 40), (0, 2)), ((9000,), 0)])
 @np.errstate(all="ignore")
 def test_extremes_are_few(shape, axis, dtype):
     """What goes back to them is put where they are; equal ones share it, many or few."""

@@ -15,6 +15,8 @@ from symgrad.ops.index import array_of
 from symgrad.ops.reduction import spread, vector_shape
 from symgrad.ops.shape import scatter
 
+MANY = 1024  # elements, from which on it is worth to look at which of them need an order
+
 constant(np.argsort)
 constant(np.argpartition, samples=[Sample(A(5), 2), Sample(A(3, 4), (0, 2), axis=0)])
 constant(np.searchsorted, samples=[Sample(np.arange(3.0), A(4)), Sample(A(1), A()), Sample(A(1), A(2, 3), side="right")])
@@ -102,12 +104,18 @@ def _sort_complex(a: Any) -> Any:
     samples=[Sample(*s.args, kth, **s.kwargs) for s, kth in zip(_sorts, (2, -1, (0, 2), 1, 3, 0), strict=False)],
 )
 def _partition(g: Any, y: Any, a: Any, kth: Any = None, axis: int = -1, kind: str = "introselect") -> Any:
+    if np.size(a) < MANY:
+        return _back(g, y, a, axis)
     return FROM_PARTS(g, y, a, kth=kth if isinstance(kth, tuple) else (kth,), axis=axis % np.ndim(a) - np.ndim(a))
 
 
+def _back(g: Any, y: Any, a: Any, axis: int) -> Any:
+    """The elements of ``g`` where those of ``y`` were in ``a``; equal ones keep their order."""
+    return np.take_along_axis(np.take_along_axis(g, np.argsort(y, axis, kind="stable"), axis), ranks(a, axis), axis)
+
+
 def _into_parts(c: Any, y: Any, g: Any, parts: Any, x: Any, kth: tuple[int, ...] = (), axis: int = -1) -> Any:
-    ordered = np.take_along_axis(c, np.argsort(x, axis, kind="stable"), axis)
-    return np.take_along_axis(ordered, ranks(parts, axis), axis)
+    return _back(c, x, parts, axis)
 
 
 FROM_PARTS = Op(

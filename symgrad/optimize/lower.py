@@ -631,7 +631,7 @@ def to_extremes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
         return None
     if x.aval != node.aval or y.aval != g.aval or len(y.aval.shape) < len(x.aval.shape):
         return None
-    if math.prod(node.aval.shape) < max(RARE * math.prod(y.aval.shape), MANY):
+    if math.prod(node.aval.shape) < max(RARE * math.prod(y.aval.shape), SOME):
         return None
     whole = shares.args[0]
     whole = whole if g is shares else s.make(g.op, (whole,), g.params, g.aval)
