@@ -850,7 +850,8 @@ def from_segments(g: Array, starts: Array, *, size: int, axis: int) -> Array:
     values = np.repeat(g, many, axis)
     if values.shape[axis] == size and apart:
         return values
-    place: Any = slice(starts[0], None) if apart else np.repeat(starts - (np.cumsum(many) - many), many) + np.arange(many.sum())
+    count = values.shape[axis]
+    place: Any = slice(size - count, None) if apart else np.repeat(starts - (np.cumsum(many) - many), many) + np.arange(count)
     return scatter(values, (..., place, *[slice(None)] * (-1 - axis)), (*g.shape[:axis], size, *g.shape[axis:][1:]))
 
 

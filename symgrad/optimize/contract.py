@@ -132,7 +132,7 @@ def sum_before_conversion(s: Simplifier, node: Node, args: tuple[Node, ...]) -> 
     """Sums of what is converted to single precision, as sums in double precision, which may be products of matrices."""
     if not all([x.op is ASTYPE and x.aval.dtype.char == "f" and x.args[0].aval.dtype.char == "d" for x in args]):
         return None
-    if any([s.used.get(x, 0) > 1 for x in args]):
+    if "dtype" in dict(node.params) or any([s.used.get(x, 0) > 1 for x in args]):
         return None
     total = s.make(node.op, tuple([x.args[0] for x in args]), node.params, node.aval._replace(dtype=np.dtype(float)))
     return s.make(ASTYPE, (total,), args[0].params, node.aval)

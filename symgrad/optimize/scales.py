@@ -226,12 +226,12 @@ def _moved(s: Simplifier, node: Node, x: Node) -> Node:
 
 
 @rewrite(ASTYPE, of=SCALING, derived=True)
-def pull_factor_of_conversion(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Signs, and factors that change no digits, of what is converted to another precision."""
-    c, x = split(args[0])
-    if c == 1.0 or abs(np.frexp(c)[0]) != 0.5 or {x.aval.dtype.kind, node.aval.dtype.kind} != {"f"}:
+def pull_sign_of_conversion(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Of numbers that are converted to another precision, which other factors might not fit into."""
+    sign, x = split(args[0])
+    if sign != -1.0 or {x.aval.dtype.kind, node.aval.dtype.kind} != {"f"}:
         return None
-    return join(s, c, s.make(node.op, (x,), node.params, node.aval))
+    return join(s, sign, s.make(node.op, (x,), node.params, node.aval))
 
 
 @rewrite(np.where, of=SCALING, derived=True)
