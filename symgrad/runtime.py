@@ -520,6 +520,51 @@ def hat(x: Array, place: float, axis: int = -1) -> Array:
     return result
 
 
+def from_parts(g: Array, parts: Array, x: Array, *, kth: tuple[int, ...], axis: int) -> Array:
+    """The elements of ``g`` where those of ``parts``, which are ``np.partition(x, kth, axis)``, were; equal ones stay in order.
+
+    ``axis`` counts from the end. Which element of a part was where is not asked for where ``g`` is the same for all of it.
+
+    >>> x = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
+    >>> from_parts(np.array([7.0, 8.0, 0.0, 0.0, 0.0]), np.partition(x, 1), x, kth=(1,), axis=-1)
+    array([0., 7., 8., 0., 0.])
+    """
+    g, parts, x = (np.ascontiguousarray(one.swapaxes(axis, -1)) for one in (g, parts, x))
+    result, n = np.empty_like(g), x.shape[-1]
+    ends = sorted({k % n for k in kth})
+    spans = [(k, k + 1) for k in ends] + [(lo + 1, hi) for lo, hi in zip([-1, *ends], [*ends, n], strict=True) if lo + 1 < hi]
+    same = {span: bool((g[..., slice(*span)] == g[..., span[0], None]).all()) for span in spans}
+    lo, hi = max(spans, key=lambda span: (same[span], span[1] - span[0]))
+    result[...] = g[..., lo, None]  # of the others, the places are known if no two elements are equal
+    for span in spans:
+        if span == (lo, hi) and same[span]:
+            continue
+        places = _of_part(parts, x, *span)
+        if places is None:
+            result[...] = back_in_place(np.take_along_axis(g, np.argsort(parts, kind="stable"), -1), order(x))
+            break
+        values = g[..., slice(*span)]
+        if not same[span]:
+            places = np.take_along_axis(places, order(x.reshape(-1)[places]), -1)
+            values = np.take_along_axis(values, order(parts[..., slice(*span)]), -1)
+        result.reshape(-1)[places] = values
+    return result.swapaxes(axis, -1)
+
+
+def _of_part(parts: Array, x: Array, lo: int, hi: int) -> Array | None:
+    """The places in memory of the elements of each row that are at these places of its ``parts``; None where values do not
+    tell: equal ones are on both sides, or NaNs."""
+    n = x.shape[-1]
+    if hi - lo == 1:
+        inside = x == parts[..., lo, None]
+    else:
+        above, below = lo > 0 and x > parts[..., lo - 1, None], hi < n and x < parts[..., hi % n, None]
+        inside = below if lo == 0 else above if hi == n else above & below
+    places = np.flatnonzero(inside)
+    alone = places.size == x.size // n * (hi - lo) and (np.count_nonzero(inside, -1) == hi - lo).all()
+    return places.reshape(*x.shape[:-1], hi - lo) if alone else None
+
+
 def back_in_place(values: Array, permutation: Array, axis: int = -1) -> Array:
     """What ``np.take_along_axis`` with ``permutation`` has taken, where it was.
 
@@ -771,6 +816,45 @@ def shares(x: Array, y: Array, *, axis: int) -> Array:
     return found.swapaxes(0, axis)
 
 
+def from_running(g: Array, x: Array, y: Array, *, axis: int) -> Array:
+    """What goes back to the elements of ``x`` from their running extremes ``y``: the sum over all that each is the extreme of;
+    equal ones share alike. The axis counts from the end.
+
+    >>> from_running(np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 3.0, 2.0, 3.0]), np.array([1.0, 3.0, 3.0, 3.0]), axis=-1)
+    array([1. , 2.5, 0. , 0.5])
+    """
+    g, x, y = (np.ascontiguousarray(part.swapaxes(axis, -1)) for part in (g, x, y))
+    out, first, met = np.zeros_like(g), np.ones(y.shape, bool), np.equal(x, y)
+    np.not_equal(y[..., 1:], y[..., :-1], first[..., 1:])
+    met[..., 0] = True  # NaN, too
+    places = np.flatnonzero(first | met)  # from each to the next, the same elements share
+    if places.size:
+        first, number = first.reshape(-1)[places], np.arange(places.size)
+        many = number - np.maximum.accumulate(np.where(first, number, 0)) + 1
+        sums = np.add.reduceat(g.reshape(-1), places) / many.astype(g.dtype)
+        if not first.all():
+            sums = recurrence(sums, np.logical_not(first[1:]).astype(g.dtype), axis=-1, back=True)
+        out.reshape(-1)[places] = np.where(met.reshape(-1)[places], sums, 0)
+    return out.swapaxes(axis, -1)
+
+
+def from_segments(g: Array, starts: Array, *, size: int, axis: int) -> Array:
+    """What goes back to so many elements from ``np.add.reduceat`` at ``starts``, along an axis, which counts from the end.
+
+    >>> from_segments(np.array([1.0, 2.0]), np.array([1, 3]), size=5, axis=-1)
+    array([0., 1., 1., 2., 2.])
+    """
+    many = np.append(starts[1:], size) - starts
+    apart = bool((many > 0).all())
+    many = many if apart else np.maximum(many, 1)  # of what is not before the next start, it is the first alone
+    values = np.repeat(g, many, axis)
+    if values.shape[axis] == size and apart:
+        return values
+    count = values.shape[axis]
+    place: Any = slice(size - count, None) if apart else np.repeat(starts - (np.cumsum(many) - many), many) + np.arange(count)
+    return scatter(values, (..., place, *[slice(None)] * (-1 - axis)), (*g.shape[:axis], size, *g.shape[axis:][1:]))
+
+
 def others(*arrays: Array, axis: int) -> Array:
     """For each element along an axis the product of all others; with directions, how it changes in all of those at once.
 
@@ -969,6 +1053,28 @@ def select(mask: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     np.bitwise_xor(a, b, result)
     np.bitwise_and(result, chosen, result)
     np.bitwise_xor(result, b, result)
+    return out
+
+
+def to_extremes(x: Array, extremes: Array, g: Array, out: Array | None = None) -> Array:
+    """``g`` where elements are the extremes of ``x`` along some axes, which both keep, else zero; equal ones share it.
+
+    >>> x = np.array([[1.0, 3.0, 2.0], [5.0, 0.0, 5.0]])
+    >>> to_extremes(x, np.array([[3.0], [5.0]]), np.array([[4.0], [6.0]]))
+    array([[0., 4., 0.],
+           [3., 0., 3.]])
+    """
+    out = np.empty(x.shape, g.dtype) if out is None else out
+    met = by_rows(np.equal, x, extremes, np.empty(x.shape, bool))
+    places = np.flatnonzero(met)
+    if places.size > 2 * extremes.size:  # so many that sums and choices take less time
+        axes = tuple([i for i, n in enumerate(extremes.shape) if n == 1])
+        shares = g / np.add.reduce(met, axes, g.dtype, keepdims=True)
+        return select(met, np.broadcast_to(shares, x.shape), 0, out)
+    index = np.unravel_index(places, x.shape)
+    row = np.ravel_multi_index([i * (n > 1) for i, n in zip(index, extremes.shape, strict=True)], extremes.shape)
+    out[...] = 0
+    out[index] = g.reshape(-1)[row] / np.bincount(row).astype(g.dtype)[row]
     return out
 
 

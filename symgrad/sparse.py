@@ -33,8 +33,9 @@ from symgrad.ops import engine
 from symgrad.ops.contract import cut
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
-from symgrad.ops.scan import RECURRENCE, Running
+from symgrad.ops.scan import FROM_RUNNING, RECURRENCE, Running
 from symgrad.ops.signal import INTERP
+from symgrad.ops.sort import FROM_PARTS
 from symgrad.scipy.sparse import TIMES
 from symgrad.signature import Static, layout
 from symgrad.tracing.trace import Tape, Trace, tracing
@@ -426,8 +427,8 @@ def reduction(p: Patterns, node: Node, i: int) -> Matrix:
     return pairs(np.broadcast_to(outs, (len(outs), *shape)), places(node.args[i].aval), sizes(node, i))
 
 
-@rule(np.cumsum, np.cumprod, RECURRENCE, *[key for key in REGISTRY if isinstance(key, Running)])
-@rule(np.sort, np.partition, np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft)
+@rule(np.cumsum, np.cumprod, RECURRENCE, FROM_RUNNING, *[key for key in REGISTRY if isinstance(key, Running)])
+@rule(np.sort, np.partition, FROM_PARTS, np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft)
 def along_axis(p: Patterns, node: Node, i: int) -> Matrix:
     """Anything along one axis."""
     axis = dict(node.params).get("axis", None if node.op in (REGISTRY[np.cumsum], REGISTRY[np.cumprod]) else -1)

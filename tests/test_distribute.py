@@ -493,3 +493,24 @@ def test_loop_that_reads_no_element_runs_as_often():
         return np.sum(np.sin(w)) + np.sum(np.sin(z))
 
     check_grads(f, (np.array(0.5, np.float32), np.array([-1.45, 1.0, 1.25])), order=1)
+
+
+def test_single_precision_beside_states_in_double():
+    """The matrix is converted before the loop, once, and its cotangent is one product after it."""
+
+    def balanced(k):
+        v = np.ones(k.shape[1])
+        for _ in range(20):
+            u = 1 / (k @ v)
+            v = 1 / (k.T @ u)
+        return np.sum(u) + np.sum(v)
+
+    k = np.random.default_rng(0).uniform(1, 2, (30, 40)).astype(np.float32)
+    derivative = symgrad.grad(balanced)
+    for _ in range(3):
+        found = derivative(k)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, symgrad.grad(balanced)(k.astype(float)), rtol=1e-5, atol=5e-5)
+    code = derivative.source(k, fast=True)
+    assert code.count(".astype(np.float64)") == 1
+    assert ".astype(np.float64)" in code.partition("\n    for ")[0]

@@ -1902,7 +1902,47 @@ def test_powers_of_one_array_are_products(powers):
     np.testing.assert_allclose(
         derivative(x), grad(lambda x: np.sum(np.sin(powers(x))), mode="dynamic")(x), rtol=1e-13, atol=1e-15
     )
-    assert "runtime.powers" in derivative.source(x, fast=True)
+    assert derivative.source(x, fast=True).count("runtime.powers") == 2  # and of their slopes
+
+
+@pytest.mark.parametrize(("shape", "kth", "axis"), [((2000,), 5, 0), ((40, 60), (-3, 0, 30), 1), ((6, 40, 9), -2, -2)])
+@pytest.mark.parametrize("kind", ["apart", "equal", "nan"])
+def test_partitions_go_back_in_stable_order(shape, kth, axis, kind):
+    """However little of them is sorted."""
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=shape), rng.normal(size=shape)
+    x = np.round(x) if kind == "equal" else np.where(rng.random(shape) < 0.1, np.nan, x) if kind == "nan" else x
+    parts = np.partition(x, kth, axis)
+    few = np.zeros(shape)
+    np.moveaxis(few, axis, 0)[:4] = np.moveaxis(weights, axis, 0)[:4]
+    for g in (weights, np.zeros(shape), few):
+        expected = np.empty(shape)
+        ordered = np.take_along_axis(g, np.argsort(parts, axis, kind="stable"), axis)
+        np.put_along_axis(expected, np.argsort(x, axis, kind="stable"), ordered, axis)
+        derivative = grad(lambda x, g: np.sum(np.partition(x, kth, axis) * g))
+        for _ in range(3):
+            np.testing.assert_array_equal(derivative(x, g), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("shape", "axis"), [((90, 100), 1), ((90, 100), 0), ((8, 30, 40), (0, 2)), ((9000,), 0)])
+@np.errstate(all="ignore")
+def test_extremes_are_few(shape, axis, dtype):
+    """What goes back to them is put where they are; equal ones share it, many or few."""
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    wild = x.copy()
+    wild.flat[::77], wild.flat[3] = np.nan, np.inf
+    for extreme in (np.max, np.min):
+        for keepdims in (False, True):
+            fun = lambda x, extreme=extreme, keepdims=keepdims: np.sum(3 * extreme(x, axis=axis, keepdims=keepdims) ** 2)
+            derivative = grad(fun)
+            for some in (x, np.asarray(x, order="F"), np.round(x), np.ones_like(x), wild):
+                for _ in range(3):
+                    found = derivative(some)
+                expected = grad(fun, mode="dynamic")(some)
+                assert found.dtype == dtype
+                np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == np.float32 else 1e-14)
+            assert len(shape) == 1 or "runtime.to_extremes" in derivative.source(x, fast=True)
 
 
 def test_powers_of_a_number():

@@ -146,3 +146,24 @@ def test_padding_with_zeros_is_a_slice_written(width):
         np.testing.assert_allclose(derivative(point), dynamic(point), rtol=1e-13)
     assert not re.search(r"= .*np\.pad", re.sub("#.*", "", derivative.source(x, fast=True)))
     assert "np.pad" in grad(lambda x: np.sum(np.sin(np.pad(x, 1, constant_values=2.0)) * np.pad(x, 1, mode="edge"))).source(x)
+
+
+def test_taps_of_single_precision_summed_in_double():
+    """As one product in double precision: no less precise than what adds products in single precision up."""
+
+    def fun(w, x):
+        out = np.zeros((12, 10, 4))
+        for i in range(3):
+            for j in range(3):
+                out = out + x[i : i + 12, j : j + 10] @ w[i, j]
+        return np.sum(np.tanh(out))
+
+    rng = np.random.default_rng(0)
+    w, x = (rng.normal(size=shape).astype(np.float32) for shape in ((3, 3, 2, 4), (14, 12, 2)))
+    derivative = grad(fun, (0, 1))
+    for _ in range(3):
+        found = derivative(w, x)
+    for one, expected in zip(found, grad(fun, (0, 1), mode="dynamic")(w.astype(float), x.astype(float)), strict=True):
+        assert one.dtype == np.float32
+        np.testing.assert_allclose(one, expected, rtol=1e-4, atol=1e-5)
+    assert "sliding_window_view" in derivative.source(w, x, fast=True).partition("# backward")[0]

@@ -182,6 +182,24 @@ def test_ufunc_methods_are_compiled():
     assert "dynamic" not in derivative.explain()
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum], ids=lambda ufunc: ufunc.__name__)
+def test_segments_are_one_operation(ufunc):
+    """However many there are; equal elements share an extreme."""
+    x = np.round(np.random.default_rng(0).normal(size=(3, 500)) * 2)
+    starts = np.arange(1, 500, 4)
+    fun = lambda x: np.sum(ufunc.reduceat(x, starts, 1) ** 2)
+    parts = lambda x: sum([np.sum(ufunc.reduce(x[:, i : i + 4], 1) ** 2) for i in range(1, 500, 4)])
+    for mode in ("auto", "dynamic"):
+        derivative = grad(fun, mode=mode)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), grad(parts, mode="dynamic")(x), rtol=1e-14)
+    by_order = grad(lambda x, order: np.sum(np.add.reduceat(x, np.argsort(order)) * np.arange(4.0)))  # places from values
+    for order in (np.array([0.0, 1, 2, 3]), np.array([3.0, 1, 2, 0]), np.array([1.0, 0, 2, 3])):
+        expected = grad(lambda x, order=order: np.sum(np.add.reduceat(x, np.argsort(order)) * np.arange(4.0)), mode="dynamic")
+        np.testing.assert_allclose(by_order(x[0, :6], order), expected(x[0, :6]), rtol=1e-14)
+    assert len(grad(lambda x: np.sum(ufunc.reduceat(x, np.arange(1, 500, 4), 1))).source(x).splitlines()) < 12
+
+
 def test_empty_reductions():
     empty = np.zeros((0, 3))
     for fun in (np.add.reduce, np.logaddexp.reduce, np.multiply.reduce):

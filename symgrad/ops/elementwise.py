@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
-from symgrad.ops.core import A, Choice, Op, Sample, composite, constant, elementwise, literal, multiple, nonzero, op
+from symgrad.ops.core import A, Choice, Op, Sample, Traced, composite, constant, elementwise, literal, multiple, nonzero, op
 from symgrad.ops.index import array_of
 
 # fmt: off
@@ -76,7 +76,7 @@ def power_x1(g: Any, y: Any, x1: Any, x2: Any) -> Any:
     """``x2 * x1 ** (x2 - 1)``, and 0 for ``0 ** 0``."""
     x2 = precise(x2, y)
     below = x2 != 0
-    if _number(x2) is None:  # which may move away from zero
+    if _moves(x2):  # it may, away from zero
         below = below | (abs(x1) > 0)
     return g * (x2 * x1 ** (x2 - below))
 
@@ -140,6 +140,12 @@ def _number(x: Any) -> Any:
     node = getattr(x, "node", None)
     value = literal(node) if isinstance(node, Node) else x
     return value if isinstance(value, (int, float, complex, np.generic)) else None
+
+
+def _moves(x: Any) -> bool:
+    """Whether an argument hangs on anything that derivatives may be taken by."""
+    node = getattr(x, "node", None)
+    return node.active if isinstance(node, Node) else isinstance(x, Traced)
 
 
 def _is_zero(x: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,7 @@ def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
 
 WIDE = 32  # numbers in a row, from which on a loop over the rows takes less time than doubling,
 LONG = 8192  # and rows, from which on one over parts of them does
+MANY = 1024  # numbers in all, from which on calls do not take most of the time
 
 
 def _scanned_back(g: Any, ratio: Any, own: Any, axis: int) -> Any:
@@ -127,9 +129,36 @@ def _extremes(g: Any, y: Any, a: Any, axis: int = 0) -> Any:
     axis %= np.ndim(a)
     if np.shape(a)[axis] < 2:
         return g
+    if np.size(a) >= MANY:
+        return FROM_RUNNING(g, a, y, axis=axis - np.ndim(a))
+    return _scanned_back(g, *_kept(a, y, axis), axis)
+
+
+def _kept(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
+    """By how much each running extreme but the first takes after the one before it, and after its own element."""
     before, late = along(axis, slice(None, -1)), along(axis, slice(1, None))
-    own = SHARES(a, y, axis=axis - np.ndim(a))[late]
-    return _scanned_back(g, np.where(y[late] == y[before], 1 - own, 0), own, axis)
+    own = SHARES(x, y, axis=axis - np.ndim(x))[late]
+    return np.where(y[late] == y[before], 1 - own, 0), own
+
+
+def _to_running(c: Any, out: Any, g: Any, x: Any, y: Any, axis: int = -1) -> Any:
+    ratio, own = _kept(x, y, axis % np.ndim(x))
+    first, late = (along(axis % np.ndim(x), part) for part in (slice(0, 1), slice(1, None)))
+    return RECURRENCE(np.concatenate((c[first], own * c[late]), axis), ratio, axis=axis, back=False)
+
+
+FROM_RUNNING = Op(
+    runtime.from_running,
+    "linear",
+    (_to_running, None, None),
+    name="runtime.from_running",
+    samples=[
+        Sample(A(*x.shape), x, np.maximum.accumulate(x, axis), axis=axis)
+        for x in (np.array([1.0, 3, 2, 3, 4]), np.array([[2.0, 1, 2], [1, 1, 3]]), np.zeros((1, 2)))
+        for axis in range(-x.ndim, 0)
+    ],
+)
+REGISTRY[runtime.from_running] = FROM_RUNNING
 
 
 _each_axis = [Sample(A(5), axis=0), Sample(A(1), axis=0), *(sample for sample in _scans if "axis" in sample.kwargs)]
@@ -140,6 +169,70 @@ for _ufunc, _rule in (
 ):
     _name = f"np.{_ufunc.__name__}.accumulate"
     op(Running(_ufunc), _rule, name=_name, lanes="scan", samples=_each_axis, complex=False)
+
+
+# -- of segments ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Segments:
+    """``ufunc.reduceat``, likewise; the axis counts from the end."""
+
+    ufunc: np.ufunc
+
+    def __call__(self, x: Any, starts: Any, axis: int) -> Any:
+        return self.ufunc.reduceat(x, starts, axis)
+
+
+def _sums(g: Any, y: Any, x: Any, starts: Any, axis: int = -1) -> Any:
+    return FROM_SEGMENTS(g, starts, size=np.shape(x)[axis], axis=axis)
+
+
+def _extremes_of_segments(g: Any, y: Any, x: Any, starts: Any, axis: int = -1) -> Any:
+    """No element is in several of them."""
+    whole = {"size": np.shape(x)[axis], "axis": axis}
+    met = x == FROM_SEGMENTS(y, starts, **whole)
+    ties = SUMS(met.astype(y.dtype), starts, axis=axis)
+    return np.where(met, FROM_SEGMENTS(g / ties, starts, **whole), 0)
+
+
+_segments = [
+    Sample(A(6, kind="distinct"), np.array([0, 2, 3]), axis=-1),
+    Sample(A(3, 5, kind="distinct"), np.array([1, 4]), axis=-1),
+    Sample(A(5, 2, kind="distinct"), np.array([0, 3]), axis=-2),
+]
+op(
+    Segments(np.add),
+    _sums,
+    None,
+    name="np.add.reduceat",
+    lanes=("mixed", None),
+    samples=[*_segments, Sample(A(5), np.array([1, 0, 0, 3, 3]), axis=-1), Sample(A(4, 2), np.array([2, 1]), axis=-2)],
+)
+for _extreme in (np.maximum, np.minimum):
+    op(
+        Segments(_extreme),
+        _extremes_of_segments,
+        None,
+        name=f"np.{_extreme.__name__}.reduceat",
+        lanes=("mixed", None),
+        samples=_segments,
+        complex=False,
+    )
+SUMS: Any = REGISTRY[Segments(np.add)]
+FROM_SEGMENTS = Op(
+    runtime.from_segments,
+    "linear",
+    (lambda c, y, g, starts, size=0, axis=-1: SUMS(c, starts, axis=axis), None),
+    name="runtime.from_segments",
+    lanes=("mixed", None),
+    samples=[
+        Sample(A(3), np.array([0, 2, 3]), size=6, axis=-1),
+        Sample(A(2, 3), np.array([1, 0, 0]), size=4, axis=-1),
+        Sample(A(2, 3), np.array([1, 2]), size=4, axis=-2),
+    ],
+)
+REGISTRY[runtime.from_segments] = FROM_SEGMENTS
 
 
 @composite(np.nancumsum, samples=_scans)

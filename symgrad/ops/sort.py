@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Choice, Sample, composite, constant, dtype_of, expand, linear, op
+from symgrad.ops.core import REGISTRY, A, Choice, Op, Sample, composite, constant, dtype_of, expand, linear, op
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import spread, vector_shape
 from symgrad.ops.shape import scatter
+
+MANY = 1024  # elements, from which on it is worth to look at which of them need an order
 
 constant(np.argsort)
 constant(np.argpartition, samples=[Sample(A(5), 2), Sample(A(3, 4), (0, 2), axis=0)])
@@ -101,8 +104,32 @@ def _sort_complex(a: Any) -> Any:
     samples=[Sample(*s.args, kth, **s.kwargs) for s, kth in zip(_sorts, (2, -1, (0, 2), 1, 3, 0), strict=False)],
 )
 def _partition(g: Any, y: Any, a: Any, kth: Any = None, axis: int = -1, kind: str = "introselect") -> Any:
-    g = np.take_along_axis(g, np.argsort(y, axis, kind="stable"), axis)
-    return np.take_along_axis(g, ranks(a, axis), axis)
+    if np.size(a) < MANY:
+        return _back(g, y, a, axis)
+    return FROM_PARTS(g, y, a, kth=kth if isinstance(kth, tuple) else (kth,), axis=axis % np.ndim(a) - np.ndim(a))
+
+
+def _back(g: Any, y: Any, a: Any, axis: int) -> Any:
+    """The elements of ``g`` where those of ``y`` were in ``a``; equal ones keep their order."""
+    return np.take_along_axis(np.take_along_axis(g, np.argsort(y, axis, kind="stable"), axis), ranks(a, axis), axis)
+
+
+def _into_parts(c: Any, y: Any, g: Any, parts: Any, x: Any, kth: tuple[int, ...] = (), axis: int = -1) -> Any:
+    return _back(c, x, parts, axis)
+
+
+FROM_PARTS = Op(
+    runtime.from_parts,
+    "linear",
+    (_into_parts, None, None),
+    name="runtime.from_parts",
+    samples=[
+        Sample(A(*shape), np.partition(x, kth, axis), x, kth=kth, axis=axis)
+        for shape, kth, axis in (((5,), (2,), -1), ((3, 7), (1, -2), -1), ((4, 3), (0,), -2))
+        for x in [np.sin(np.arange(math.prod(shape)) * 7.0).reshape(shape)]
+    ],
+)
+REGISTRY[runtime.from_parts] = FROM_PARTS
 
 
 # -- order statistics: each element's weight is a hat over its rank -------------------------------------------------

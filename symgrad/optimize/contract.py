@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.ir import Aval, Node
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS
+from symgrad.ops.engine import ASTYPE
 from symgrad.optimize import cost, identities, scales
 from symgrad.optimize.contraction import (
     LARGE,
@@ -103,6 +104,38 @@ def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     if const(half) != 0.5 or math.prod(node.aval.shape) < MANY or x.aval.dtype != node.aval.dtype:
         return None
     return join(s, 0.5, s.call(np.add, s.call(np.sign, x), 1.0))
+
+
+@rewrite(np.matmul, rules=CONTRACT)
+def converted(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Products of single and double precision with the conversion that they begin with: of what stays the same in a loop, it
+    is done once."""
+    if {arg.aval.dtype.char for arg in args} != {"f", "d"}:
+        return None
+    return s.make(node.op, tuple([_in_double(s, arg) for arg in args]), node.params, node.aval)
+
+
+def _in_double(s: Simplifier, x: Node) -> Node:
+    return x if x.aval.dtype == np.float64 else s.call(ASTYPE, x, dtype=np.dtype(float))
+
+
+@rewrite(ASTYPE, of=(np.transpose,), rules=CONTRACT, exact=True)
+def conversion_of_transposed(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is converted lies in memory as it did: a matrix and its transpose are one conversion."""
+    (x,) = args
+    inner = x.args[0].aval._replace(dtype=node.aval.dtype)
+    return s.make(x.op, (s.make(node.op, x.args, node.params, inner),), x.params, node.aval)
+
+
+@rewrite(np.sum, np.add, np.subtract, of=(ASTYPE,), rules=CONTRACT, derived=True)
+def sum_before_conversion(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Sums of what is converted to single precision, as sums in double precision, which may be products of matrices."""
+    if not all([x.op is ASTYPE and x.aval.dtype.char == "f" and x.args[0].aval.dtype.char == "d" for x in args]):
+        return None
+    if "dtype" in dict(node.params) or any([s.used.get(x, 0) > 1 for x in args]):
+        return None
+    total = s.make(node.op, tuple([x.args[0] for x in args]), node.params, node.aval._replace(dtype=np.dtype(float)))
+    return s.make(ASTYPE, (total,), args[0].params, node.aval)
 
 
 @rewrite(np.einsum, np.matmul, np.tensordot, rules=CONTRACT)

@@ -134,7 +134,8 @@ def contracted(s: Contractor, given: Product) -> Node | None:
     node = join(s, p.factor, _multiplied(s, slim))
     if spread:
         node = _spread(s, node, slim.out, p.out)
-        node = s.plainly(np.broadcast_to, (node,), p.shape(p.out), shape=p.shape(p.out))
+        if node.aval.shape != p.shape(p.out):
+            node = s.plainly(np.broadcast_to, (node,), p.shape(p.out), shape=p.shape(p.out))
     s.products[node] = given
     return node
 

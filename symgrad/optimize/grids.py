@@ -14,7 +14,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Node
 from symgrad.ops import create, engine, index, linalg
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.reduction import OTHERS
-from symgrad.ops.scan import SHARES, Running
+from symgrad.ops.scan import FROM_SEGMENTS, SHARES, Running, Segments
 from symgrad.optimize.elimination import Factors, cholesky
 from symgrad.optimize.rewriting import axes_of, const, is_op, ops_of
 from symgrad.optimize.scalarizer import BLAS, Grid, Rule, Scalarizer, Unsuited, grid_of
@@ -499,6 +499,15 @@ def shares(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any])
         found.append(s.each(share, met, many))
         last = y
     return np.moveaxis(np.stack(found), 0, params["axis"])
+
+
+@grid_rule(Segments(np.add), FROM_SEGMENTS)
+def segments(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    x, starts = grids
+    places = [const(start) for start in starts.flat]
+    if node.aval.dtype != float or None in places or s.exact:
+        return None
+    return _unwrapped(s, node, node.op.fun(np.frompyfunc(lambda e: Element(s, e), 1, 1)(x), np.array(places, int), **params))
 
 
 def _shaped(node: Node, shape: tuple[int, ...]) -> Grid:

@@ -250,7 +250,8 @@ def same_shape(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
         return None
     if x.aval.shape == node.aval.shape and x.aval.kind == "array":
         return x
-    return s.make(node.op, x.args, node.params, node.aval) if x.op is node.op else None
+    through = x.op is node.op or (is_op(node, np.reshape) and is_op(x, np.expand_dims))
+    return s.make(node.op, x.args, node.params, node.aval) if through else None
 
 
 @rewrite(np.max, np.min, np.sum, exact=True)

@@ -24,6 +24,7 @@ from symgrad.optimize.rewriting import (
     axes_of,
     const,
     filling,
+    is_factor,
     is_op,
     is_zero,
     join,
@@ -40,6 +41,7 @@ MANY = 1024  # numbers in an array, from which on a call costs less than what it
 FEW = 128  # numbers in an array, below which it may be taken apart into them
 SOME = 8192  # numbers in a vector, up to which one sum of products is as good as several that are added in pairs
 HIGHEST = 16  # power that is made of products: each adds to the rounding error
+RARE = 16  # elements of which one is the largest, from which on it is found sooner than all are looked at
 LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
 POWERS = Op(runtime.powers, "constant", (), name="runtime.powers")
@@ -47,6 +49,7 @@ GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
 BITS = Op(runtime.bits, "constant", (), name="runtime.bits")
 STEPS = Op(runtime.steps, "constant", (), name="runtime.steps")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
+TO_EXTREMES = Op(runtime.to_extremes, "constant", (), name="runtime.to_extremes")
 LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
 ORDER = Op(runtime.order, "constant", (), name="runtime.order")
 INTERPOLATE = Op(runtime.interpolate, "constant", (), name="runtime.interpolate")
@@ -67,7 +70,7 @@ LIKE_UFUNCS = (
     LOGISTIC,
     OVER,
 )  # each element of their results needs the same elements of their arguments; they take ``out``
-WITH_OUT = (*LIKE_UFUNCS, ON_DIAGONAL, CHOLESKY, INVERSE)  # which their first argument may be, too
+WITH_OUT = (*LIKE_UFUNCS, TO_EXTREMES, ON_DIAGONAL, CHOLESKY, INVERSE)  # which their first argument may be, too
 LOWER: dict[Any, list[Rewrite]] = {}
 
 
@@ -613,6 +616,34 @@ def steps(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
             count = s.graph.add(STEPS, (mask, s.call(upto, *pair)), (), small)
             number = const(g)
             return s.call(np.multiply, half if number is None else 0.5 * number, count)  # twice ``g`` may be too large
+    return None
+
+
+@rewrite(np.where, of=(np.equal,), rules=LOWER, derived=True)
+def to_extremes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(x == y, g / sum(x == y), 0)``, which the rule of maxima gives, as ``g`` put where they are: there are few."""
+    met, g, nothing = args
+    if not is_op(met, np.equal) or not is_zero(nothing) or node.aval.dtype.char not in "fd":
+        return None
+    x, y = met.args
+    shares = g.args[0] if is_op(g, np.expand_dims) or is_op(g, np.reshape) else g
+    if not is_op(shares, np.true_divide) or not is_op(shares.args[1], np.sum) or shares.args[1].args[0] is not met:
+        return None
+    if x.aval != node.aval or y.aval != g.aval or len(y.aval.shape) < len(x.aval.shape):
+        return None
+    if math.prod(node.aval.shape) < max(RARE * math.prod(y.aval.shape), SOME):
+        return None
+    whole = shares.args[0]
+    whole = whole if g is shares else s.make(g.op, (whole,), g.params, g.aval)
+    return s.graph.add(TO_EXTREMES, (x, y, whole), (), node.aval)
+
+
+@rewrite(np.multiply, of=(TO_EXTREMES,), rules=LOWER, derived=True)
+def factor_of_few(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``c`` times what is put where extremes are, before it is put there."""
+    for factor, x in (args, args[::-1]):
+        if x.op is TO_EXTREMES and is_factor(factor) and s.used.get(x, 0) <= 1 and node.aval == x.aval:
+            return s.graph.add(TO_EXTREMES, (*x.args[:2], s.call(np.multiply, factor, x.args[2])), (), node.aval)
     return None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.ir import CONST, Aval, Node
 from symgrad.ops import index
+from symgrad.ops.engine import ASTYPE
 from symgrad.optimize import rewriting
 from symgrad.optimize.rewriting import (
     SCALING,
@@ -222,6 +223,15 @@ def _moved(s: Simplifier, node: Node, x: Node) -> Node:
     """The same of another array: its shape is known, where it may hang on what is true in a mask."""
     aval = None if is_op(node, np.sum) else node.aval._replace(dtype=x.aval.dtype)
     return s.make(node.op, (x, *node.args[1:]), node.params, aval)
+
+
+@rewrite(ASTYPE, of=SCALING, derived=True)
+def pull_sign_of_conversion(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Of numbers that are converted to another precision, which other factors might not fit into."""
+    sign, x = split(args[0])
+    if sign != -1.0 or {x.aval.dtype.kind, node.aval.dtype.kind} != {"f"}:
+        return None
+    return join(s, sign, s.make(node.op, (x,), node.params, node.aval))
 
 
 @rewrite(np.where, of=SCALING, derived=True)

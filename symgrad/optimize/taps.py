@@ -24,6 +24,7 @@ from symgrad.ir import Aval, Node
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS
 from symgrad.ops.core import Op
+from symgrad.ops.engine import ASTYPE
 from symgrad.ops.shape import ADD_WINDOWS
 from symgrad.optimize.contraction import WINDOWS, Product, bare, product_of
 from symgrad.optimize.lower import LONG
@@ -216,15 +217,16 @@ def sum_of_taps(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
         return None
     rest: list[tuple[float, Node]] = []
     groups: dict[Any, list[tuple[Product, Any]]] = {}
+    single = node.aval._replace(dtype=np.dtype(np.float32)) if node.aval.dtype == np.float64 else None  # as precise, at least
     for sign, term in _terms(s, node):
-        p = _read(term) if term.aval == node.aval else None
+        p = _read(term) if term.aval in (node.aval, single) else None
         picks = None if p is None else [_pick(x) for x in p.operands]
         if p is None or picks is None or None in picks:
             rest.append((sign, term))
         else:
             key = p.terms, p.out, p.factor * sign, tuple(sorted(p.sizes.items())), *(pick[0] for pick in picks if pick)
             groups.setdefault(key, []).append((p._replace(factor=p.factor * sign), picks))
-    made = [found for group in groups.values() if (found := _forward(s, group)) is not None]
+    made = [found for group in groups.values() if (found := _forward(s, group, node.aval.dtype)) is not None]
     if len(made) < len(groups) or not made:
         return None
     total = functools.reduce(functools.partial(s.add, np.add), made)
@@ -245,8 +247,8 @@ def _terms(s: Tapper, node: Node) -> list[tuple[float, Node]]:
     return found
 
 
-def _forward(s: Tapper, group: list[tuple[Product, Any]]) -> Node | None:
-    """The sum of taps of one kind."""
+def _forward(s: Tapper, group: list[tuple[Product, Any]], dtype: np.dtype[Any]) -> Node | None:
+    """The sum of taps of one kind, in the precision of the sum."""
     p = group[0][0]
     if not _pays(len(group), p):
         return None
@@ -256,6 +258,7 @@ def _forward(s: Tapper, group: list[tuple[Product, Any]]) -> Node | None:
         if shifts is None:
             continue
         x, w = (group[0][1][k][0] for k in (i, j))
+        x, w = (one if one.aval.dtype == dtype else s.call(ASTYPE, one, dtype=dtype) for one in (x, w))
         if not p.terms[j]:
             return _line(s, p, x, w, shifts, slices[0], indices[0])
         new, terms = _labels(p, shifts), list(p.terms)

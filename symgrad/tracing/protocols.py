@@ -19,7 +19,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced, dtype_of
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS, cast
-from symgrad.ops.scan import Running
+from symgrad.ops.scan import Running, Segments
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import place_of_out
 from symgrad.tracing.tracer import ADVICE, NUMBERS, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
@@ -465,11 +465,19 @@ class UFuncMethods:
         array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
         known = ufunc.reduceat(_value(array), _value(given["indices"]), axis, dtype)
         axis = 0 if axis is None else axis
-        rows = np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0)
+        array = array if dtype is None else array.astype(dtype)
+        if isinstance(op := REGISTRY.get(Segments(ufunc)), Op) and (ufunc is np.add or _ascends(given["indices"])):
+            return _alike(op(array, index.array_of(given["indices"]), axis=axis % known.ndim - known.ndim), known)
+        rows = np.moveaxis(array, axis, 0)
         starts = [operator.index(i) for i in given["indices"]]
         ends = [*starts[1:], len(rows)]
         parts = [ufunc.reduce(rows[i:j]) if j - i > 1 else rows[i] for i, j in zip(starts, ends, strict=True)]
         return _alike(np.stack(parts, axis=axis), known)
+
+
+def _ascends(starts: Any) -> bool:
+    """Whether each of some numbers, which are known to be so in each call, is more than the one before."""
+    return not tracers(starts) and bool(np.all(np.diff(starts) > 0))
 
 
 def _in_array(trace: Run, x: Any) -> Any:

@@ -16,7 +16,8 @@ from symgrad.ir import Node
 from symgrad.ops import create, engine, index, linalg, shape, statistics
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
-from symgrad.ops.scan import RECURRENCE, SHARES, Running
+from symgrad.ops.scan import FROM_RUNNING, FROM_SEGMENTS, RECURRENCE, SHARES, Running, Segments
+from symgrad.ops.sort import FROM_PARTS
 from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, rows_of, rule
 from symgrad.transform.loop import plain
 
@@ -172,10 +173,16 @@ def others(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     return _again(b, node, lined)
 
 
-@rule(RECURRENCE, SHARES)
+@rule(RECURRENCE, SHARES, FROM_PARTS, FROM_RUNNING)
 def recurrence(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     """Its axis counts from the end; what is the same for all elements is not, beside what is none."""
     return _again(b, node, [*map(b.full, args, flags)])
+
+
+@rule(FROM_SEGMENTS, *[key for key in REGISTRY if isinstance(key, Segments)])
+def segments(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
+    """Their axis counts from the end."""
+    return None if flags[1] else _again(b, node, args)
 
 
 @rule(np.quantile, np.nanquantile)
