@@ -99,7 +99,28 @@ def knapsack(a):
     return table[-1, -1]
 
 
-FUNCTIONS = [cholesky, in_what_order, knapsack, in_place, two_places, rows, while_it_moves, two_tables, left_as_it_was]
+def two_loops_read_by_one(a):
+    """Tables of one loop, and of what it ended with the next one."""
+    x, y = np.zeros((len(a), len(a))), np.zeros((len(a), len(a)))
+    for i in range(1, len(a)):
+        for j in range(1, len(a)):
+            total = a[i, j]
+            for k in range(j):
+                total = total + np.sin(x[i - 1, k] * x[i, k])
+            x[i, j] = total
+    for i in range(1, len(a)):
+        for j in range(1, len(a)):
+            total = x[i, j]
+            for k in range(i):
+                total = total + np.cos(y[k, j - 1]) * x[k, j]
+            y[i, j] = total
+    return np.sum(y * x)
+
+
+FUNCTIONS = [
+    two_loops_read_by_one, cholesky, in_what_order, knapsack, in_place,
+    two_places, rows, while_it_moves, two_tables, left_as_it_was,
+]  # fmt: skip
 
 
 def given(fun, seed=0, size=10):

@@ -55,8 +55,11 @@ def undo(program: Program) -> Program:
             users[arg].append(node)
     for root in program.roots():
         users[root].append(root)
-    plans = [plan for node in nodes if isinstance(node.op, Loop) and (plan := _plan(node, users)) is not None]
-    return _Undoer(program, plans).run() if plans else program
+    plans: dict[Node, Plan] = {}  # by the loop backwards, of which each reads the tables of one
+    for node in nodes:
+        if isinstance(node.op, Loop) and (plan := _plan(node, users)) is not None:
+            plans.setdefault(plan.reader, plan)
+    return _Undoer(program, [*plans.values()]).run() if plans else program
 
 
 def _plan(source: Node, users: dict[Node, list[Node]]) -> Plan | None:
@@ -65,7 +68,7 @@ def _plan(source: Node, users: dict[Node, list[Node]]) -> Plan | None:
         return None
     arrays = dict(source.params).get("arrays", ())
     found: dict[Node, dict[int, Table]] = {}
-    for item in users[source]:
+    for item in [user for user in users[source] if user.op is ITEM]:
         saved = dict(item.params)["item"] - len(body.carry)
         (reader, *others) = users[item]
         if saved < 0 or saved in arrays or others or not isinstance(reader.op, Loop):
