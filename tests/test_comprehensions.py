@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from symgrad import grad, value_and_grad
+from symgrad.loops import survey
 from symgrad.source.comprehensions import unrolled
 from symgrad.source.syntax import located
 
@@ -724,3 +725,73 @@ def test_what_loops_leave_of_iterators(fun):
         value, slope = derivative(w)
         assert value == pytest.approx(fun(w))
         np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(w), rtol=1e-9)
+
+
+# -- rows of rows ----------------------------------------------------------------------------------------------------
+
+POINTS = np.random.default_rng(4).standard_normal((34, 2))
+
+
+def kernel(x):
+    return np.sum(np.array([[np.exp(-np.sum(((a - b) * x) ** 2)) for b in POINTS] for a in POINTS]))
+
+
+def kernel_over_indices(x):
+    n = len(POINTS)
+    return np.sum(np.asarray([[np.tanh(POINTS[i] @ POINTS[j] * x[0]) for j in range(n)] for i in range(n)]) ** 2)
+
+
+def rotations(x):
+    return np.sum(np.array([[np.cos(t * x[0]), np.sin(t * x[1])] for t in POINTS[:, 0]]) @ x)
+
+
+def of_boxes(x):
+    return np.sum(np.stack([[[a * b * c for a in x] for b in x] for c in x], axis=1) ** 2)
+
+
+def of_tuples(x):
+    return np.sum(np.vstack([(x[0] * a, a, 1) for a in POINTS[:, 1]]) ** 2)
+
+
+@pytest.mark.parametrize("fun", [kernel, kernel_over_indices, rotations, of_boxes, of_tuples])
+def test_arrays_of_rows(fun):
+    derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for factor in (0.3, 0.5, 0.8, 1.1):
+        x = factor * np.array([1.0, 0.7])
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, plain(x)[0], rtol=1e-12)
+        np.testing.assert_allclose(slope, plain(x)[1], rtol=1e-9)
+    assert derivative.cache_info().hits == 2
+
+
+@pytest.mark.parametrize("widest", [64, 16])
+@pytest.mark.parametrize("fun", [kernel, kernel_over_indices])
+def test_code_for_rows_of_rows_is_short(fun, widest, monkeypatch):
+    monkeypatch.setattr(survey, "WIDEST", widest)
+    derivative, x = grad(fun), np.array([0.3, 0.2])
+    for _ in range(3):
+        derivative(x)
+    assert len(derivative.source(x, fast=True).splitlines()) < 60
+
+
+def ragged(x):
+    return np.sum(np.array([[x[0] * a for a in range(n)] for n in (2, 3)]))
+
+
+def of_what_is_no_number(x):
+    names = np.array([["a" * (i + j) for j in range(3)] for i in range(3)])
+    whole = np.array([[i * j for j in range(3)] for i in range(3)])
+    mixed = np.array([[i, x[0] * i] for i in range(5)])
+    return np.sum(mixed) * len(names[2][2]) + np.sum(whole) * (whole.dtype.kind == "i") * x[1]
+
+
+def test_rows_that_are_no_arrays():
+    derivative = value_and_grad(ragged)
+    for _ in range(3):
+        with pytest.raises(ValueError, match=r"inhomogeneous|same shape"):
+            derivative(np.ones(2))
+    derivative, x = value_and_grad(of_what_is_no_number), np.array([0.5, 2.0])
+    for _ in range(3):
+        value, slope = derivative(x)
+        assert value == of_what_is_no_number(x)
+        np.testing.assert_allclose(slope, [40.0, 9.0])

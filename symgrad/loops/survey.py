@@ -22,6 +22,7 @@ from symgrad.tracing.trace import Trace, is_bare
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
 WIDEST = 64  # items of a container that are looked at
+LONGEST = 4096  # of a list of traced values of which is noted which they are
 AGAIN = ("again",)  # what is noted of a list, dict or object that has another name, in a local that nobody reads
 DRAFT = ("draft",)  # of an array that the function fills with plain numbers, beside its content
 SHARED = ("shared",)  # of such an array that has several names
@@ -88,6 +89,9 @@ class Survey:
             self.many -= len(value)
             self._note(key, value)
             return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
+        if depth < 4 and kind is list and len(value) <= LONGEST and all(map(_is_own, value)):
+            self._note(key, value)  # as loops around append to: the same items are what they were
+            return (kind, id(value), tuple([(id(item), item.node) for item in value]) if self.thorough else ())
         if depth < 4 and kind is dict and len(value) <= WIDEST:
             self._note(key, value)
             names = plain(tuple(value))  # a traced number that is a key has been looked at
@@ -138,6 +142,11 @@ class Survey:
             return ("is", id(value), value)
         self.containers.add(id(value))
         return content_of(value)
+
+
+def _is_own(item: Any) -> bool:
+    """Whether it is a traced value that is no view of another one."""
+    return type(item) is Tracer and item.base is None and not item.tape.draft
 
 
 def _is_sequence(kind: type) -> bool:

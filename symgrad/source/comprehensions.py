@@ -18,6 +18,8 @@ from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from symgrad.source.syntax import (
     COMPREHENSIONS,
     LOCAL_READERS,
@@ -36,6 +38,9 @@ from symgrad.source.syntax import (
 
 _TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
 _TAKES_SOME = frozenset(["any", "all"])  # that take it as far as they must
+_MAKERS = frozenset(
+    ["array", "asarray", "asanyarray", "stack", "vstack"]
+)  # functions of NumPy's to which rows are arrays anyway
 _ITERATORS = frozenset(["map", "filter"])
 _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
@@ -54,8 +59,11 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 builtins = (_TAKES_ALL | _TAKES_SOME | _ITERATORS | {"zip"}) - {*own, *local}
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
+                arrays = {
+                    f"{name}.{maker}" for name, value in own.items() for maker in _MAKERS if value is np and name not in local
+                }
                 _append_items(node, declared(node))
-                _Unroller(names | local, local, builtins, folds).generic_visit(node)
+                _Unroller(names | local, local, builtins, folds, arrays).generic_visit(node)
     return function
 
 
@@ -99,12 +107,19 @@ def _replace(tree: ast.AST, old: ast.stmt, new: ast.stmt) -> None:
 class _Unroller(ast.NodeTransformer):
     """Writes the comprehensions of one function as loops; those of functions in it have their own turn.
 
-    ``names`` are taken; those that are ``local`` only it assigns; the ``builtins`` are what they are, and ``folds`` stand for
-    ``functools.reduce``.
+    ``names`` are taken; those that are ``local`` only it assigns; the ``builtins`` are what they are, ``folds`` stand for
+    ``functools.reduce``, and ``arrays`` for what makes arrays of rows.
     """
 
-    def __init__(self, names: set[str], local: Collection[str], builtins: Collection[str], folds: Collection[str]) -> None:
-        self.names, self.local, self.builtins, self.folds = names, local, builtins, folds
+    def __init__(
+        self,
+        names: set[str],
+        local: Collection[str],
+        builtins: Collection[str],
+        folds: Collection[str],
+        arrays: Collection[str],
+    ) -> None:
+        self.names, self.local, self.builtins, self.folds, self.arrays = names, local, builtins, folds, arrays
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -201,7 +216,15 @@ class _Unroller(ast.NodeTransformer):
             yield assigned(name, value, value)
 
     def _spell_out(self, call: Any) -> None:
-        """``sum(map(f, x))`` becomes ``sum(f(v) for v in x)``, and ``list(filter(f, x))`` a comprehension with an ``if``."""
+        """``sum(map(f, x))`` becomes ``sum(f(v) for v in x)``, and ``list(filter(f, x))`` a comprehension with an ``if``;
+        ``np.array([[f(u, v) for v in y] for u in x])`` makes an array of each row first, which loops know how to keep."""
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _is_of_rows(call):
+            maker = ast.unparse(call.func)
+            if maker in self.arrays:
+                rows: Any = call.args[0]
+                array = placed(ast.Attribute(copied(call.func.value), "array", ast.Load()), rows.elt)
+                rows.elt = located(placed(ast.Call(array, [rows.elt], []), rows.elt))
+            return
         if not self._is_builtin(call, _TAKES_ALL | _TAKES_SOME) or len(call.args) != 1:
             return
         inner: Any = call.args[0]
@@ -309,6 +332,15 @@ def _joined(test: ast.BoolOp, parts: list[ast.expr]) -> ast.expr:
     return parts[0] if len(parts) == 1 else placed(ast.BoolOp(test.op, parts), test)
 
 
+def _is_of_rows(call: ast.Call) -> bool:
+    """Whether a function is given a comprehension of lists alone, and is not told what to make of them but along which axis."""
+    rows = call.args[0] if len(call.args) == 1 and {option.arg for option in call.keywords} <= {"axis"} else None
+    items = rows.elt if isinstance(rows, ast.ListComp) else None
+    if isinstance(items, ast.List | ast.Tuple):
+        return not any([isinstance(item, ast.Starred) for item in items.elts])
+    return isinstance(items, ast.ListComp)
+
+
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
@@ -359,9 +391,11 @@ def _is_callee(part: Any, place: Any) -> bool:
 def _is_one_loop(node: Any) -> bool:
     """Whether a comprehension, which runs over each item once, is better a loop.
 
-    Of tuples and lists it is only where they decide on something: a loop makes no array of them.
+    Of tuples and lists it is only where they decide on something: a loop makes no array of them. Of arrays of what other
+    comprehensions give it is.
     """
-    several = any([isinstance(part, (ast.Tuple, ast.List, ast.Dict, *COMPREHENSIONS)) for part in _made(node.elt)])
+    rows = isinstance(node.elt, ast.Call) and len(node.elt.args) == 1 and isinstance(node.elt.args[0], ast.ListComp)
+    several = not rows and any([isinstance(part, (ast.Tuple, ast.List, ast.Dict, *COMPREHENSIONS)) for part in _made(node.elt)])
     return len(node.generators) == 1 and _is_loop(node) and not (several and not _decides(node))
 
 
