@@ -1026,8 +1026,10 @@ REAL = {
 @pytest.mark.parametrize("fun", REAL.values(), ids=REAL)
 def test_complex_numbers_that_are_to_be_real(fun, mode):
     """Python's raise an error, as they do in the function; in code for real ones, too."""
-    with pytest.raises(TypeError) as raised:
+    with pytest.raises((TypeError, DeprecationWarning)) as raised:  # older releases of NumPy but warn of some
         fun(-0.5)
+    if raised.type is DeprecationWarning:
+        pytest.skip("this NumPy does not raise an error")
     for before in (0, 3):
         derivative = grad(fun, mode=mode)
         with contextlib.suppress(TypeError):  # NumPy's complex numbers are never rounded

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from agreement import program_of, right_at
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from symgrad import value_and_grad
@@ -383,6 +383,8 @@ def test_random_loops_that_are_left_early(seed: int) -> None:
         x = np.array([rng.uniform(-0.3, 0.3) for _ in range(9)])
         if k is not None:
             x[k] = 0.9
+        with np.errstate(all="ignore"):
+            assume(abs(program.fun(x)) < 1e50)  # what grows without end overflows in the function, too
         right_at(derivative, program.fun, x, (1e-10, 1e-10), (1e-9, 1e-9))
 
 
