@@ -248,6 +248,7 @@ class _Reader:
         self.settled: set[Node] = set()  # by none
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
         self.decided: set[Node] = set()
+        self.named: dict[int, tuple[Boundary, dict[int, list[Key]]]] = {}  # see ``_names_of``
         self.rests: list[dict[str, Any]] = []
         self.fixed: dict[Node, tuple[Any, Any]] = {}
         self.plain: dict[Node, Any] = {}
@@ -825,9 +826,18 @@ class _Reader:
         """Whether an iteration has put nothing into a local: it holds the object that it held, and no other one did."""
         if not _is_same(key, b, c):
             return False
-        owner, held = b.shared.get(key[:-1]), b.holds[key]
-        others = [other for other, tracer in b.holds.items() if tracer is held and other != key]
+        owner = b.shared.get(key[:-1])
+        others = [other for other in self._names_of(b)[id(b.holds[key])] if other != key]
         return all([owner is not None and (b.shared.get(other[:-1]), other[-1]) == (owner, key[-1]) for other in others])
+
+    def _names_of(self, b: Boundary) -> dict[int, list[Key]]:
+        """Where each traced value is between two iterations."""
+        if id(b) not in self.named:
+            found: dict[int, list[Key]] = {}
+            for key, tracer in b.holds.items():
+                found.setdefault(id(tracer), []).append(key)
+            self.named[id(b)] = b, found  # which keeps it, so that no other one gets its id
+        return self.named[id(b)][1]
 
     def _looks(self, b: Boundary, c: Boundary) -> list[Any]:
         """What an iteration looked at, in order."""
