@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from collections import Counter
@@ -92,7 +93,6 @@ class Program:
         self.strict = False  # whether it raises an error where a number is not finite, and other code answers then
         self._nodes: list[Node] | None = None
         self._numbers = itertools.count()
-        self._loops: dict[Any, Loop] = {}  # by what those share that are alike
 
     def add(self, run: Run, left: tuple[int, Any] | None = None) -> Leaf | None:
         """Merge a trace; its end of the tree, or None where a loop that is rolled up answers for it already.
@@ -104,7 +104,6 @@ class Program:
         if self.root is None and not run.graph.arrays:  # arrays are known again by their content, each is there but once
             self.graph, self.unmasked = run.graph, dict(run.unmasked)
             self.root = _chain(run.guards, run.leaf, self._numbers)
-            self._loops = {node.op.alike: node.op for node in run.graph.nodes if isinstance(node.op, Loop)}
             return run.leaf
         mapping: dict[Node, Node] = {}
         plain = [node for node in run.unmasked.values() if node is not None]
@@ -141,6 +140,11 @@ class Program:
         new.active, new.phase = new.active or node.active, new.phase or node.phase
         new.differentiated = new.differentiated or node.differentiated
         return new
+
+    @functools.cached_property
+    def _loops(self) -> dict[Any, Loop]:
+        """The loops that are there, by what those share that are alike."""
+        return {node.op.alike: node.op for node in self.graph.nodes if isinstance(node.op, Loop)}
 
     def _adopt_loop(self, op: Loop) -> Loop:
         """The same loop, else one that an earlier trace made alike, with arrays of equal content."""

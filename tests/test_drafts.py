@@ -618,17 +618,22 @@ WRITERS = {
 }
 
 
+def written_to(copied, write):
+    def fun(x, y):
+        a = copied(y)
+        write(a)
+        return np.sum(a * x)
+
+    return fun
+
+
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
 def test_code_in_c_writes_into_copies(copied, write, mode):
     """The derivative by each element is what it is multiplied by, which is what was written there; what was copied stays."""
 
-    def fun(x, y):
-        a = copied(y)
-        write(a)
-        return np.sum(a * x)
-
+    fun = written_to(copied, write)
     derivative, given = value_and_grad(fun, mode=mode), OUTSIDE.copy()
     for x in (np.ones(4), np.arange(4.0), np.arange(4.0), np.ones(4)):
         value, slope = derivative(x, given)
@@ -655,11 +660,7 @@ MEMORY = {
 @pytest.mark.parametrize("write", MEMORY.values(), ids=MEMORY)
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
 def test_memory_of_copies_is_written_or_not_at_all(copied, write, mode):
-    def fun(x, y):
-        a = copied(y)
-        write(a)
-        return np.sum(a * x)
-
+    fun = written_to(copied, write)
     derivative = grad(fun, mode=mode)
     for _ in range(3):
         with contextlib.suppress(MutatedInput, TypeError, ValueError):  # it is read-only

@@ -612,7 +612,7 @@ class FastBuilder(BlockBuilder):
     def _add_to_view(self, node: Node, block: list[Any]) -> None:
         """``x[i, :n] += v`` as a sum into that view: Python would set ``x``'s items once more."""
         item = block[-1]
-        if not isinstance(item, Line) or not isinstance(item.node, ast.AugAssign) or not _names_slice(node):
+        if not isinstance(item, Line) or not isinstance(item.node, ast.AugAssign) or not _is_slice(node):
             return
         place, value = item.node.target, item.node.value
         assert isinstance(place, ast.Subscript)
@@ -957,20 +957,15 @@ class FastBuilder(BlockBuilder):
         return self.program.apart and getattr(node.aval, "kind", "") == "python"
 
 
-def _is_slice(read: Node) -> bool:
-    """Whether ``x[index]`` is a view of ``x``, of one element (``x[..., 0]``) or more, and not a number or a copy."""
-    if read.op is CELL:
+def _is_slice(node: Node) -> bool:
+    """Whether ``x[index]``, which is read or written to, is a view of ``x``, of one element (``x[..., 0]``) or more, and not a
+    number or a copy."""
+    if node.op is CELL:
         return False
-    spec, axes = dict(read.params)["spec"], len(read.args[0].aval.shape)
+    spec, axes = dict(node.params)["spec"], len(node.args[0].aval.shape)
     element = len(spec) == axes and all([type(part) in (int, index.Hole) for part in spec])
-    return not element and not any([arg.aval.shape for arg in read.args[1:]])
-
-
-def _names_slice(write: Node) -> bool:
-    """Whether what is written to is a view, and not numbers."""
-    spec, axes = dict(write.params)["spec"], len(write.aval.shape)
-    element = len(spec) == axes and all([type(part) in (int, index.Hole) for part in spec])
-    return not element and all([not arg.aval.shape and arg.aval.dtype.kind in "iu" for arg in write.args[2:]])
+    places = node.args[len(node.op.rules) :]
+    return not element and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
 
 
 def _is_own_array(item: Node) -> bool:

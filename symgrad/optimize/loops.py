@@ -579,7 +579,7 @@ class _RowAdder(Simplifier):
         (loop,), total = args, self.mapping[node.args[0].args[item]]
         place = len(node.args[0].aval) + sum(len(added) for i, added in plan.items() if i < item)
         for value, spec in plan[item]:
-            rows = self.graph.add(ITEM, (loop,), (("item", place),), loop.aval[place])
+            rows = self.item(loop, place)
             shape = (node.args[0].op.course.count, *value.aval.shape)
             whole = self.graph.add(STACK, (rows,), (("shape", shape),), Aval(shape, value.aval.dtype, "array"))
             total = self.graph.add(index.INDEX_ADD, (total, whole), (("spec", spec),), node.aval)

@@ -197,6 +197,10 @@ class Simplifier:
         nodes = tuple([arg if isinstance(arg, Node) else self.graph.const(arg) for arg in args])
         return self.make(op, nodes, tuple(sorted(params.items())))
 
+    def item(self, loop: Node, place: int) -> Node:
+        """One of the results of a loop."""
+        return self.graph.add(engine.ITEM, (loop,), (("item", place),), loop.aval[place])
+
     def add(self, key: Any, *args: Node) -> Node:
         """The node of an operation as it stands, without rewriting; numbers fold."""
         op = REGISTRY[key]

@@ -338,7 +338,7 @@ class _Sharer(Simplifier):
             item, (loop,) = dict(node.params)["item"], args
             if item >= len(node.args[0].op.body.carry):
                 item += len(self.ended[node.args[0]])
-            return self._item(loop, item)
+            return self.item(loop, item)
         if not isinstance(node.op, Loop) or not (node in self.saved or node in self.wanted or node in self.ended):
             return super().visit(node, args)
         op: Loop = node.op
@@ -346,16 +346,13 @@ class _Sharer(Simplifier):
         n, wanted, ended, more = len(carry), self.wanted.get(node, []), self.ended.get(node, []), self.saved.get(node, [])
         for _, source, place in wanted:
             loop = self.mapping[source]
-            sequences.append(self._item(loop, len(loop.aval) - len(self.saved[source]) + place))
-        carry += [self._item(self.mapping[end.source], end.place) for end in ended]
+            sequences.append(self.item(loop, len(loop.aval) - len(self.saved[source]) + place))
+        carry += [self.item(self.mapping[end.source], end.place) for end in ended]
         body = _reading(op.body, [inner for inner, _, _ in wanted], ended, more)
         aval = (*node.aval[:n], *(end.node.aval for end in ended), *node.aval[n:], *(ListAval(item.aval) for item in more))
         new = self.graph.add(loop_of(body, op.course), (*carry, *sequences, *invariants), (), aval)
         new.line, new.phase = node.line, node.phase
         return new
-
-    def _item(self, loop: Node, item: int) -> Node:
-        return self.graph.add(ITEM, (loop,), (("item", item),), loop.aval[item])
 
 
 def _ends(node: Node, source: Node, same: dict[Node, Node]) -> dict[Node, End]:

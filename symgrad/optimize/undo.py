@@ -109,7 +109,7 @@ def _chain(body: Body, version: Node) -> tuple[int, list[Node]] | None:
         ):
             return None
         found.append(node)
-        written += math.prod(_region(node))
+        written += math.prod(_region(node).shape)
         node = node.args[0]
     among = version is table or version in found
     return (place, found) if found and among and PART * written <= math.prod(table.aval.shape) else None
@@ -146,9 +146,10 @@ def _reads_little(body: Body, table: Node) -> bool:
     return PART * read <= size
 
 
-def _region(write: Node) -> tuple[int, ...]:
-    """The shape of what is written."""
-    return index.region(dict(write.params)["spec"], write.aval.shape, [0] * (len(write.args) - 2))
+def _region(write: Node) -> Aval:
+    """What is written over."""
+    shape = index.region(dict(write.params)["spec"], write.aval.shape, [0] * (len(write.args) - 2))
+    return Aval(shape, write.aval.dtype, "array" if shape else "scalar")
 
 
 class _Undoer(Simplifier):
@@ -166,11 +167,8 @@ class _Undoer(Simplifier):
         if node.op is ITEM and (node.args[0] in self.sources or node.args[0] in self.readers):
             item, old = dict(node.params)["item"], node.args[0]
             more = len(self.readers[old].tables) if old in self.readers and item >= len(old.op.body.carry) else 0
-            return self._item(args[0], item + more)
+            return self.item(args[0], item + more)
         return super().visit(node, args)
-
-    def _item(self, loop: Node, item: int) -> Node:
-        return self.graph.add(ITEM, (loop,), (("item", item),), loop.aval[item])
 
     def _saving(self, plan: Plan, args: tuple[Node, ...]) -> Node:
         """The loop forwards, which saves what was there before each write, and where the loop backwards cannot tell, where."""
@@ -181,9 +179,7 @@ class _Undoer(Simplifier):
             free = [place for place, _ in table.reads.values()]
             for write in table.writes:
                 base, _, *places = write.args
-                shape = _region(write)
-                aval = Aval(shape, write.aval.dtype, "array" if shape else "scalar")
-                old = body.graph.add(index.GETITEM, (base, *places), write.params, aval)
+                old = body.graph.add(index.GETITEM, (base, *places), write.params, _region(write))
                 old.line = write.line
                 self.kept[write] = place = free.pop() if free else len(saved)
                 saved[place:] = [old, *saved[place + 1 :]]
@@ -217,8 +213,7 @@ class _Undoer(Simplifier):
 
         def undone(state: Node, write: Node) -> Node:
             _, _, *places = write.args
-            shape = _region(write)
-            old = element(self.kept[write], Aval(shape, state.aval.dtype, "array" if shape else "scalar"))
+            old = element(self.kept[write], _region(write))
             where = [again.of(place) or element(self.kept[place], place.aval) for place in places]
             state = copier.graph.add(index.SETITEM, (state, old, *where), write.params, state.aval)
             state.phase, state.line = "backward", write.line
@@ -248,8 +243,8 @@ class _Undoer(Simplifier):
             elements=[*elements, *more.values(), *again.elements.values()],
             invariants=[*made.invariants, *again.invariants.values()],
         )
-        ends = [self._item(source, table.place) for table in plan.tables]
-        lists = [self._item(source, n + place) for place in more]
+        ends = [self.item(source, table.place) for table in plan.tables]
+        lists = [self.item(source, n + place) for place in more]
         lists += [self.mapping[arg] for arg in again.elements]
         every = (*firsts, *ends, *kept, *lists, *fixed, *[self.mapping[arg] for arg in again.invariants])
         new = self.visit_as(loop_of(made, plan.reader.op.course), plan.reader, every)

@@ -38,9 +38,7 @@ from symgrad.source.syntax import (
 
 _TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
 _TAKES_SOME = frozenset(["any", "all"])  # that take it as far as they must
-_MAKERS = frozenset(
-    ["array", "asarray", "asanyarray", "stack", "vstack"]
-)  # functions of NumPy's to which rows are arrays anyway
+_MAKERS = frozenset(["array", "asarray", "asanyarray", "stack", "vstack"])  # of NumPy's, to which lists of lists are arrays
 _ITERATORS = frozenset(["map", "filter"])
 _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
@@ -59,9 +57,8 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 builtins = (_TAKES_ALL | _TAKES_SOME | _ITERATORS | {"zip"}) - {*own, *local}
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
-                arrays = {
-                    f"{name}.{maker}" for name, value in own.items() for maker in _MAKERS if value is np and name not in local
-                }
+                numpys = {name for name, value in own.items() if value is np} - local
+                arrays = {f"{name}.{maker}" for name in numpys for maker in _MAKERS}
                 _append_items(node, declared(node))
                 _Unroller(names | local, local, builtins, folds, arrays).generic_visit(node)
     return function

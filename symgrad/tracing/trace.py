@@ -37,7 +37,20 @@ from symgrad.tracing import mixed, protocols
 from symgrad.tracing.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.selections import MANY, Selections
-from symgrad.tracing.tracer import ACTIVE, EINSUM, NUMBERS, WHOLE, Peek, Run, Tracer, active_trace, escaped, look_at_size, plain
+from symgrad.tracing.tracer import (
+    ACTIVE,
+    EINSUM,
+    NUMBERS,
+    WHOLE,
+    Peek,
+    Run,
+    Tracer,
+    active_trace,
+    escaped,
+    look_at_size,
+    plain,
+    slides,
+)
 
 __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
 
@@ -770,7 +783,7 @@ class Trace:
         """The parts of an index, an axis each, and which of them are slices that move with the index of a loop; none are where
         there is more in it than numbers and plain slices."""
         parts = key if type(key) is tuple else (key,)
-        if self.lanes or not any([type(part) is slice and type(part.start) is type(part.stop) is Tracer for part in parts]):
+        if self.lanes or not slides(parts):
             return parts, []
         hidden = [axis for axis, part in enumerate(parts) if part is Ellipsis]
         for axis in hidden[:1]:

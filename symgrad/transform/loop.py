@@ -145,10 +145,9 @@ class Loop(Op):
     def freeze(self) -> None:
         """Hold its arrays as they are: what is made anew in each trace is, in this one, nobody else's."""
         graph = self.body.graph
-        for node, array in [*graph.arrays.items()]:
-            if array.flags.writeable:
-                graph.recapture(node, frozen(array))
-        self.__dict__.pop("_plan", None)  # which has them, too
+        for node, array in [(node, array) for node, array in graph.arrays.items() if array.flags.writeable]:
+            graph.recapture(node, frozen(array))
+            self.__dict__.pop("_plan", None)  # which has it, too
         for node in self.body.nodes():
             if isinstance(node.op, Loop):
                 node.op.freeze()
