@@ -121,6 +121,12 @@ def add_each(out: Array, index: Any, value: Array) -> None:
     few = _FEW if len(arrays) == 1 else 4 * _FEW
     plain = np.size(value) < few or out.ndim < 2 or not out.size or not out.flags.c_contiguous
     if not plain and _is_whole(arrays[0]):
+        if len(arrays) == 2 == out.ndim and _is_places(arrays[1]) and np.size(value) <= _SLAB:
+            places, n = arrays[1].reshape(-1).astype(np.intp, copy=False), out.shape[1]
+            if places.view(np.uintp).max() < n:  # none from the end
+                each = np.arange(0, out.size, n)[:, None] + places
+                np.add.at(out.reshape(-1), each.reshape(-1), _of_shape(value, (len(out), *arrays[1].shape)).reshape(-1))
+                return
         out, arrays, value = _by_rows(out, arrays, value)
     if plain or not all(map(_is_places, arrays)):
         np.add.at(out, arrays, value)
