@@ -597,3 +597,28 @@ def test_batches_of_a_step_share_code():
         derivative(np.ones(6), np.ones(7), i)
     assert derivative.cache_info().misses == 2
     assert "TABLE[3 * k:3 * k + 3]" in derivative.source(np.ones(6), np.ones(7), 0)
+
+
+def last_one_short(w, x, i):
+    start = 5 * (i % 3)
+    return np.mean(TABLE[start : start + 5] @ w) * np.sum(x)
+
+
+def last_one_short_of_an_argument(w, x, i):
+    start = 3 * i
+    return np.sum(w[start : start + 4] ** 2) * np.sum(x)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+@pytest.mark.parametrize("fun", [last_one_short, last_one_short_of_an_argument])
+def test_last_batches_that_are_shorter_are_a_branch(fun, first):
+    derivative = value_and_grad(fun)
+    derivative.cache_clear()
+    rng = np.random.default_rng(0)
+    for k in range(20):
+        args = rng.standard_normal(6), rng.standard_normal(7), (first + k) % 3
+        value, slope = derivative(*args)
+        np.testing.assert_allclose(value, fun(*args), rtol=1e-12)
+        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(*args)[1], rtol=1e-12, atol=1e-13)
+    assert derivative.cache_info().misses <= 6
+    assert "dynamic" not in derivative.explain()

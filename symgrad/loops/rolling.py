@@ -129,9 +129,12 @@ class Roller:
         self.section = what is not None and what.section  # whether it is no loop: its one iteration is
         # whether iterations decide on what they compute; or otherwise, ever again, on what is known; or whether they append to
         # lists, and are many, or any may be the last one
-        long = what is not None and what.length > FAR
+        often = what is not None and self._is_often(what.length)
+        long = often or (what is not None and what.length > FAR)
         self.forked = self.section or ((tested or long) and bool(lists))
         self.decided = False  # whether those of a loop in it do
+        self.ran = 0  # how many iterations of loops in it there were
+        self.nested = often and bool(lists)  # whether a short loop, in a nest of many iterations, is better done all at once
         self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
         self.turns = 0  # how often that was something else than in the iteration before
         self.whole = True  # whether all that locals held was looked at, between all iterations
@@ -147,7 +150,7 @@ class Roller:
         self.hangs = False  # whether iterations decide on what hangs on arguments
         self.passed_over: list[range] = []  # the indices of those that a leap ran in the function's place
         self.alike = 0  # iterations in a row
-        self.wait = 2 * FAR  # iterations before those to come are run as they were
+        self.wait = 2 * LEAP  # iterations before those to come are run as they were
         self.leapt = False  # whether some were
         self.look = WAYS  # iterations before it is asked whether all go ways of their own
         self.flags: set[Node] = set()  # that tell whether one of these went another way
@@ -617,6 +620,9 @@ class Roller:
         if not self.boundaries:
             return
         trace, last = self.trace, self.boundaries[-1]
+        if len(self.boundaries) == 1 and not self.forked and self.counts and any([one.items for one in self.grown.values()]):
+            assert self.what is not None
+            self.nested = self.forked = self.ran * self.what.length >= OFTEN
         floor = len(trace.graph.nodes) and trace.graph.nodes[last.length - 1].index if last.length > 0 else -1
         decided = [i for i in range(last.guards, len(trace.guards)) if trace.guards[i].node.index > floor]
         for i in decided:
@@ -685,6 +691,8 @@ class Roller:
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self.trace.quiet, self.trace.decides = False, math.inf
+        if self.around is not None:
+            self.around.ran += len(self.boundaries) - 1 + self.skipped + self.ran
         self.forked |= self.open and self.whole and self.pattern is None and bool(self.saw)
         grows = any([grown.items for grown in self.grown.values()])
         if self.forked and (self.pattern is None or self.leapt or grows or (self.first > 1 and not self.skipped)):
@@ -879,9 +887,11 @@ class Roller:
             if any([is_read_outside(key, self.private) or key[0] not in self.names.targets for key in views]):
                 continue
             self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
-            if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
-                alone = alone or (known, ways)
-                continue
+            short = not (several or self.open) and len(bounds) + skipped <= FAR  # what all calls do is faster without a loop
+            if short:
+                alone, together = alone or (known, ways), together or pattern
+                if not self.nested:
+                    continue
             start = bounds[first]
             self.short = count == 0
             if self.short:
@@ -891,7 +901,7 @@ class Roller:
                 first = 0
             flag = self._flag(first) if UNSEEN in self.kinds else None
             at_once = together is not None and self._replaced(together, views, first, True)
-            if at_once or self._replaced(pattern, views, first, False):
+            if at_once or (not short and self._replaced(pattern, views, first, False)):
                 for name, grown in self.grown.items():
                     grown.spread((name, WHOLE) in python)
                 if items[0]:
@@ -983,7 +993,8 @@ class Roller:
         trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
         if count < self.wait or not trace.leaps or self.around is not None or self.section:
             return False
-        if ahead is not None and ahead < FAR:
+        few = LEAP if self._sees_nothing() else FAR
+        if count < 2 * few or (ahead is not None and ahead < few):
             return False
         self.wait = 2 * count
         if not (self._lists_hold() and all([grown.can_leap() for grown in self.grown.values()])):
@@ -996,7 +1007,7 @@ class Roller:
         last = bounds[-1]
         others = [i for i, bound in enumerate(bounds) if bound.rest != last.rest]  # at first, some locals may hold nothing
         settled = max([self._settled(), *others[-1:]])
-        if count - settled < FAR:
+        if count - settled < few:
             return False
         runs = [(trace, bounds[first:], first, self.names, self.put) for first in (settled, settled + 1)]
         tries = [(*run, sites, None, self.serial, False, None) for run in runs for sites in (meeting(trace, run[1]), ())]
@@ -1027,6 +1038,11 @@ class Roller:
         self.boundaries = [*bounds, Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True)]
         self.leapt, self.skipped, self.wait = True, self.skipped + self.ahead - 1, count + 1 + LEAP
         return True
+
+    def _sees_nothing(self) -> bool:
+        """Whether no iteration has decided on anything, so that all those to come are alike."""
+        first, last = self.boundaries[0], self.boundaries[-1]
+        return not self.joins and (first.guards, first.peeks) == (last.guards, last.peeks)
 
     def _always_turns(self) -> bool:
         """Whether iterations look at ever new numbers, as indices of lists are: they stay as they are, and none is watched

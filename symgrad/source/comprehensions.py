@@ -18,8 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
+from symgrad.source.rows import as_array, is_of_rows, makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
     LOCAL_READERS,
@@ -38,7 +37,6 @@ from symgrad.source.syntax import (
 
 _TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
 _TAKES_SOME = frozenset(["any", "all"])  # that take it as far as they must
-_MAKERS = frozenset(["array", "asarray", "asanyarray", "stack", "vstack"])  # of NumPy's, to which lists of lists are arrays
 _ITERATORS = frozenset(["map", "filter"])
 _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
@@ -57,10 +55,8 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 builtins = (_TAKES_ALL | _TAKES_SOME | _ITERATORS | {"zip"}) - {*own, *local}
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
-                numpys = {name for name, value in own.items() if value is np} - local
-                arrays = {f"{name}.{maker}" for name in numpys for maker in _MAKERS}
                 _append_items(node, declared(node))
-                _Unroller(names | local, local, builtins, folds, arrays).generic_visit(node)
+                _Unroller(names | local, local, builtins, folds, makers_of_arrays(own, local)).generic_visit(node)
     return function
 
 
@@ -215,12 +211,10 @@ class _Unroller(ast.NodeTransformer):
     def _spell_out(self, call: Any) -> None:
         """``sum(map(f, x))`` becomes ``sum(f(v) for v in x)``, and ``list(filter(f, x))`` a comprehension with an ``if``;
         ``np.array([[f(u, v) for v in y] for u in x])`` makes an array of each row first, which loops know how to keep."""
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _is_of_rows(call):
-            maker = ast.unparse(call.func)
-            if maker in self.arrays:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and is_of_rows(call):
+            if ast.unparse(call.func) in self.arrays:
                 rows: Any = call.args[0]
-                array = placed(ast.Attribute(copied(call.func.value), "array", ast.Load()), rows.elt)
-                rows.elt = located(placed(ast.Call(array, [rows.elt], []), rows.elt))
+                rows.elt = as_array(rows.elt, call.func)
             return
         if not self._is_builtin(call, _TAKES_ALL | _TAKES_SOME) or len(call.args) != 1:
             return
@@ -327,15 +321,6 @@ class _Unroller(ast.NodeTransformer):
 def _joined(test: ast.BoolOp, parts: list[ast.expr]) -> ast.expr:
     """These parts of a test, joined as they are in it."""
     return parts[0] if len(parts) == 1 else placed(ast.BoolOp(test.op, parts), test)
-
-
-def _is_of_rows(call: ast.Call) -> bool:
-    """Whether a function is given a comprehension of lists alone, and is not told what to make of them but along which axis."""
-    rows = call.args[0] if len(call.args) == 1 and {option.arg for option in call.keywords} <= {"axis"} else None
-    items = rows.elt if isinstance(rows, ast.ListComp) else None
-    if isinstance(items, ast.List | ast.Tuple):
-        return not any([isinstance(item, ast.Starred) for item in items.elts])
-    return isinstance(items, ast.ListComp)
 
 
 def _is_none(node: ast.expr) -> bool:

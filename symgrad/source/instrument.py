@@ -28,6 +28,7 @@ from symgrad.source.liveness import live_between, note_live, read_later, used_be
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
 from symgrad.source.origins import names_in
+from symgrad.source.rows import as_arrays
 from symgrad.source.sections import in_sections
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -115,7 +116,8 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozense
     if kind is not _Calls and _turns(tree, fun):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         tree = with_tables(as_ifs(tree), tables, {*fun.__globals__, *free})
-        tree = in_room(joined(at_the_end(unrolled(numbered(tree, fun.__globals__), fun.__globals__))))
+        tree = as_arrays(numbered(tree, fun.__globals__), fun.__globals__)
+        tree = in_room(joined(at_the_end(unrolled(tree, fun.__globals__))))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 

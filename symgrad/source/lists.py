@@ -42,7 +42,7 @@ class Appended(NamedTuple):
 
 def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
     """The lists among the ``own`` locals of a function that a loop only appends to."""
-    below: list[Any] = [item for item in _every(loop.body) if isinstance(item, ast.Expr) and _is_append(item.value)]
+    below: list[Any] = [item for item in _every(loop.body) if isinstance(item, ast.Expr) and is_append(item.value)]
     found = []
     for name in sorted({item.value.func.value.id for item in below} & {*own}):
         statements = [item for item in below if item.value.func.value.id == name]
@@ -207,7 +207,7 @@ def _every(statements: list[ast.stmt]) -> Iterator[Any]:
             yield from _every([*statement.body, *statement.orelse])
 
 
-def _is_append(node: Any) -> bool:
+def is_append(node: Any) -> bool:
     """Whether it is ``name.append(x)``."""
     if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
         return False

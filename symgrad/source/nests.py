@@ -11,6 +11,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+from symgrad.source.lists import is_append
 from symgrad.source.syntax import (
     LOCAL_READERS,
     MODULES,
@@ -29,7 +30,8 @@ from symgrad.source.syntax import (
 )
 
 _SIZES = frozenset(["len", "min", "max", "abs"])  # what the ends of a range are made with
-_HARMLESS = frozenset([*_SIZES, "sum", "float", "int", "bool", "round", "pow"])  # what changes no argument
+_NUMBERS = frozenset(["len", "float", "int", "bool"])  # what makes a number
+_HARMLESS = frozenset([*_SIZES, *_NUMBERS, "sum", "round", "pow"])  # what changes no argument
 # what makes an array, or a number, that has no other name
 _FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "copy"])
 _WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
@@ -77,7 +79,8 @@ class _Joiner(ast.NodeTransformer):
         test, body = _filtered(inner.body)
         if test is None or not _is_plain(test) or len(names_read(test).keys() & set(own)) < 2:
             test, body = None, inner.body
-            if all([names_read(part.iter)[node.target.id] == 0 for part in rest]):  # type: ignore[attr-defined]
+            alike = all([names_read(part.iter)[node.target.id] == 0 for part in rest])  # type: ignore[attr-defined]
+            if alike and not self._is_listing(body):
                 return None  # each iteration of the outer loop is like any other
         else:
             rest = [*rest[:-1], ast.comprehension(rest[-1].target, rest[-1].iter, [*rest[-1].ifs, test], 0)]
@@ -110,6 +113,14 @@ class _Joiner(ast.NodeTransformer):
             return True
         bound = {name for name in read if name in names_stored(self.function)}
         return all(map(self._is_fresh, bound.union(*map(_written_into, body))))
+
+    def _is_listing(self, body: Sequence[ast.stmt]) -> bool:
+        """Whether all that a body does is to append to one list what it has computed."""
+        *before, last = body
+        if not isinstance(last, ast.Expr) or not is_append(last.value):
+            return False
+        known = all([isinstance(item, ast.Assign) for item in before])
+        return known and all([self._is_private(name) for item in before for name in names_stored(item)])
 
     def _is_private(self, name: str) -> bool:
         """Whether a name is only read in loops that give it a value first."""
@@ -249,7 +260,8 @@ def _is_harmless(node: ast.AST) -> bool:
 
 
 def _written_into(statement: ast.AST) -> Iterator[str]:
-    """The names of what a statement changes in place; of a call by itself, all that it is given."""
+    """The names of what a statement changes in place, but for lists that it appends to; of a call by itself, all that
+    it is given."""
     for item in walk(statement):
         if isinstance(item, (ast.Subscript, ast.Attribute)) and not isinstance(item.ctx, ast.Load):
             yield _root(item)
@@ -257,7 +269,7 @@ def _written_into(statement: ast.AST) -> Iterator[str]:
             yield item.target.id
         elif isinstance(item, ast.Call) and any([keyword.arg in ("out", None) for keyword in item.keywords]):
             yield ""
-        elif isinstance(item, ast.Expr) and not isinstance(item.value, ast.Constant):
+        elif isinstance(item, ast.Expr) and not isinstance(item.value, ast.Constant) and not is_append(item.value):
             yield from names_read(item)
 
 
@@ -274,11 +286,20 @@ def _is_made(statement: ast.Assign, name: str) -> bool:
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         pairs = [pair for pair in zip(target.elts, value.elts, strict=True) if name in names_stored(pair[0])]
         return not others and all([isinstance(part, ast.Name) and _is_new(made) for part, made in pairs])
+    if isinstance(target, ast.Tuple) and _is_shape(value):
+        return not others and all([isinstance(item, (ast.Name, ast.Tuple, ast.expr_context)) for item in walk(target)])
     return isinstance(target, ast.Name) and (not others or isinstance(value, ast.Constant)) and _is_new(value)
+
+
+def _is_shape(value: ast.expr) -> bool:
+    return isinstance(value, ast.Attribute) and value.attr == "shape"
 
 
 def _is_new(value: ast.expr) -> bool:
     """Whether an expression makes an array or a number that nothing else holds."""
     if isinstance(value, ast.Call):
-        return isinstance(value.func, ast.Attribute) and value.func.attr in _FRESH
+        number = isinstance(value.func, ast.Name) and value.func.id in _NUMBERS
+        return number or (isinstance(value.func, ast.Attribute) and value.func.attr in _FRESH)
+    if isinstance(value, ast.Subscript):
+        return _is_shape(value.value) and isinstance(value.slice, (ast.Constant, ast.UnaryOp))
     return isinstance(value, (ast.Constant, ast.BinOp, ast.UnaryOp))

@@ -735,15 +735,15 @@ class Trace:
         (start, stop, step), size = (parts[axis].start, parts[axis].stop, parts[axis].step), np.shape(x.like)[axis]
         if step not in (None, 1) or any([end.node.aval != _INT or not end.node.active for end in (start, stop)]):
             return None
-        if not 0 <= start.value < stop.value <= size:
-            return None
         if self._linear(start.node)[:2] != self._linear(stop.node)[:2]:
             look_at_size(self, stop - start)
+        if start.value >= stop.value:
+            return None
         first, last = self._span(start.node), self._span(stop.node)
-        if first is None or first[0] < 0:
-            self._decided(_AT_LEAST, start)
-        if last is None or last[1] > size:
-            self._decided(_AT_LEAST, size - stop)
+        if (first is None or first[0] < 0) and not self._decided(_AT_LEAST, start):
+            return None
+        if (last is None or last[1] > size) and not self._decided(_AT_LEAST, size - stop):
+            return None
         start = self.record(WITHIN, (start, 0, size - (stop.value - start.value)), {})
         start.node.name = None  # the line names what is read there
         found = self._region((*parts[:axis], slice(start, stop), *parts[axis + 1 :]), moving)
