@@ -250,7 +250,7 @@ class Family:
                 if end.causes <= apart:
                     raise
                 apart |= end.causes
-            except (RuleDecides, Repeated):
+            except (RuleDecides, Repeated, _Flawed):
                 draws.rewind()
                 put_back(undo)
                 raise
@@ -341,6 +341,8 @@ class Family:
                 puts = [] if state is None else [_settled(trace, value) for _, value in state.puts]
         except Exception as error:
             _tell_plainly(error, trace.texts)
+            if state is not None and trace.left and type(error) in _FLAWS:
+                raise _Flawed(repr(error)) from error
             raise
         finally:
             if state is not None:
@@ -1454,11 +1456,20 @@ class Compiler:
             family.give_up(str(error))
             self._unlink()
             traced = family.trace(user, leaves, Tape)
+        except _Flawed as error:
+            traced = family.trace(user, leaves, Tape)  # which raises what is the function's
+            self._tell_flaw(family, f"the trace for its code raises an error: {error}")
         except Repeated:
             self._tell_containers()
             return self._explored(user, *self._again(family, leaves), at_once)
         family.account.called(symbolic, time.thread_time() - start)
-        code = self._learn(user, family, traced, at_once) if traced.run is not None else None
+        try:
+            code = self._learn(user, family, traced, at_once) if traced.run is not None else None
+        except _FLAWS as error:
+            if type(error) not in _FLAWS:
+                raise
+            code = None
+            self._tell_flaw(family, f"no code can be made of it: {error!r}")
         if errors and compiles:
             self._doubt(family, errors)
         try:
@@ -1505,13 +1516,18 @@ class Compiler:
             errors = errors[:-1]
         family.errors = errors
         if len(errors) >= DOUBTS and not family.hits():
-            family.give_up(f"its code raises an error, and the function does not: {errors[-1]}")
+            self._tell_flaw(family, f"its code raises an error, and the function does not: {errors[-1]}")
+
+    def _tell_flaw(self, family: Family, why: str) -> None:
+        """Go to dynamic mode, whose results are right, and say why."""
+        with self.lock:
+            family.give_up(why)
             self._unlink()
-            warnings.warn(
-                f"{self.name} is traced at every call: {family.dynamic}. This is a flaw of symgrad's: please report it",
-                RuntimeWarning,
-                stacklevel=_outside_symgrad(),
-            )
+        warnings.warn(
+            f"{self.name} is traced at every call: {why}. This is a flaw of symgrad's: please report it",
+            RuntimeWarning,
+            stacklevel=_outside_symgrad(),
+        )
 
     def _learn(self, user: User, family: Family, traced: Traced, at_once: bool) -> Piece | None:
         assert traced.run is not None
@@ -1548,6 +1564,8 @@ class Compiler:
             except Repeated:
                 self._tell_containers()
                 return self.traced(user, args, kwargs)
+            except _Flawed as error:
+                raise (error.__cause__ or error) from None
             assert traced.run is not None
             assert traced.state is not None
             if not family.is_given_up():
@@ -1596,6 +1614,12 @@ class Compiler:
             self._unlink()
             self.misses = 0
 
+
+class _Flawed(Exception):
+    """A derivative could not be traced for code, though the function itself could."""
+
+
+_FLAWS = (AssertionError, AttributeError, IndexError, KeyError, NotImplementedError, TypeError, UnboundLocalError, ValueError)
 
 _shared: OrderedDict[Any, Compiler] = OrderedDict()
 _sharing = threading.RLock()

@@ -514,3 +514,25 @@ def test_single_precision_beside_states_in_double():
     code = derivative.source(k, fast=True)
     assert code.count(".astype(np.float64)") == 1
     assert ".astype(np.float64)" in code.partition("\n    for ")[0]
+
+
+def test_many_numbers_over_one_of_each_iteration():
+    """What lowers a quotient takes one number; all iterations have several."""
+    rays = np.random.default_rng(0).normal(size=(576, 3))
+
+    def nearest(centres, radii, eye):
+        best, colour = np.full(len(rays), 1e9), np.zeros(len(rays))
+        for k in range(8):
+            towards = rays @ (eye - centres[k])
+            t = -towards - np.sqrt(np.where(towards**2 > 1, towards**2 - 1, 1.0))
+            normal = (eye + t[:, None] * rays) / radii[k]
+            colour = np.where((towards**2 > 1) & (t < best), normal[:, 0], colour)
+        return np.mean(colour**2)
+
+    derivative, plain = (symgrad.value_and_grad(nearest, (0, 1, 2), mode=mode) for mode in ("auto", "dynamic"))
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        args = rng.uniform(-1, 1, (8, 3)), rng.uniform(0.2, 0.7, 8), np.array([0.0, 0.0, -4.0])
+        for found, expected in zip(flatten(derivative(*args))[0], flatten(plain(*args))[0], strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
+    assert derivative.cache_info().hits == 2

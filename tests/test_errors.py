@@ -1129,3 +1129,39 @@ def test_errors_of_pythons_name_its_own_classes(fun, mode):
     with pytest.raises(TypeError) as found:
         grad(fun, mode=mode)(1.5)
     assert str(found.value) == str(expected.value)
+
+
+def _fails(*args):
+    raise ValueError("wrong in here")
+
+
+@pytest.mark.parametrize("place", ["symgrad.watch.state.State.check_settings", "symgrad.compile.Family.learn"])
+def test_flaws_in_here_cost_no_result(place, monkeypatch):
+    """A trace for code that fails once the function has returned, or code that cannot be made."""
+    monkeypatch.setattr(place, _fails)
+    log = []
+
+    def fun(x):
+        log.append(1)
+        return np.sum(np.sin(x) ** 2)
+
+    derivative, x = grad(fun), np.array([0.5, 1.0])
+    with pytest.warns(RuntimeWarning, match="wrong in here.*report"):
+        np.testing.assert_allclose(derivative(x), np.sin(2 * x))
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), np.sin(2 * x))
+    assert "dynamic mode" in derivative.explain()
+    assert len(log) == 4
+
+
+def test_errors_of_rules_are_no_flaws():
+    @custom_vjp
+    def odd(x):
+        return np.sin(x)
+
+    odd.defvjp(lambda x: (np.sin(x), x), lambda x, g: (_fails(x, g),))
+    derivative = grad(lambda x: odd(x) * 2.0)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="wrong in here"):
+            derivative(1.0)
+    assert "dynamic" not in derivative.explain()

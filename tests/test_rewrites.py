@@ -2126,3 +2126,27 @@ def test_zeros_keep_their_signs(text, mode):
         for odd in ((-0.0, 0.0), (0.0, -0.0), (-0.0, -0.0)):
             for call, found, wanted in zip(calls, derivative(made(*odd))[0][1], fun(made(*odd)), strict=True):
                 np.testing.assert_array_equal(found, wanted, err_msg=call)
+
+
+OF_INTEGERS = [
+    "np.sum(x * -a)", "np.sum(-a * x)", "np.sum((x - -a) ** 2)", "np.sum(x / -(a + 1))", "np.sum(x * -(a - a[::-1]))",
+    "np.sum(np.outer(x, -a))", "np.sum(x - (a - a[::-1]))", "sum(-v * u for v, u in zip(a, x))",
+    "sum(u / -(v | 1) for v, u in zip(a, x))", "sum((u - -v) ** 2 for v, u in zip(a, x))",
+    "sum(u * -(v * v) for v, u in zip(a, x))",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u4", "u8", "i8"])
+@pytest.mark.parametrize("text", OF_INTEGERS)
+def test_opposites_of_integers_are_numpys(text, dtype):
+    """Those without a sign wrap round, and the least one of the others is its own."""
+    fun = eval(f"lambda x, a: {text}", {"np": np})
+    derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for least in (1, np.iinfo(dtype).min):
+        a = np.array([least, 7, 0, 3, 100]).astype(dtype)
+        for factor in (0.5, 1.0, 1.5, 2.0):
+            x = factor * np.array([0.3, -1.5, 2.0, 0.7, -0.1])
+            for found, expected in zip(derivative(x, a), plain(x, a), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-12)
+            np.testing.assert_allclose(derivative(x, a)[0], fun(x, a), rtol=1e-12)

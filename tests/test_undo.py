@@ -160,3 +160,27 @@ def test_nobody_keeps_copies(fun):
             derivative(given(fun, seed, 20))
         sources.append(derivative.source(given(fun, size=20), fast=True))
     assert sources[0].count(".copy()") < sources[1].count(".copy()")
+
+
+def skipping(a):
+    a = a.copy()
+    n = len(a)
+    for i in range(n - 1):
+        if abs(a[i, i]) < 0.2:
+            continue
+        for j in range(i, n):
+            a[j, i:] -= 0.1 * np.sum(a[j, i:]) * a[i, i:]
+            if abs(a[j, i]) < 0.2:
+                continue
+            a[i, i] = np.sqrt(1 + np.sum(a[i, :i] ** 2))
+    return np.sum(np.tanh(a))
+
+
+@pytest.mark.parametrize("n", [5, 6])
+def test_two_loops_with_one_body(n):
+    derivative, rng = value_and_grad(skipping), np.random.default_rng(n)
+    for _ in range(8):
+        a = rng.normal(size=(n, n))
+        value, slope = derivative(a)
+        np.testing.assert_allclose(value, skipping(a), rtol=1e-12)
+        np.testing.assert_allclose(slope, value_and_grad(skipping, mode="dynamic")(a)[1], rtol=1e-9, atol=1e-11)

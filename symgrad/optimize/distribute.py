@@ -29,6 +29,7 @@ from symgrad.optimize.contract import CONTRACT
 from symgrad.optimize.contraction import Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, rows_at
+from symgrad.optimize.lower import LIKE_UFUNCS, OVER, SELECT
 from symgrad.optimize.rewriting import Simplifier, const, filling, is_op, is_zero, join, ops_of, split
 from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Program
@@ -443,6 +444,8 @@ ALL: dict[Any, How] = {}
 def how(node: Node) -> How | None:
     """How an operation is done for all iterations: ``how(s, node, args, flags, aval)`` gives the node of the result, of
     ``aval``; arguments with ``flags`` have a first axis more, for the iterations."""
+    if node.op in ALL and node.op in LIKE_UFUNCS:
+        return ALL[node.op]
     if is_elementwise(node) or (isinstance(node.op.key, np.ufunc) and node.op.family == "elementwise" and not node.params):
         return _elementwise
     if is_op(node, np.reshape) and "order" in dict(node.params):
@@ -467,6 +470,25 @@ def _for_all(key: Any) -> Callable[[How], How]:
 def _elementwise(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
     lined = [_lined_up(s, arg, len(aval.shape)) if flag else arg for arg, flag in zip(args, flags, strict=True)]
     return s.make(node.op, tuple(lined), node.params, aval)
+
+
+@_for_all(OVER)
+def _over(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    """By a number for each iteration, it is a quotient like any other."""
+    if not flags[2]:
+        return _elementwise(s, node, args, flags, aval)
+    x, times, v = args
+    product = join(s, const(times), _lined_up(s, x, len(aval.shape)) if flags[0] else x)
+    return s.call(np.true_divide, product, _lined_up(s, v, len(aval.shape)))
+
+
+@_for_all(SELECT)
+def _select(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    """The mask has all elements of the result."""
+    mask, *rest = args
+    if not flags[0]:
+        mask = s.call(np.broadcast_to, mask, shape=aval.shape)
+    return _elementwise(s, node, [mask, *rest], flags, aval)
 
 
 def _lined_up(s: Contractor, x: Node, ndim: int) -> Node:

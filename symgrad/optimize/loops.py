@@ -15,7 +15,7 @@ from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM, NOT
 from symgrad.optimize import places, scales, sums, zeros
-from symgrad.optimize.rewriting import Rewrite, Simplifier, const, filling, is_number, is_op, rewrite
+from symgrad.optimize.rewriting import Rewrite, Simplifier, const, filling, has_sign, is_number, is_op, rewrite
 from symgrad.optimize.simplify import EXPANSIONS, RULES
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
@@ -606,7 +606,7 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     for x, y in (args, args[::-1]):
         if is_number(x, -1.0) and y.aval.dtype == node.aval.dtype:
             return s.call(np.negative, y)
-        if is_op(x, np.negative):
+        if is_op(x, np.negative) and has_sign(x):
             return s.call(np.negative, s.call(np.multiply, x.args[0], y) if x is args[0] else s.call(np.multiply, y, x.args[0]))
     return None
 

@@ -387,12 +387,17 @@ def is_named(node: Node) -> bool:
     return node.name is not None and not node.name.startswith(("g_", "t_"))
 
 
+def has_sign(node: Node) -> bool:
+    """Whether what a minus gives is the opposite: of NumPy's integers, some have none, such as all but zero without a sign."""
+    return node.aval.dtype.kind in "fc" or node.aval.kind == "python"
+
+
 def split(node: Node) -> tuple[float, Node]:
     """``(c, x)`` with ``node == c * x``; ``c`` is 1.0 where there is no factor to take off."""
     if node.op not in SCALING or node.exact or is_named(node):
         return 1.0, node
     if is_op(node, np.negative):
-        return -1.0, node.args[0]
+        return (-1.0, node.args[0]) if has_sign(node) else (1.0, node)
     if is_op(node, np.multiply):
         a, b = node.args
         for factor, rest in ((a, b), (b, a)):

@@ -22,6 +22,7 @@ from symgrad.optimize.rewriting import (
     Simplifier,
     const,
     elements_of,
+    has_sign,
     is_factor,
     is_named,
     is_number,
@@ -38,7 +39,7 @@ rewrite = functools.partial(rewriting.rewrite, rules=SCALES)
 
 def opposite(node: Node) -> Node | None:
     """``x`` of ``-x``."""
-    return node.args[0] if is_op(node, np.negative) and not is_named(node) else None
+    return node.args[0] if is_op(node, np.negative) and not is_named(node) and has_sign(node) else None
 
 
 @rewrite(np.multiply, np.true_divide, np.power, of=(CONST,), exact=True)

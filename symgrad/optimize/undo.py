@@ -157,7 +157,8 @@ class _Undoer(Simplifier):
         super().__init__(program, {})
         self.sources = {plan.source: plan for plan in plans}
         self.readers = {plan.reader: plan for plan in plans}
-        self.kept: dict[Node, int] = {}  # where the loops save what was where they write, and where that is
+        # where each loop saves what was where it writes, and where that is; two loops may have one body
+        self.kept: dict[Node, dict[Node, int]] = {plan.source: {} for plan in plans}
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if node in self.sources:
@@ -173,7 +174,7 @@ class _Undoer(Simplifier):
     def _saving(self, plan: Plan, args: tuple[Node, ...]) -> Node:
         """The loop forwards, which saves what was there before each write, and where the loop backwards cannot tell, where."""
         node, again = plan.source, _Again(plan)
-        body = node.op.body
+        body, kept = node.op.body, self.kept[node]
         saved = [*body.saved]
         for table in plan.tables:
             free = [place for place, _ in table.reads.values()]
@@ -181,11 +182,11 @@ class _Undoer(Simplifier):
                 base, _, *places = write.args
                 old = body.graph.add(index.GETITEM, (base, *places), write.params, _region(write))
                 old.line = write.line
-                self.kept[write] = place = free.pop() if free else len(saved)
+                kept[write] = place = free.pop() if free else len(saved)
                 saved[place:] = [old, *saved[place + 1 :]]
                 for where in places:
-                    if not again.is_known(where) and where not in self.kept:
-                        self.kept[where] = len(saved)
+                    if not again.is_known(where) and where not in kept:
+                        kept[where] = len(saved)
                         saved.append(where)
         made = loop_of(replace(body, saved=saved), node.op.course)
         aval_of_all = (*[item.aval for item in body.carry], *[ListAval(item.aval) for item in saved])
@@ -203,7 +204,7 @@ class _Undoer(Simplifier):
         for item in body.inputs:
             if item not in gone:
                 copier.mapping[item] = copier.visit(item, ())
-        again = _Again(plan, copier)
+        again, saved = _Again(plan, copier), self.kept[plan.source]
         more: dict[int, Node] = {}  # elements of what the loop forwards saves for this
 
         def element(kept: int, aval: Any) -> Node:
@@ -213,8 +214,8 @@ class _Undoer(Simplifier):
 
         def undone(state: Node, write: Node) -> Node:
             _, _, *places = write.args
-            old = element(self.kept[write], _region(write))
-            where = [again.of(place) or element(self.kept[place], place.aval) for place in places]
+            old = element(saved[write], _region(write))
+            where = [again.of(place) or element(saved[place], place.aval) for place in places]
             state = copier.graph.add(index.SETITEM, (state, old, *where), write.params, state.aval)
             state.phase, state.line = "backward", write.line
             return state

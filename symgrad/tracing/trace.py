@@ -103,6 +103,7 @@ class Trace:
         self.open = True
         self.thread = get_ident()
         self.depth = 0  # how many functions are being differentiated
+        self.left = False  # whether the user's function has returned
         self.lean = False  # whether values are let go of that the last derivative pass needs no more
         self.line: tuple[str, int] | None = None
         self.impure: str | None = None

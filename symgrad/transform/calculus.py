@@ -175,7 +175,9 @@ def run(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     trace.user, trace.line, trace.phase = True, None, None
     trace.depth += 1
     try:
-        return fun(*args, **kwargs) if trace.hooks is None else trace.hooks.run(fun, args, kwargs)
+        result = fun(*args, **kwargs) if trace.hooks is None else trace.hooks.run(fun, args, kwargs)
+        trace.left = trace.depth == 1
+        return result
     except RecursionError as error:
         if isinstance(error, RecursiveDerivative):
             raise
