@@ -127,14 +127,21 @@ class TreeDef:
         return result
 
     def paths(self) -> list[tuple[tuple[str, Any], ...]]:
-        """One access path a leaf: steps ``("item", key)`` or ``("attr", name)`` from the root."""
+        """One access path a leaf: steps ``("item", key)`` or ``("attr", name)`` from the root; ``("tuple item", key)``, or of a
+        dict, where the class makes something else of ``x[key]``."""
         if self.kind is LEAF:
             return [()]
         if self.kind is SAME:
             return []
-        step = "attr" if dataclasses.is_dataclass(self.kind) else "item"
+        step = "attr" if dataclasses.is_dataclass(self.kind) else item_of(self.kind)
         keys = self.keys or range(len(self.children))
         return [((step, k), *path) for k, child in zip(keys, self.children, strict=True) for path in child.paths()]
+
+
+def item_of(kind: Any) -> str:
+    """How an item of a container is read: the name of a step."""
+    own = tuple if issubclass(kind, tuple) else dict if issubclass(kind, dict) else list
+    return "item" if kind.__getitem__ in (own.__getitem__, OrderedDict.__getitem__) else f"{own.__name__} item"
 
 
 class _Named:

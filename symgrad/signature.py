@@ -13,7 +13,7 @@ from symgrad.emit.names import Names
 from symgrad.equal import told
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import aval_of
-from symgrad.pytree import LEAF, SAME, TreeDef
+from symgrad.pytree import LEAF, SAME, TreeDef, item_of
 from symgrad.source.origins import METHODS
 from symgrad.watch.likeness import Likeness, is_anew, likeness
 
@@ -216,6 +216,12 @@ class Form:
 # -- checks of arguments, as source --------------------------------------------------------------------------------------
 
 
+def _item(kind: Any, name: str, key: str) -> str:
+    """An item of a container as an expression."""
+    own, _, _ = item_of(kind).rpartition(" ")
+    return f"{own}.__getitem__({name}, {key})" if own else f"{name}[{key}]"
+
+
 def check_tree(
     tree: TreeDef,
     name: str,
@@ -250,10 +256,10 @@ def check_tree(
         reads = []
         for i in range(len(tree.keys)):
             space[f"{keys}_{i}"] = tree.keys[i]
-            reads.append(f"{name}[{keys}_{i}]")
+            reads.append(_item(tree.kind, name, f"{keys}_{i}"))
     elif issubclass(tree.kind, (tuple, list)):
         checks.append(f"len({name}) == {len(tree.children)}")
-        reads = [f"{name}[{i}]" for i in range(len(tree.children))]
+        reads = [_item(tree.kind, name, str(i)) for i in range(len(tree.children))]
     else:
         reads = [f"{name}.{key}" for key in tree.keys]
     for i, (read, child) in enumerate(zip(reads, tree.children, strict=True)):

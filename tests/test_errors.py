@@ -1165,3 +1165,23 @@ def test_errors_of_rules_are_no_flaws():
         with pytest.raises(ValueError, match="wrong in here"):
             derivative(1.0)
     assert "dynamic" not in derivative.explain()
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize(
+    "fun",
+    [lambda x: x[0] * [1.0, 2.0], lambda x: (1.0, 2.0) * np.sin(x[0]), lambda x: x[0] @ [1.0], lambda x: [2.0] @ np.sum(x)],
+)
+def test_lists_are_no_arrays_to_numbers_of_numpys(fun, mode):
+    with pytest.raises(TypeError) as expected:
+        fun(np.ones(2))
+    with pytest.raises(TypeError) as found:
+        grad(lambda x: np.sum(fun(x)), mode=mode)(np.ones(2))
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("number", [2**60 + 1, np.int64(2**60 + 1), np.uint64(2**63 + 12345)])
+def test_whole_numbers_are_rounded_to_themselves(number):
+    derivative = grad(lambda x, n: x * ((round(n) - 2**60) % 1000))
+    for _ in range(3):
+        assert derivative(1.5, number) == (round(number) - 2**60) % 1000

@@ -2202,3 +2202,66 @@ def test_what_functions_without_source_read(source: str, change: str) -> None:
     assert derivative(1.5) == 7.0
     sys.modules.pop("m_x", None)
     vars(math).pop("k0", None)
+
+
+@pytest.mark.parametrize(
+    "ask", ["d.get('b', 0.1)", "d['b'] if 'b' in d else 0.5", "sum(d.values())", "sum(dict(d)[k] for k in d)"]
+)
+@pytest.mark.parametrize("outside", [True, False])
+def test_to_look_puts_no_defaults(ask, outside):
+    """Whether code still holds is asked without a change to the dict that is there now."""
+    space = {"np": np, "d": None}
+    fun = eval(f"lambda x, {'other' if outside else 'd'}: np.sum(x) * ({ask})", space)
+    derivative, x = value_and_grad(fun), np.ones(3)
+    for kind in (dict, lambda **items: collections.defaultdict(lambda: 7.0, **items)):
+        for items in ({"a": 1.0, "b": 2.0}, {"a": 1.0}, {"b": 3.0}, {}):
+            for _ in range(3):
+                space["d"] = d = kind(**items)
+                value, slope = derivative(x, d)
+                assert dict(d) == items
+                assert value == fun(x, d)
+                np.testing.assert_array_equal(slope, np.full(3, value / 3))
+
+
+class FromOne(list):
+    def __getitem__(self, i):
+        return super().__getitem__(i - 1)
+
+
+class TenTimes(dict):
+    def __getitem__(self, key):
+        return 10.0 * super().__getitem__(key)
+
+
+class Minus(collections.namedtuple("Pair", "first second")):
+    def __getitem__(self, i):
+        return -super().__getitem__(i)
+
+
+@pytest.mark.parametrize("outside", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sum(o)", "sum([v * 2 for v in o])", "(lambda a, b: a - 3 * b)(*o)", "sum(i * v for i, v in enumerate(o))",
+        "np.sum(np.array(o)) * o[1]", "sum(o.values())", "sum(v for k, v in o.items())", "o.get('a')",
+        "(lambda a, b: a - b)(**o)", "o['a'] + sum(o.values())",
+    ],
+)  # fmt: skip
+def test_containers_with_items_of_their_own(text, outside):
+    """Python itself reads what is in them, whatever ``x[key]`` gives."""
+    made = [TenTimes(a=1.5, b=2.0)] if "o.values" in text or "o.items" in text or "o.get" in text or "**" in text else []
+    for o in made or [FromOne([1.5, 2.0]), Minus(1.5, 2.0)]:
+        fun = eval(f"lambda x, {'other' if outside else 'o'}: np.sum(x) * ({text})", {"np": np, "o": o})
+        derivative = value_and_grad(fun)
+        for factor in (1.0, 2.0, 3.0, 4.0):
+            x = factor * np.ones(2)
+            value, slope = derivative(x, o)
+            assert value == pytest.approx(fun(x, o))
+            np.testing.assert_allclose(slope, np.full(2, value / (2 * factor)))
+
+
+def test_gradients_by_containers_with_items_of_their_own():
+    derivative = grad(lambda o: o["a"] ** 2 + sum(o.values()))
+    for _ in range(4):
+        found = derivative(TenTimes(a=1.5, b=2.0))
+        assert dict(found.items()) == {"a": 301.0, "b": 1.0}

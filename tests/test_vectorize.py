@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import agrees_with_dynamic, program_of
+from agreement import agrees_with_dynamic, function_of, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -632,3 +632,28 @@ def test_short_loops_are_done_at_once_for_derivatives_in_all_directions(n: int) 
         first(x)
     assert re.search(LOOP, second.source(x)) is None
     assert re.search(LOOP, first.source(x)) is not None
+
+
+SMALL = ["t = t + n", "t = t - n", "t = t + n * x[0]", "t = t + a[0]", "t = t - a[0] + x[i % 2]", "t = t + a[i]", "t += a[i]",
+         "t = t + n + a[i]",
+         "z[0] += n", "z[1] -= n", "z[i % 2] += a[i]", "z[i % 2] -= a[0]", "z += b[i]", "z = z - b[i]"]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["u1", "i1", "i2", "f2", "f4", "?"])
+@pytest.mark.parametrize("line", SMALL)
+def test_what_is_added_is_added_in_the_totals_precision(line, dtype, tmp_path):
+    """Small numbers of NumPy's, and those of lower precision, to a total that they do not fit into."""
+    if dtype == "?" and "-=" in line:
+        return  # which NumPy refuses
+    text = "def fun(x, a, b, n):\n    t, z = x[1] * 1.0, np.zeros(2)\n    for i in range(40):\n        "
+    text += f"{line}\n    return np.sum(t * x) + z @ x\n"
+    fun = function_of(text, tmp_path / "added.py")
+    rng = np.random.default_rng(0)
+    a = rng.uniform(50, 120, 40).astype(dtype)
+    args = np.array([1.5, 2.0]), a, np.stack([a, a[::-1]], 1), a[3]
+    derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for _ in range(4):
+        value, slope = derivative(*args)
+        np.testing.assert_allclose(value, fun(*args), rtol=1e-12)
+        np.testing.assert_allclose(slope, plain(*args)[1], rtol=1e-12)

@@ -508,7 +508,11 @@ class Builder:
         argument, path = self.signature.access[dict(node.params)["position"]]
         expr = name(argument)
         for step, key in path:
-            expr = ast.Attribute(expr, key, ast.Load()) if step == "attr" else _subscript(expr, self._key(key))
+            own, _, way = step.rpartition(" ")
+            if own:
+                expr = call(f"{own}.__getitem__", expr, self._key(key))
+            else:
+                expr = ast.Attribute(expr, key, ast.Load()) if way == "attr" else _subscript(expr, self._key(key))
         if path:
             keys = [str(key) for step, key in path]
             wish = node.name or (keys[-1] if keys[-1].isidentifier() else f"{argument}_{'_'.join(keys)}")

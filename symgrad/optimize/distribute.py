@@ -23,7 +23,7 @@ from symgrad.ir import CAPTURED, CONST, Aval, Node, Sequence, ancestors
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.ops.engine import ITEM, STACKED
+from symgrad.ops.engine import ASTYPE, ITEM, STACKED
 from symgrad.ops.linalg import COFACTOR
 from symgrad.optimize.contract import CONTRACT
 from symgrad.optimize.contraction import Contractor, product_of
@@ -706,12 +706,14 @@ class _Distributor(Contractor):
         parts = (first, self.call(index.GETITEM, x, spec=(rest,)))
         return self.call(np.concatenate, *(parts[::-1] if course.backwards else parts), axis=0)
 
-    def _total(self, term: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
-        """The sum of a term over all iterations."""
+    def _total(self, term: Node, dtype: Any, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
+        """The sum of a term over all iterations, of the ``dtype`` in which they add it up."""
         axes: tuple[int, ...] = (0,)
         if is_op(term, np.sum) and term not in known and not dict(term.params).keys() - {"axis"}:
             axes, (term,) = (0, *summed(term)), term.args
         x, flag = self._all(term, plan, course, known)
+        if x.aval.dtype != dtype and x.aval.kind != "python":
+            x = self.call(ASTYPE, x, dtype=dtype)
         if not flag:
             inner = x if len(axes) == 1 else self.call(np.sum, x, axis=tuple([i - 1 for i in axes[1:]]))
             return self.call(np.multiply, float(course.count or 0), inner)
@@ -720,7 +722,7 @@ class _Distributor(Contractor):
     def _added(self, total: Node, term: Term, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
         """The total with what all iterations add to it."""
         if term.add is None:
-            value = join(self, term.factor, self._total(term.node, plan, course, known))
+            value = join(self, term.factor, self._total(term.node, total.aval.dtype, plan, course, known))
             nothing = is_zero(total) or (self.phase is not None and filling(total) == 0)
             return value if nothing else self.call(np.add, total, value)
         parts = together(term.add, plan.body, course)

@@ -490,7 +490,7 @@ class Tracer(Traced):
         if not hasattr(type(self.like), "__round__"):
             return round(self.like)  # which raises an error
         if ndigits is None:
-            return int(np.rint(self))
+            return int(self if self.node.aval.dtype.kind in "iu" else np.rint(self))
         if self.node.aval.kind != "python":  # NumPy's own, which rounds another number
             return np.round(self, ndigits)
         return self.record(ROUND, (self,), {"ndigits": ndigits})
@@ -1118,6 +1118,7 @@ def look_at_size(trace: Run, count: Any) -> None:
 
 
 _OPERANDS = frozenset({*NUMBERS, np.ndarray, Tracer})
+_OF_SEQUENCES: dict[np.ufunc, Callable[[Any, Any], Any]] = {np.multiply: operator.mul, np.matmul: operator.matmul}
 
 
 def _computes(kind: type, protocol: str = "__array_ufunc__") -> bool:
@@ -1152,6 +1153,10 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
             left, right = (tracer, other) if tracer is left else (other, tracer)
         elif ufunc is np.multiply and isinstance(tracer.like, np.integer):
             return NotImplemented  # repeats the sequence, as np.int64(2) * [0] does
+        elif ufunc in _OF_SEQUENCES and isinstance(tracer.like, np.generic):
+            sequence: Any = [] if isinstance(other, list) else ()
+            pair = (tracer.like, sequence) if tracer is left else (sequence, tracer.like)
+            _OF_SEQUENCES[ufunc](*pair)  # raises an error
     return tracer.tape.record(REGISTRY[ufunc], (left, right), {})
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, BOOL, ITEM, NOT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import AND, ASTYPE, BOOL, ITEM, NOT, TO_NUMPY, TO_PYTHON
 from symgrad.ops.scan import RECURRENCE
 from symgrad.tracing.frames import user_line
 from symgrad.tracing.trace import Trace
@@ -343,7 +343,7 @@ class _Together(Batch):
 
     def _written(self, total: Any, aval: Aval, term: Term) -> Any:
         """What iterations put, or add, to elements or rows."""
-        values = self._values(term.node, row_of(aval, term.spec, term.places))
+        values = _as_added(self._values(term.node, row_of(aval, term.spec, term.places)), aval)
         values = values if term.adds else -values
         rows = self.rows[term.steps[-1]]
         if rows is not None:
@@ -399,6 +399,7 @@ class _Together(Batch):
         value = self.value(node)
         if aval.kind == "python" and aval.dtype.kind != "f" and not _is_settled(node):
             raise CannotBatch("Python's ints know no bounds")
+        value = _as_added(value, aval)
         if node not in self.known:
             return self.size * value
         return _of_kind(np.sum(line_up(value, len(node.aval.shape), len(aval.shape)), axis=0), aval)
@@ -523,6 +524,14 @@ def _moved(x: Any, source: int, destination: int) -> Any:
 
 def _is_number(node: Node) -> bool:
     return isinstance(node.aval, Aval) and not node.aval.shape
+
+
+def _as_added(x: Any, aval: Aval) -> Any:
+    """What is added to a value of ``aval``, one iteration after the other, for a sum: in its own dtype, that might lose digits,
+    or begin anew."""
+    if type(x) is not Tracer or aval.kind == "python" or x.node.aval.dtype == aval.dtype:
+        return x
+    return ASTYPE(TO_NUMPY(x) if x.node.aval.kind == "python" else x, dtype=aval.dtype)
 
 
 def _of_kind(x: Any, aval: Aval) -> Any:

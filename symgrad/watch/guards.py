@@ -83,6 +83,8 @@ class Path:
             elif kind == "cell":
                 value = value.cell_contents
             elif kind == "item":
+                if isinstance(value, dict) and key not in value:  # of those with defaults, to look is to put
+                    raise KeyError(key)
                 value = value[key]
             elif kind == "default":
                 value = value[key[0]]
