@@ -2220,7 +2220,7 @@ def test_to_look_puts_no_defaults(ask, outside):
                 value, slope = derivative(x, d)
                 assert dict(d) == items
                 assert value == pytest.approx(fun(x, d))
-                np.testing.assert_array_equal(slope, np.full(3, value / 3))
+                np.testing.assert_allclose(slope, np.full(3, value / 3), rtol=1e-12)
 
 
 class FromOne(list):
