@@ -133,6 +133,8 @@ class TreeDef:
             return [()]
         if self.kind is SAME:
             return []
+        if self.kind is None:
+            return []
         step = "attr" if dataclasses.is_dataclass(self.kind) else item_of(self.kind)
         keys = self.keys or range(len(self.children))
         return [((step, k), *path) for k, child in zip(keys, self.children, strict=True) for path in child.paths()]

@@ -17,7 +17,7 @@ if sys.version_info < (3, 12):
 
 # Before NumPy is imported, here and in the workers of pytest-xdist: threads of BLAS that share processors with other workers
 # wait for one another thousands of times as long as they compute. symgrad's own would heed this, too, and are to be tested.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # code hangs on it, and tests tell which there is
 os.environ.setdefault("SYMGRAD_NUM_THREADS", "8")
 
 from ops_samples import deep  # noqa: E402

@@ -31,7 +31,8 @@ __all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
 
 def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any:
     """What a NumPy function means that met ``like``, a traced array."""
-    if trace.selections is not None and getattr(REGISTRY.get(func), "sizes", not isinstance(REGISTRY.get(func), Op)):
+    asks = getattr(REGISTRY.get(func), "sizes", not isinstance(REGISTRY.get(func), Op))
+    if trace.selections is not None and asks and func not in (np.column_stack, np.hstack, np.atleast_1d):
         for tracer in tracers((args, kwargs)):
             trace.selections.look_at(tracer)
     if func in create.LIKE:

@@ -45,6 +45,8 @@ class Selections:
         self.places: set[Node] = set()  # indices of all places where a mask is true
         self.total: set[Node] = set()  # selections that are finite, with their derivatives, if what was selected is zero
         self.zero: set[Node] = set()  # those that are zero then
+        self.numbered: set[Node] = set()  # the numbers from 0 on of what is selected
+        self.turned: dict[Node, Node] = {}  # transposed ones, of which the rows are columns, and what they are of
         self.divided: set[Node] = set()  # those that were divided by what may be zero if nothing was
         self.aside: dict[Node, None] = {}  # selections that an iteration makes, and that are not in the graph
         self._known: dict[Any, Node] = {}  # those, by their operations
@@ -78,6 +80,44 @@ class Selections:
         mask: Tracer = self._made(IN_SLICE, (start, stop), {"size": size})
         self.indices[mask.node] = mask.node
         return mask
+
+    def made_like(self, fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """``np.ones_like(x[m])`` and its kin, ``np.ones(len(x[m]))`` or ``np.arange(len(x[m]))``, as what ``m`` selects; None
+        for other calls."""
+        if not any([fun is one for one in _MADE]):
+            return None
+        fill, first = _FILLS.get(fun), (args or (None,))[0]
+        if options.keys() - {"dtype"} or self._busy() or self.trace.iterates or not self.trace.user:
+            return None
+        if fun in _LIKE:
+            if type(first) is not Tracer or first.node in self.turned:
+                return None
+            mask, rest = self.masks.get(first.node), first.node.aval.shape[1:]
+            dtype = options.get("dtype") or first.node.aval.dtype
+        else:
+            length, *rest = first if type(first) is tuple and first else (first,)
+            mask, dtype = self._counted(length), options.get("dtype") or (int if fun is np.arange else float)
+        if len(args) != 1 or mask is None or mask in self.looked or not all([type(n) is int for n in rest]):
+            return None
+        self.indices.setdefault(mask, mask)
+        taken: Any = self.trace.lookup(mask)
+        if fill is None:
+            whole: Any = np.reshape(np.cumsum(taken), mask.aval.shape) - 1
+        else:
+            whole = self.trace.lookup(self.trace.constant(np.full((*mask.aval.shape, *rest), fill, dtype))[0])
+        found = self.trace.record(GETITEM, (whole, taken), {"spec": WHOLE})
+        if fill is None:
+            self.numbered.add(found.node)
+        return found
+
+    def _counted(self, length: Any) -> Node | None:
+        """The mask that selects so many, where somebody asked how many these are."""
+        if type(length) is not Tracer:
+            return None
+        node = length.node.args[0] if length.node.op is TO_PYTHON else length.node
+        if node.op in _COUNTING and not node.params and node.args[0] in self.indices:
+            return self.indices[node.args[0]]
+        return next((mask for mask, count in self.counts.items() if count.node is node), None)
 
     def count_of(self, mask: Node) -> Any:
         """How many elements a mask selects."""
@@ -242,8 +282,18 @@ class Selections:
     def _selected(self, mask: Node, op: Any, args: Sequence[Any], nodes: Sequence[Any], params: dict[str, Any]) -> Any:
         """A selection, or what is computed of each element of some, which are alike; None for others."""
         source = None
-        if op is GETITEM:
+        if not self.turned.keys().isdisjoint(nodes):
+            return None
+        if op is GETITEM and self._is_one_of_each_row(mask, nodes, params):
+            pass
+        elif op is GETITEM:
             first, *index = nodes
+            part, *rest = params["spec"]
+            if rest and (part,) == WHOLE and not self.trace.iterates and index[0] in self.indices and first not in self.masks:
+                if len(index) > 1 or len(mask.aval.shape) > 1:
+                    return None
+                columns = self.trace.record(GETITEM, args[:1], {"spec": (EVERY, *rest)})
+                return self._selected(mask, op, (columns, args[1]), [columns.node, *index], {"spec": WHOLE})
             if index and (params["spec"] != WHOLE or not self._is_index(mask, first, index[0])):
                 return None
             if not index and (params["spec"][0] != EVERY or self.trace.iterates):  # a view
@@ -252,8 +302,12 @@ class Selections:
                 return None
             if index and (index[0] in self.indices or (index[0] in self.places and first.aval.shape[0] == mask.aval.shape[0])):
                 source = first
-        elif not _is_elementwise(op) or not self._are_alike(mask, nodes):
-            return None
+        elif not (_is_elementwise(op) and self._are_alike(mask, nodes)) and not self._is_by_rows(mask, op, nodes, params):
+            if op is not _TRANSPOSE or params or len(nodes[0].aval.shape) != 2 or len(mask.aval.shape) > 1:
+                return None
+            self.turned[(turned := self._made(op, args, params)).node] = nodes[0]
+            self.masks[turned.node] = mask
+            return turned
         result = self._made(op, args, params)
         self.masks[result.node] = mask
         if source is not None:
@@ -294,10 +348,11 @@ class Selections:
         row = node.op is GETITEM and len(node.args) == 1
         divided = key is np.true_divide and self.masks.get(last) is not mask
         raised = key is np.power and _is_power(literal(last))
+        by_rows = node.op in _TOTAL_ALONG
         if node in self.sources:
             self.total.add(node)
             self.zero.add(node)
-        elif self.total.issuperset(own) and (key in _TOTAL or node.op in (ASTYPE, STOP) or row or divided or raised):
+        elif self.total.issuperset(own) and (key in _TOTAL or node.op in (ASTYPE, STOP) or row or divided or raised or by_rows):
             self.total.add(node)
             if not self.divided.isdisjoint(own) or (divided and not literal(last)):
                 self.divided.add(node)
@@ -305,7 +360,7 @@ class Selections:
                 zero = not self.zero.isdisjoint(own) and all([arg in own or _is_finite(literal(arg)) for arg in node.args])
             else:
                 alone = raised or len(own) == len(node.args)
-                zero = alone and (key in _ODD or row or raised) and self.zero.issuperset(own)
+                zero = alone and (key in _ODD or row or raised or by_rows) and self.zero.issuperset(own)
             if zero:
                 self.zero.add(node)
 
@@ -316,6 +371,38 @@ class Selections:
             return flat and index.aval.dtype.kind in "iu" and base not in self.masks
         alike = base.aval.shape[: len(index.aval.shape)] == index.aval.shape
         return bool(alike and self.masks.get(base) is self.masks.get(index))
+
+    def _is_one_of_each_row(self, mask: Node, nodes: Sequence[Any], params: dict[str, Any]) -> bool:
+        """Whether it is ``rows[np.arange(len(rows)), labels]``."""
+        if len(nodes) != 3 or nodes[1] not in self.numbered or len(mask.aval.shape) > 1:
+            return False
+        spec = params["spec"]
+        return (
+            len(spec) == 2 and (spec[0],) == WHOLE and type(spec[1]) is Hole and all([self.masks.get(x) is mask for x in nodes])
+        )
+
+    def _is_by_rows(self, mask: Node, op: Any, nodes: Sequence[Any], params: dict[str, Any]) -> bool:
+        """Whether an operation makes of each row, of one or several that are selected, one of its result."""
+        own = [self.masks.get(node) is mask for node in nodes]
+        ranks = [len(node.aval.shape) for node in nodes]
+        if len(mask.aval.shape) > 1:
+            return False
+        if op in _PRODUCTS:
+            return own == [True, False] and ranks[0] > 1 and ranks[1] in ((1,) if op is _PRODUCTS[1] else (1, 2))
+        if op is _EINSUM:
+            subscripts: str = params["subscripts"]
+            return _row_label(subscripts, own) == subscripts.partition("->")[2][:1] != ""
+        if op is _RESHAPE:
+            first, *rest = params["shape"] if type(params["shape"]) is tuple else (params["shape"],)
+            plain = first == -1 and not params.keys() - {"shape", "order"} and params.get("order", "C") == "C"
+            return plain and math.prod(rest) == math.prod(nodes[0].aval.shape[1:])
+        if op in _JOINS:
+            return all(own) and params.get("axis", 0) % (ranks[0] + (op is _JOINS[0])) > 0
+        axis = params.get("axis")
+        axes = axis if type(axis) is tuple else (axis,)
+        if op not in _ALONG or None in axes or params.keys() - {"axis", "keepdims", "ddof"}:
+            return False
+        return all([one % ranks[0] for one in axes])
 
     def _are_alike(self, mask: Node, nodes: Sequence[Any]) -> bool:
         """Whether all arrays among these are selections by a mask, or rows that each of their rows meets."""
@@ -357,6 +444,10 @@ class Selections:
             return np.where(where, x, STOP(rows[np.argmax(trace.lookup(mask))]))  # type: ignore[return-value]
         if node.op is GETITEM and len(node.args) == 1:
             params["spec"] = (EVERY,) * len(mask.aval.shape) + params["spec"][1:]
+        if node.op is GETITEM and len(node.args) == 3:  # one of each row
+            every = trace.lookup(trace.constant(np.arange(mask.aval.shape[0]))[0])
+            table, labels = (wholes[arg, constant] for arg in (node.args[0], node.args[2]))
+            return trace.lookup(trace.run(node.op, [table, every, labels], params))
         args = [wholes[arg, constant] if self.masks.get(arg) is mask else trace.lookup(arg) for arg in node.args]
         return trace.lookup(trace.run(node.op, args, params))
 
@@ -411,6 +502,19 @@ class Selections:
             return None if new is None else np.where(self._wide(mask, new.ndim - rank), new, args[0])
         if op is GETITEM and len(nodes) == rank == 1 and type(params["spec"][0]) is int and params["spec"][0] in _ENDS:
             return self._end(mask, args[0], params)
+        if op in _PRODUCTS and nodes[0] in self.turned and nodes[1] not in self.turned and nodes[1] in self.masks:
+            first, second = self.turned[nodes[0]], nodes[1]  # by the same mask: sums over all rows
+            if any([self._ready(node) is None for node in (first, second)]):
+                return None
+            return np.matmul(np.transpose(self._filled(first, 0)), self._filled(second, 0))
+        if not self.turned.keys().isdisjoint(nodes):
+            return None
+        if op is _EINSUM and rank == 1:
+            own = [self.masks.get(node) is mask for node in nodes]
+            if not _is_over_rows(params["subscripts"], own) or any([self._ready(n) is None for n in nodes if n in self.masks]):
+                return None
+            whole = [self._filled(node, 0) if mine else arg for node, arg, mine in zip(nodes, args, own, strict=True)]
+            return self.trace.record(op, whole, params)
         if op in _PRODUCTS and all([self.masks.get(node) is mask and len(node.aval.shape) == 1 for node in nodes]):
             if any([self._ready(node) is None for node in nodes]):
                 return None
@@ -471,6 +575,22 @@ class Selections:
         return off, np.maximum(count - ddof, 0) if ddof else count
 
 
+def _row_label(subscripts: str, own: Sequence[bool]) -> str:
+    """The label of the first axis of those operands that are one's ``own``, if no other axis has it; else an empty one."""
+    labels = subscripts.partition("->")[0].split(",")
+    row = labels[own.index(True)][:1]
+    first = [
+        text.find(row) == 0 == text.count(row) - 1 if mine else row not in text for text, mine in zip(labels, own, strict=True)
+    ]
+    return row if row.isalpha() and all(first) else ""
+
+
+def _is_over_rows(subscripts: str, own: Sequence[bool]) -> bool:
+    """Whether an ``einsum`` adds up what it computes of each row."""
+    row = _row_label(subscripts, own)
+    return row != "" and row not in subscripts.partition("->")[2] and "->" in subscripts
+
+
 def _is_finite(number: Any) -> bool:
     return type(number) in (int, float) and math.isfinite(number)
 
@@ -513,6 +633,17 @@ def _norm(x: Any, axis: Any) -> Any:
 _ODD = frozenset([np.add, np.subtract, np.negative, np.positive, np.abs, np.fabs, np.square, np.sin, np.tanh, np.arctan])
 _INDEXING = (GETITEM, SCATTER, INDEX_ADD, LAST_WRITE)
 _PRODUCTS = tuple(REGISTRY[fun] for fun in (np.dot, np.inner, np.matmul))
+_EINSUM, _TRANSPOSE, _RESHAPE = (REGISTRY[fun] for fun in (np.einsum, np.transpose, np.reshape))
+_COUNTING = tuple(REGISTRY[fun] for fun in (np.sum, np.count_nonzero))
+_FILLS = {np.ones_like: 1, np.zeros_like: 0, np.ones: 1, np.zeros: 0}
+_LIKE, _MADE = (np.ones_like, np.zeros_like), (*_FILLS, np.arange)
+_JOINS = tuple(REGISTRY[fun] for fun in (np.stack, np.concatenate))
+_TOTAL_ALONG = frozenset([
+    *[REGISTRY[fun] for fun in (np.sum, np.mean, np.prod, np.max, np.amax, np.min, np.amin, np.any, np.all)],
+    *[REGISTRY[fun] for fun in (np.cumsum, np.sort)], *_PRODUCTS, *_JOINS, _EINSUM, _RESHAPE,
+])  # fmt: skip
+_ALONG = {*[REGISTRY[fun] for fun in (np.var, np.std, np.argmax, np.argmin, np.linalg.norm)], *_TOTAL_ALONG}
+_ALONG -= {*_PRODUCTS, *_JOINS, _EINSUM, _RESHAPE}
 _SPREADS = tuple(REGISTRY[fun] for fun in (np.var, np.std))
 _USES: dict[Any, Callable[..., Any]] = {
     **{REGISTRY[fun]: _filled_with(fun, 0) for fun in (np.sum, np.any, np.count_nonzero)},

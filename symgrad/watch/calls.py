@@ -176,6 +176,8 @@ class Calls(Reads):
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
+        if self.trace.selections is not None and (made := self.trace.selections.made_like(fun, args, kwargs)) is not None:
+            return self.own(fun, made, args)
         if type(fun) is FunctionType:
             return self._call_function(fun, args, kwargs)
         if draws.is_drawn_by(fun) and (found := self._drawn(fun, args, kwargs)) is not None:
