@@ -95,7 +95,8 @@ class Roller:
     that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
     a test in its body, not by exhaustion; ``targets`` are the locals that each iteration assigns before it reads them, if it
     begins where the body does; ``lists`` are those that it only appends to, and reads so far from the end; ``decides``
-    says that it is likely to be rolled up however short it is."""
+    says that it is likely to be rolled up however short it is; ``apart`` are locals that it has nothing to do with, so that
+    nobody looks into lists there."""
 
     def __init__(
         self,
@@ -108,7 +109,9 @@ class Roller:
         lists: Sequence[tuple[str, int, bool]] = (),
         decides: bool = False,
         ends: Ends | None = None,
+        apart: Collection[str] = (),
     ) -> None:
+        self.apart = frozenset(apart)
         self.lists = {name: (deepest, some) for name, deepest, some in lists}
         self.grown = dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(() if tested else targets))
@@ -417,6 +420,9 @@ class Roller:
                 survey.containers |= {id(value.owner), id(value.array), id(value.taken)}
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
+            elif type(value) is list and name in self.apart and name not in own:
+                survey.containers.add(id(value))
+                survey.rest[name] = ("apart", id(value))
             elif not name.startswith(HIDDEN):
                 survey.local(name, value)
         for depth, one in enumerate(called, 1):

@@ -22,6 +22,7 @@ from symgrad.tracing.trace import Trace, is_bare
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
 WIDEST = 64  # items of a container that are looked at
+ROW = 8  # traced values in a list in a list, above which is noted but which they are
 LONGEST = 4096  # of a list of traced values of which is noted which they are
 AGAIN = ("again",)  # what is noted of a list, dict or object that has another name, in a local that nobody reads
 DRAFT = ("draft",)  # of an array that the function fills with plain numbers, beside its content
@@ -85,7 +86,8 @@ class Survey:
             state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
             return ("is", id(value), pickle.dumps(state))
         fields = getattr(value, "__dict__", None)
-        if depth < 4 and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
+        long = kind is list and depth > 0 and len(value) > ROW and all(map(_is_own, value))
+        if depth < 4 and not long and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)
             self._note(key, value)
             return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))

@@ -770,6 +770,7 @@ class _Rewriter(ast.NodeTransformer):
         known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
+        named = {name.id for name in walk(node) if isinstance(name, ast.Name)}
         names = [_own_names(node, private, doubtful), _constant(stored)]
         if hasattr(node, "section"):
             made = _hook("section", node, *names, _constant(anew))
@@ -779,7 +780,7 @@ class _Rewriter(ast.NodeTransformer):
         else:
             own = () if private is None else (*private, *doubtful)
             found = self._span(node, own) or self._over(node.iter, node.target, decides)
-            made = _hook("loop", node.iter, found, *names, *known)
+            made = _hook("loop", node.iter, found, *names, *known, _constant(tuple(sorted(self.scopes[-1][0] - named))))
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         before, self.places = self.places, [*self.places, *_places(node)]

@@ -76,13 +76,14 @@ class State(Calls):
         targets: tuple[str, ...],
         decides: bool,
         lists: tuple[tuple[str, int, bool], ...],
+        apart: tuple[str, ...],
     ) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
 
         ``private``: the names that it assigns and nothing else reads, None where it pauses, and others go on meanwhile;
         ``stored``: all that its body assigns; ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in
-        ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table; ``lists``: as in
-        ``Roller``.
+        ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table; ``lists`` and
+        ``apart``: as in ``Roller``.
         """
         if type(value) is Ends:
             if private is not None and not tested and not lists:
@@ -106,7 +107,7 @@ class State(Calls):
             value = found
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
-        return Roller(self.trace, value, private, stored, tested, targets, lists, decides)
+        return Roller(self.trace, value, private, stored, tested, targets, lists, decides, apart=apart)
 
     def section(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Any:
         """Statements that are run once, as a loop's iteration; but not in one of a loop, where ways meet as it is."""
