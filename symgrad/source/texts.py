@@ -47,7 +47,7 @@ def _states(function: ast.FunctionDef) -> set[str]:
     names = texts | {
         name for name, value in values if any([isinstance(end, ast.Name) or _is_none(end) for end in _ends(value)])
     }
-    names -= {name for node in every if node is not function for name in _bound_otherwise(node)}
+    names -= {name for node in every if node is not function for name in bound_otherwise(node)}
     left = None
     while names != left:
         left = {*names}
@@ -61,7 +61,7 @@ def _states(function: ast.FunctionDef) -> set[str]:
     return names if names & texts else set()
 
 
-def _bound_otherwise(node: ast.AST) -> list[str]:
+def bound_otherwise(node: ast.AST) -> list[str]:
     """The names that a node binds which is no assignment, or that functions and classes in the function use."""
     if isinstance(node, _SCOPES):
         return [part.id for part in walk(node) if isinstance(part, ast.Name)] + [getattr(node, "name", "")]

@@ -1,0 +1,175 @@
+"""Locals that hold None until an iteration gives them a number have a flag that says whether they do.
+
+``best = None``, ``for v in x: if best is None or v > best: best = v`` runs as ``best, best_there = 0.0, False``, ``if not
+best_there or v > best: best, best_there = v, True``: numbers and flags can go round a loop, and be decided on in
+code; None cannot. Where a local may be None when it is read, it is ``best if best_there else None``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, located, names_stored, paired, placed, walk
+from symgrad.source.texts import bound_otherwise
+
+_LOOPS = (ast.For, ast.While)
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_COMPUTED = (ast.BinOp, ast.Compare)  # what is never None
+
+
+def with_flags(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place, as are those in it: such locals have flags."""
+    for node in [*walk(function)]:
+        if isinstance(node, ast.FunctionDef):
+            names = _sentinels(node)
+            if names:
+                taken = {part.id for part in walk(node) if isinstance(part, ast.Name)}
+                flags = {name: fresh(f"{name}_there", taken) for name in sorted(names)}
+                node.body, _ = _Flags(flags).block(node.body, ())
+    return function
+
+
+def _sentinels(function: ast.FunctionDef) -> set[str]:
+    """The locals that are None at first, and that a loop with ``if``s gives something else, and asks whether they are None."""
+    every = [*walk(function)]
+    values = [pair for node in every for pair in _pairs(node)]
+    names = {name for name, value in values if _is_none(value)}
+    used = {node.id for node in every if isinstance(node, ast.Name)}
+    if not names or not used.isdisjoint(LOCAL_READERS):
+        return set()
+    names -= {name for node in every if node is not function for name in bound_otherwise(node)}
+    names -= {node.arg for node in walk(function.args) if isinstance(node, ast.arg)}
+    inside = [part for node in every if isinstance(node, _LOOPS) for part in walk(node)]
+    names &= {name for node in inside for name, value in _pairs(node) if not _is_none(value)}
+    names &= {node.left.id for node in inside if _is_asked(node)}  # type: ignore[attr-defined]
+    stored = [node.id for node in every if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
+    return {name for name in names if stored.count(name) == sum([name == other for other, _ in values])}
+
+
+def _pairs(node: ast.AST) -> list[tuple[str, ast.expr]]:
+    """The names that a statement assigns one by one, and what."""
+    pairs = paired(node.targets[0], node.value) if isinstance(node, ast.Assign) and len(node.targets) == 1 else []
+    return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_asked(node: ast.AST) -> bool:
+    """Whether it is ``name is None``, or ``name is not None``."""
+    if not isinstance(node, ast.Compare) or len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        return False
+    return isinstance(node.left, ast.Name) and _is_none(node.comparators[0])
+
+
+class _Told(NamedTuple):
+    """The names that are not None if a test is true, and if it is not."""
+
+    true: frozenset[str]
+    false: frozenset[str]
+
+
+_NOTHING = _Told(frozenset(), frozenset())
+
+
+def _told(test: ast.expr) -> _Told:
+    if _is_asked(test):
+        found = frozenset([test.left.id])  # type: ignore[attr-defined]
+        return _Told(frozenset(), found) if isinstance(test.ops[0], ast.Is) else _Told(found, frozenset())  # type: ignore[attr-defined]
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _Told(*_told(test.operand)[::-1])
+    if isinstance(test, ast.BoolOp):
+        true, false = [frozenset[str]().union(*sets) for sets in zip(*map(_told, test.values), strict=True)]
+        return _Told(true, frozenset()) if isinstance(test.op, ast.And) else _Told(frozenset(), false)
+    return _NOTHING
+
+
+class _Flags:
+    """Gives ``flags`` to names. What is ``known`` are those that are not None, at some place."""
+
+    def __init__(self, flags: dict[str, str]) -> None:
+        self.flags = flags
+
+    def block(self, statements: list[Any], known: Collection[str]) -> tuple[list[Any], Collection[str]]:
+        """Statements, and what is known after them."""
+        made = []
+        for statement in statements:
+            new, known = self._statement(statement, known)
+            made += new
+        return made, known
+
+    def _statement(self, node: Any, known: Collection[str]) -> tuple[list[Any], Collection[str]]:
+        flagged = [(name, value) for name, value in _pairs(node) if name in self.flags]
+        if flagged:
+            return self._assigned(node, flagged, known)
+        if isinstance(node, ast.If):
+            told = _told(node.test)
+            node.test = self.expression(node.test, known)
+            sides = [self.block(side, {*known, *more}) for side, more in zip((node.body, node.orelse), told, strict=True)]
+            (node.body, _), (node.orelse, _) = sides
+            left = [{*after} for side, after in sides if not (side and isinstance(side[-1], _LEAVING))]
+            return [node], set.intersection(*left) if left else known
+        start = {*known} - {*names_stored(node)}
+        if isinstance(node, ast.While):
+            told = _told(node.test)
+            node.test = self.expression(node.test, start)
+            node.body, _ = self.block(node.body, start | told.true)
+            node.orelse, _ = self.block(node.orelse, start)
+            return [node], start
+        self._parts(node, start if isinstance(node, ast.stmt) and hasattr(node, "body") else known)
+        return [node], start
+
+    def _assigned(self, node: ast.Assign, pairs: Any, known: Collection[str]) -> tuple[list[Any], Collection[str]]:
+        nothing = [value for _, value in pairs if _is_none(value)]
+        node.value = self.expression(node.value, known)
+        made: list[Any] = [node]
+        known = {*known} - {name for name, _ in pairs}
+        for name, value in pairs:
+            flag = self.flags[name]
+            made.append(assigned(flag, ast.Constant(not any([value is one for one in nothing])), node))
+            if isinstance(value, _COMPUTED):
+                known.add(name)
+            elif value not in nothing:
+                none = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Constant(None)])
+                made.append(located(placed(ast.If(none, [assigned(flag, ast.Constant(False), node)], []), node)))
+        for value in nothing:
+            value.value = 0.0
+        return made, known
+
+    def _parts(self, node: Any, known: Collection[str]) -> None:
+        """What is in a node, in place."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            return
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, field, self.block(value, known)[0])
+            elif isinstance(value, list):
+                setattr(node, field, [self.expression(item, known) if isinstance(item, ast.AST) else item for item in value])
+            elif isinstance(value, ast.AST):
+                setattr(node, field, self.expression(value, known))
+
+    def expression(self, node: Any, known: Collection[str]) -> Any:
+        """An expression, or a part of a statement, in which names are read."""
+        if _is_asked(node) and node.left.id in self.flags:
+            flag = placed(ast.Name(self.flags[node.left.id], ast.Load()), node)
+            return flag if isinstance(node.ops[0], ast.IsNot) else placed(ast.UnaryOp(ast.Not(), flag), node)
+        if isinstance(node, ast.Name):
+            if node.id not in self.flags or node.id in known or not isinstance(node.ctx, ast.Load):
+                return node
+            return located(placed(ast.IfExp(ast.Name(self.flags[node.id], ast.Load()), node, ast.Constant(None)), node))
+        if isinstance(node, ast.BoolOp):
+            for i, value in enumerate(node.values):
+                told = _told(value)
+                node.values[i] = self.expression(value, known)
+                known = {*known, *(told.true if isinstance(node.op, ast.And) else told.false)}
+        elif isinstance(node, ast.IfExp):
+            told = _told(node.test)
+            node.test = self.expression(node.test, known)
+            node.body = self.expression(node.body, {*known, *told.true})
+            node.orelse = self.expression(node.orelse, {*known, *told.false})
+        else:
+            self._parts(node, () if isinstance(node, ast.GeneratorExp) else known)
+        return node
