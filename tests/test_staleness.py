@@ -2228,6 +2228,11 @@ class FromOne(list):
         return super().__getitem__(i - 1)
 
 
+class OneMore(list):
+    def __len__(self):
+        return super().__len__() + 1
+
+
 class TenTimes(dict):
     def __getitem__(self, key):
         return 10.0 * super().__getitem__(key)
@@ -2250,7 +2255,7 @@ class Minus(collections.namedtuple("Pair", "first second")):
 def test_containers_with_items_of_their_own(text, outside):
     """Python itself reads what is in them, whatever ``x[key]`` gives."""
     made = [TenTimes(a=1.5, b=2.0)] if "o.values" in text or "o.items" in text or "o.get" in text or "**" in text else []
-    for o in made or [FromOne([1.5, 2.0]), Minus(1.5, 2.0)]:
+    for o in made or [FromOne([1.5, 2.0]), Minus(1.5, 2.0), OneMore([1.5, 2.0])]:
         fun = eval(f"lambda x, {'other' if outside else 'o'}: np.sum(x) * ({text})", {"np": np, "o": o})
         derivative = value_and_grad(fun)
         for factor in (1.0, 2.0, 3.0, 4.0):

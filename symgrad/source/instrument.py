@@ -31,6 +31,7 @@ from symgrad.source.origins import names_in
 from symgrad.source.rows import as_arrays
 from symgrad.source.sections import in_sections
 from symgrad.source.sentinels import with_flags
+from symgrad.source.swaps import always
 from symgrad.source.syntax import (
     COMPREHENSIONS,
     FRAME_READERS,
@@ -117,7 +118,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozense
     if kind is not _Calls and _turns(tree, fun):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         tree = with_tables(as_ifs(tree), tables, {*fun.__globals__, *free})
-        tree = as_arrays(with_flags(numbered(tree, fun.__globals__)), fun.__globals__)
+        tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = in_room(joined(at_the_end(unrolled(tree, fun.__globals__))))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)

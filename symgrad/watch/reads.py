@@ -811,8 +811,8 @@ class Reads:
         """The items of a container from outside, each read; containers among them keep their paths."""
         path = self.path_of(value)
         assert path is not None
-        self._guard_ways(type(value), "__iter__", "__getitem__")
-        if "__getitem__" in own_ways(type(value)):
+        self._guard_ways(type(value), "__iter__", "__getitem__", "__len__")
+        if not {"__getitem__", "__len__"}.isdisjoint(own_ways(type(value))):
             self.stop(f"{path!r} is a {type(value).__name__} with methods of its own, which are not followed")
             return value
         if isinstance(value, (set, frozenset)):
