@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from agreement import right_at
 
 from symgrad import grad, value_and_grad
 from symgrad.loops import iterables
@@ -966,3 +967,72 @@ def test_cotangents_of_sums_are_numbers_in_loops():
     derivative = grad(overflow)
     np.testing.assert_allclose(derivative(0.2, rain), grad(overflow, mode="dynamic")(0.2, rain), rtol=1e-12)
     assert "broadcast_to" not in derivative.source(0.2, rain, fast=True)
+
+
+def to_one_of_two(x):
+    above, below = [], []
+    for v in x:
+        (above if v > 0 else below).append(v * v)
+    return sum(above) - 2.0 * np.sum(below)
+
+
+def longer_by_one(x):
+    states = [x[0]]
+    for v in x:
+        states = states + [np.tanh(states[-1] + v)]  # noqa: RUF005
+    return np.sum(np.array(states) ** 2) + len(states)
+
+
+def longer_by_one_more(x):
+    states = [x[0], 1.0]
+    for v in x:
+        states = [*states, states[-1] * np.cos(v)]
+    return np.sum(np.array(states) ** 2)
+
+
+@pytest.mark.parametrize("fun", [to_one_of_two, longer_by_one, longer_by_one_more])
+def test_other_ways_to_append(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(6):
+        right_at(derivative, fun, rng.normal(size=50), (1e-12, 0), (1e-9, 1e-12))
+    assert derivative.cache_info().misses == 2
+
+
+def with_another_name(x):
+    states = [x[0]]
+    old, s = states, 0.0
+    for v in x:
+        states = [*states, v]
+        s += len(old)
+    return np.sum(np.array(states)) * s
+
+
+def kept_as_it_was(x):
+    states, every = [x[0]], []
+    for v in x[:6]:
+        states = [*states, v * states[-1]]
+        every.append(states)
+    return sum(sum(each) for each in every)
+
+
+def while_it_is_gone_through(x):
+    states = [x[0]]
+    for v in x[:6]:
+        for h in states:
+            states = [*states, h * v]
+    return np.sum(np.array(states))
+
+
+def kept_by_a_function(x):
+    states, asked = [x[0]], []
+    for v in x[:6]:
+        asked.append(lambda s=states: len(s))
+        states = [*states, v]
+    return sum(ask() for ask in asked) * x[1]
+
+
+@pytest.mark.parametrize("fun", [with_another_name, kept_as_it_was, while_it_is_gone_through, kept_by_a_function])
+def test_lists_that_somebody_else_has_grow_no_longer(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(4):
+        right_at(derivative, fun, rng.normal(size=40), (1e-12, 0), (1e-9, 1e-12))

@@ -435,3 +435,60 @@ def test_what_the_rest_of_an_iteration_reads_goes_round():
         if k is not None:
             x[k] = 0.9
         right_at(derivative, fun, x, (1e-12, 1e-12), (1e-12, 1e-12))
+
+
+def of_parts(x):
+    s = 0.0
+    for i in range(0, 40, 8):
+        for j in range(i, i + 8):
+            s += x[j] ** 2
+            if x[j] > 0.7:
+                break
+        else:
+            s *= 1.5
+        s += 0.1 * j
+    return s
+
+
+def of_products(x):
+    s = 0.0
+    for i in range(5):
+        for j in range(8 * i, 8 * i + 8):
+            if x[j] > 0.7:
+                break
+            s += np.sin(x[j]) * j
+    return s
+
+
+def ends_of_other_kinds(x):
+    """What is no sum of counters may be no whole number, and what is assigned in between another one."""
+    s, k = 0.0, 3
+    for i in range(5):
+        k = k + i % 2
+        for j in range(k, k + 3):
+            s += x[j] * i
+            if x[j] > 0.7:
+                break
+    return s
+
+
+@pytest.mark.parametrize("fun", [of_parts, of_products, ends_of_other_kinds])
+def test_ranges_that_move_with_a_loop_are_left(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    derivative.cache_clear()
+    for _ in range(24):
+        right_at(derivative, fun, rng.uniform(-1, 1, 40), (1e-12, 0), (1e-9, 1e-12))
+    assert fun is ends_of_other_kinds or derivative.cache_info().misses <= 8
+
+
+def test_ends_that_are_no_whole_numbers_raise():
+    def fun(x):
+        for i in range(3):
+            h = 0.5 * i
+            for j in range(h, h + 2):
+                if x[j] > 0:
+                    break
+        return x[0]
+
+    with pytest.raises(TypeError, match="float"):
+        value_and_grad(fun)(np.ones(5))

@@ -119,6 +119,7 @@ class Roller:
         self.unread = self.names.unread
         self.boundaries: list[Boundary] = []
         self.start = 0  # the first node that iterations may have recorded
+        self.opened = len(trace.graph.nodes)  # when the statement began
         self.pattern: Pattern | None = None
         self.first = 0  # the boundary where the stretch that follows the pattern begins
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
@@ -674,6 +675,8 @@ class Roller:
             before, matching = bounds[-4].length if len(bounds) > 3 else -1, self._matching()
             # what the first iteration asks for may have been there, since one of the loops around began its own
             began = [loop.boundaries[-1].length for loop in self._all_around() if loop.boundaries] if before < 0 else []
+            if before < 0 and self.tested:  # or since this one did, whose first test comes before its first iteration
+                began.insert(0, self.opened)
             for start in [*began[:1], before, *began[1:]]:
                 self.pattern = self.pattern or matching.infer(start, *bounds[-3:])
             self.first = count - 2

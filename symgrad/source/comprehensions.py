@@ -21,6 +21,7 @@ from typing import Any
 from symgrad.source.rows import as_array, is_of_rows, makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
+    LATER,
     LOCAL_READERS,
     MODULES,
     FunctionNode,
@@ -31,6 +32,7 @@ from symgrad.source.syntax import (
     located,
     names_read,
     names_stored,
+    owner_of,
     placed,
     walk,
 )
@@ -66,22 +68,78 @@ def iterators(fun: FunctionType) -> set[str]:
 
 
 def _append_items(function: ast.FunctionDef, others: Collection[str]) -> None:
-    """``y += [v]`` becomes ``y.append(v)``, where all that the function assigns to ``y`` are new lists."""
+    """``y += [v]`` becomes ``y.append(v)``, where all that the function assigns to ``y`` are new lists, and so does ``y = y +
+    [v]`` where nobody else may have the list; ``(y if c else z).append(v)`` becomes an ``if``."""
     stored = Counter(names_stored(function))
-    made = Counter[str]()
-    added = []
+    made, alone = Counter[str](), _only_looked_into(function)
+    added: list[tuple[ast.stmt, str, ast.expr]] = []
     for part in walk(function):
-        if isinstance(part, ast.Assign) and isinstance(part.value, (ast.List, ast.ListComp)):
+        if isinstance(part, ast.Assign) and (longer := _longer_by_one(part)) is not None:
+            added += [(part, longer[0].id, longer[1])] if longer[0].id in alone else []
+        elif isinstance(part, ast.Assign) and isinstance(part.value, (ast.List, ast.ListComp)):
             made.update([target.id for target in part.targets if isinstance(target, ast.Name)])
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and _is_one_item(part):
-            made[part.target.id] += 1
-            added.append(part)
-    for part in added:
-        name = part.target.id  # type: ignore[union-attr]
+            added.append((part, part.target.id, part.value.elts[0]))  # type: ignore[attr-defined]
+        elif isinstance(part, ast.Expr) and _is_append_to_one(part.value):
+            call: Any = part.value
+            test, *sides = call.func.value.test, call.func.value.body, call.func.value.orelse
+            calls = [ast.Attribute(side, "append", ast.Load()) for side in sides]
+            body = [placed(ast.Expr(placed(ast.Call(one, copied(call).args, []), call)), part) for one in calls]
+            _replace(function, part, located(placed(ast.If(test, body[:1], body[1:]), part)))
+    made.update([name for _, name, _ in added])
+    for statement, name, item in added:
         if made[name] == stored[name] and name not in others:
             append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
-            call = located(placed(ast.Expr(ast.Call(append, part.value.elts, [])), part))  # type: ignore[attr-defined]
-            _replace(function, part, call)
+            _replace(function, statement, located(placed(ast.Expr(ast.Call(append, [item], [])), statement)))
+
+
+def _is_append_to_one(call: Any) -> bool:
+    """Whether it is ``(y if c else z).append(v)``."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "append":
+        return False
+    owner = call.func.value
+    plain = len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred)
+    return plain and isinstance(owner, ast.IfExp) and all([isinstance(side, ast.Name) for side in (owner.body, owner.orelse)])
+
+
+def _longer_by_one(node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:
+    """The name and the item of ``y = y + [v]`` or ``y = [*y, v]``; None for other statements."""
+    value, (target, *others) = node.value, node.targets
+    before, items = None, []
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and isinstance(value.right, ast.List):
+        before, items = value.left, value.right.elts
+    elif isinstance(value, ast.List) and value.elts and isinstance(value.elts[0], ast.Starred):
+        before, items = value.elts[0].value, value.elts[1:]
+    known = isinstance(target, ast.Name) and isinstance(before, ast.Name) and before.id == target.id
+    if others or not known or len(items) != 1 or isinstance(items[0], ast.Starred):
+        return None
+    return before, items[0]  # type: ignore[return-value]
+
+
+def _only_looked_into(function: ast.FunctionDef) -> set[str]:
+    """The locals that are only asked for an item, or the length, given to NumPy's functions, or made longer by an item."""
+    seen, counted = Counter[str](), Counter[str]()
+    for node in walk(function):
+        if isinstance(node, ast.Name):
+            counted[node.id] += 1
+        inside: list[Any] = []
+        if isinstance(node, ast.Assign):
+            inside = [*node.targets, *(_longer_by_one(node) or ())[:1]]
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and not isinstance(node.slice, ast.Slice):
+            inside = [node.value]
+        elif isinstance(node, ast.Call):
+            fun = owner_of(node.func)
+            known = isinstance(fun, ast.Name) and (fun.id in MODULES if fun is not node.func else fun.id in ("len", "sum"))
+            inside = node.args if known else []
+        seen.update([part.id for part in inside if isinstance(part, ast.Name)])
+    within = {
+        name.id
+        for node in walk(function)
+        if isinstance(node, LATER) and node is not function
+        for name in walk(node)
+        if isinstance(name, ast.Name)
+    }
+    return {name for name, often in seen.items() if often == counted[name]} - within
 
 
 def _is_one_item(node: ast.AugAssign) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, located, parts_of, placed, walk
+from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, located, names_stored, parts_of, placed, walk
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _OTHERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -42,11 +43,13 @@ class _Exits(ast.NodeTransformer):
     def __init__(self) -> None:
         self.names: set[str] | None = None  # of the function that it is in; None where somebody sees all locals
         self.within = False  # whether it is in a loop
+        self.counters: set[str] = set()  # the locals that are but the numbers of ranges
 
     def _in_function(self, node: Any, names: set[str] | None) -> Any:
-        before, self.names, self.within = (self.names, self.within), names, False
+        before = self.names, self.within, self.counters
+        self.names, self.within, self.counters = names, False, _counters(node)
         self.generic_visit(node)
-        self.names, self.within = before
+        self.names, self.within, self.counters = before
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
@@ -73,10 +76,58 @@ class _Exits(ast.NodeTransformer):
         exits = [*_all(_EXITS, loop.body)]
         if self.names is None or not exits or len(exits) < len(_jumps(_EXITS, loop.body)):
             return loop
+        begin = self._from_zero(loop) if within and isinstance(loop, ast.For) else []
+        ended = self._ended(loop, exits, within)
+        return [*begin, *ended] if isinstance(ended, list) else [*begin, ended]
+
+    def _from_zero(self, loop: ast.For) -> list[ast.stmt]:
+        """``for j in range(i, i + 8)`` counts from zero on, as it does in all iterations of the loop around it."""
+        assert self.names is not None
+        over: Any = loop.iter
+        if not isinstance(loop.target, ast.Name) or not _is_range(over) or len(over.args) != 2:
+            return []
+        start, stop = over.args
+        count = stop.right if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add) else None
+        if not isinstance(count, ast.Constant) or type(count.value) is not int or ast.unparse(stop.left) != ast.unparse(start):
+            return []
+        if isinstance(start, ast.Constant) or not _is_whole(start, self.counters):
+            return []
+        first, turn = fresh("first", self.names), fresh("turn", self.names)
+        place = ast.BinOp(ast.Name(first, ast.Load()), ast.Add(), ast.Name(turn, ast.Load()))
+        loop.body.insert(0, assigned(loop.target.id, place, loop.target))
+        loop.target, over.args = placed(ast.Name(turn, ast.Store()), loop.target), [count]
+        return [assigned(first, start, start)]
+
+    def _ended(self, loop: ast.For | ast.While, exits: list[ast.stmt], within: bool) -> Any:
+        assert self.names is not None
         late = way_out(loop) if len(exits) == 1 and not [*_all(ast.Continue, loop.body)] else None
         if late and not (within and (_jumps(_JUMPS, loop.orelse) or isinstance(exits[0], ast.Return))):
             return loop
         return _Leaving(fresh("leaves", self.names)).ended(loop, late)
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and not node.keywords
+
+
+def _counters(function: ast.AST) -> set[str]:
+    """The locals that only ``for`` statements over ranges assign."""
+    every = [*walk(function)]
+    targets = [
+        node.target.id
+        for node in every
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _is_range(node.iter)
+    ]
+    stored = Counter(names_stored(function))
+    return {name for name in targets if stored[name] == targets.count(name)}
+
+
+def _is_whole(node: ast.AST, counters: Collection[str]) -> bool:
+    """Whether an expression is made of such numbers alone."""
+    if isinstance(node, ast.BinOp):
+        known = isinstance(node.op, (ast.Add, ast.Sub, ast.Mult))
+        return known and _is_whole(node.left, counters) and _is_whole(node.right, counters)
+    return (isinstance(node, ast.Name) and node.id in counters) or (isinstance(node, ast.Constant) and type(node.value) is int)
 
 
 class _Leaving:
