@@ -451,3 +451,21 @@ def test_slopes_of_complex_roots_and_logarithms_vanish_at_infinity(fun):
             slope = derivative(point)
         np.testing.assert_array_equal(slope[:2], 0, err_msg=mode)
         assert np.isinf(slope[2]), mode
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_python_numbers_at_poles_in_the_derivative_of_a_loop():
+    """The function's own numbers are NumPy's there, and raise nothing; those of the way back begin as Python's."""
+    scales = [0.5, 1.5, 0.0]
+
+    def fun(x, k):
+        s = x[0]
+        for _ in x:
+            s = np.tanh(s) / scales[k]
+        return s
+
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    x = np.array([0.3, 0.7, 0.2, 0.1, 0.5, 0.6])
+    for k in (2, 0, 2, 1, 2, 0):
+        for found, expected in zip(derivative(x, k), dynamic(x, k), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)

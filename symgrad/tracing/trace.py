@@ -958,7 +958,7 @@ class Trace:
         if all([like.flags.c_contiguous for like in (result.like, *likes) if isinstance(like, np.ndarray)]):
             return result
         with np.errstate(all="ignore"):  # what is like an array may hold anything
-            laid: Tracer = result.laid_as(_compute_anyway(op, likes, params))
+            laid: Tracer = result.laid_as(compute_anyway(op, likes, params))
         return laid
 
     def wrap(self, op: Op, args: Sequence[Any], params: dict[str, Any], result: Tracer) -> Tracer:
@@ -1055,11 +1055,11 @@ class Trace:
     def _value(self, op: Op, values: list[Any], params: dict[str, Any]) -> Any:
         """The result of ``op``; where values are but examples, and there is nothing at an index, that with another one."""
         try:
-            return _compute(op, values, params) if self.phase is None else _compute_anyway(op, values, params)
+            return _compute(op, values, params) if self.phase is None else compute_anyway(op, values, params)
         except IndexError:
             if not self.exemplary:
                 raise
-            return _compute_anyway(op, [_example(value) for value in values], params)
+            return compute_anyway(op, [_example(value) for value in values], params)
 
     def _like_result(self, op: Op, likes: Sequence[Any], params: dict[str, Any]) -> Any:
         """What is like a result that is to be computed later; None for one that is to be computed now."""
@@ -1385,7 +1385,7 @@ def _compute(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
         raise
 
 
-def _compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
+def compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
     """The same in a derivative: where Python's numbers raise an error, the infinity that NumPy's give is a number, too.
 
     So a call at a pole is of the same operations as others, and they share code.

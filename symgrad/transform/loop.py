@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, content_of, frozen, is_inexact
-from symgrad.ops.core import Op, fit
+from symgrad.ops.core import REGISTRY, Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
-from symgrad.tracing.trace import OF_A_LOCAL, WRITES, Trace
+from symgrad.tracing.trace import OF_A_LOCAL, WRITES, Trace, compute_anyway
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
 from symgrad.transform.lanes import POLES, Around, worst_of
@@ -622,11 +622,21 @@ def _plan(body: Body) -> _Plan:
             fun = node.op.moved
         elif node.op in WRITES and node.aval.shape:
             fun, given_up = functools.partial(_write, fun, WRITES[node.op]), True
+        elif node.phase is not None and node.op in _RAISING and not node.aval.shape:
+            fun = functools.partial(_anyway, node.op)
         step = places[node], fun, [places[arg] for arg in node.args], dict(node.params), given_up, ended.get(node, [])
         steps.append(step)
     after = [places[node] for node in body.after]
     width = len(body.inputs) + len(nodes)
     return _Plan(steps, constants, width, after, [places[node] for node in body.saved], sorted({*after} - fixed))
+
+
+_RAISING = {REGISTRY[fun] for fun in (np.true_divide, np.floor_divide, np.remainder, np.power)}
+
+
+def _anyway(op: Op, *values: Any, **params: Any) -> Any:
+    """A number of a derivative, which may be at a pole."""
+    return compute_anyway(op, [*values], params)
 
 
 def _write(fun: Callable[..., Any], in_place: Callable[..., Any], values: list[Any], params: Any) -> Any:
