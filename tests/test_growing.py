@@ -213,3 +213,26 @@ def test_signatures_that_never_come_again():
     for _ in range(300):
         assert derivative(2.0, "a" * 11) == 11
     assert families[-1].hits()
+
+
+def rolled_from_a_place_on(a, b):
+    b, n, s = b.copy(), len(b), 0.0
+    for i in range(1, n):
+        if abs(a[i, i]) < 0.2:
+            continue
+        s += np.sum(np.sort(b[i:]) * a[i, i:])
+        for j in range(n - 1, i, -1):
+            b[i:] = np.roll(b[i:], 1) + 0.1 * a[j, i]
+    return s + np.sum(np.sin(b))
+
+
+def test_runs_of_no_iteration_tell_nothing_of_slices_of_other_lengths():
+    """The last inner loop runs none; what longer runs were, of slices of three elements, it is not, of a slice of one."""
+    derivative, dynamic = (value_and_grad(rolled_from_a_place_on, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+    rng = np.random.default_rng(9086)
+    for _ in range(16):
+        a, b = rng.normal(size=(6, 6)), rng.normal(size=6)
+        (value, slopes), (expected, theirs) = derivative(a, b), dynamic(a, b)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        for slope, other in zip(slopes, theirs, strict=True):
+            np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-12)

@@ -669,7 +669,7 @@ class _Reader:
             for name, part in parts.items():
                 if part[0] == "same":
                     for node in recall.every(part[1]):
-                        if self.other and node.aval != part[1].aval:
+                        if self.other and not recall.may_be(part[1], node):
                             raise Unclear
                         found[name if node.op is CONST else ("same", node)] = ("same", node)
                 elif part[0] == "anew":  # there is none of this call's own

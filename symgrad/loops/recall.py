@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Node, ancestors
+from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.loops.patterns import INT, Boundary, Key, Part, Pattern, noted, same_number
 from symgrad.loops.ways import Unclear, joined_kind
 from symgrad.ops.engine import IDENTITY, INDEX
@@ -61,6 +61,11 @@ class Recall:
         if others:
             raise Unclear
         return found
+
+    def may_be(self, node: Node, here: Node) -> bool:
+        """Whether what was made of a node in the other run is of the same kind here: what another mask selects need not be."""
+        mask = isinstance(here.aval, Aval) and here.aval.dtype == bool and here.aval.shape != ()
+        return node.aval == here.aval and not (self.other and mask and here is not node)
 
     def without(self, node: Node) -> Node:
         """What it is here, made of other values than itself."""
@@ -187,6 +192,6 @@ def _part(recall: Recall, part: Part) -> Part:
     if kind != "same":
         return part
     node = recall.only(what)
-    if node.aval != what.aval:
+    if not recall.may_be(what, node):
         raise Unclear
     return "same", node
