@@ -201,8 +201,74 @@ def the_same_of_a_constant(x):
     return np.sum(n[0]) + total
 
 
+def array_in_a_list(x):
+    y = x * 2.0
+    keep = [y]
+    for i in range(8):
+        y[i] = y[i] * 1.5
+        if x[i] > 1:
+            y = y * 1.0
+    return np.sum(keep[0]) + np.sum(y)
+
+
+def list_of_numbers_under_an_if(x):
+    d = [x[0], x[1]]
+    e = d
+    for i in range(8):
+        if x[i] > 1.0:
+            d = [x[i], x[0]]
+        d[0] = d[0] * 1.1
+    return sum(e) * 2 + sum(d)
+
+
+def row_of_a_list(x):
+    d = [[x[0], x[1]], [x[2], x[3]]]
+    row = d[0]
+    for i in range(8):
+        if x[i] > 0.5:
+            row = d[1]
+        row[0] = row[0] * 1.1 + x[i]
+    return sum(d[0]) * 2 + sum(d[1]) + row[0]
+
+
+def row_of_a_long_list(x):
+    d = [[x[0] * k for k in range(12)] for _ in range(3)]
+    row = d[0]
+    for i in range(8):
+        row[i] = row[i] * 1.1 + x[i]
+    return sum(d[0]) * 2 + sum(d[1]) + row[0]
+
+
+def list_that_a_function_changes(x):
+    d = [[x[0] * k for k in range(12)] for _ in range(3)]
+
+    def touch(i):
+        d[1][i] = d[1][i] * 2
+
+    s = 0.0
+    for i in range(8):
+        if x[i] > 0:
+            touch(i)
+        s += x[i]
+    return sum(d[0]) * 2 + sum(d[1]) + s
+
+
+def list_in_an_object(x):
+    class Box:
+        pass
+
+    box = Box()
+    box.held = [x[0]]
+    held = box.held
+    for i in range(40):
+        box.held.append(box.held[-1] * 0.9 + x[i % 8])
+    return sum(held)
+
+
 FUNCTIONS = [array_in_a_while, view_in_a_while, array_in_an_object, array_under_an_if, other_name_is_written, view_under_an_if]
 FUNCTIONS += [views_in_a_loop, in_a_helper, dict_in_a_while, dict_under_an_if, list_under_an_if]
+FUNCTIONS += [array_in_a_list, list_of_numbers_under_an_if, row_of_a_list, row_of_a_long_list, list_that_a_function_changes]
+FUNCTIONS += [list_in_an_object]
 FUNCTIONS += [the_same_each_time, the_same_views, set_within, copied_under_an_if, one_of_two, the_same_of_a_constant]
 
 

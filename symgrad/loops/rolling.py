@@ -63,7 +63,7 @@ from symgrad.loops.patterns import (
 )
 from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out
-from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, moved, without_twins
+from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, is_of_numbers, moved, without_twins
 from symgrad.loops.ways import joined_kind
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
@@ -112,6 +112,7 @@ class Roller:
         apart: Collection[str] = (),
     ) -> None:
         self.apart = frozenset(apart)
+        self.sealed = dict[str, int]()  # of these the lists of numbers, or of rows of such, that nobody else holds (ids)
         self.lists = {name: (deepest, some) for name, deepest, some in lists}
         self.grown = dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(() if tested else targets))
@@ -421,7 +422,7 @@ class Roller:
                 survey.containers |= {id(value.owner), id(value.array), id(value.taken)}
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
-            elif type(value) is list and name in self.apart and name not in own:
+            elif type(value) is list and name in self.apart and self._is_sealed(name, value):
                 survey.containers.add(id(value))
                 survey.rest[name] = ("apart", id(value))
             elif not name.startswith(HIDDEN):
@@ -445,6 +446,18 @@ class Roller:
             nodes[key] = tracer.node
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {}, [])
+
+    def _is_sealed(self, name: str, value: list[Any]) -> bool:
+        """Whether nothing that the loop has to do with can change a list: that was so when it began."""
+        if not self.boundaries:
+            self.sealed.pop(name, None)
+            code, often = self.place[1], Counter(map(id, self.trace.writes))
+            often.update([id(grown.owner) for roller in self.trace.rollers for grown in roller.grown.values()])
+            # its holders: the local, and the frame's copy; who calls this, and this name
+            alone = is_held_so_often(value, often[id(value)] + 1, 1)
+            if alone and name not in code.co_cellvars and name not in code.co_freevars and is_of_numbers(value, often):
+                self.sealed[name] = id(value)
+        return self.sealed.get(name) == id(value)
 
     def _growing(self, code: CodeType, name: str, value: Any) -> bool:
         """Whether a list is looked at as one that iterations append to: where they decide, and in the first one."""

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import COMPARED, content_of
+from symgrad.ir import COMPARED, Aval, content_of
 from symgrad.loops.patterns import TRACED, Boundary, Key, iterations
 from symgrad.tracing.frames import HIDDEN
-from symgrad.tracing.trace import Trace, is_bare
+from symgrad.tracing.trace import Trace, is_bare, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
 WIDEST = 64  # items of a container that are looked at
@@ -144,6 +144,22 @@ class Survey:
             return ("is", id(value), value)
         self.containers.add(id(value))
         return content_of(value)
+
+
+def is_of_numbers(value: list[Any], noted: Mapping[int, int]) -> bool:
+    """Whether a list holds numbers, or lists of numbers that nobody else holds, but where they are ``noted`` (ids) so often."""
+    for row in value:
+        if type(row) is list:
+            if not (is_held_so_often(row, 1 + noted.get(id(row), 0), 0) and all(map(_is_number, row))):
+                return False
+        elif not _is_number(row):
+            return False
+    return True
+
+
+def _is_number(item: Any) -> bool:
+    """Whether it is a number, which nobody writes into."""
+    return type(item) in NUMBERS or (_is_own(item) and isinstance(item.node.aval, Aval) and item.node.aval.kind != "array")
 
 
 def _is_own(item: Any) -> bool:
