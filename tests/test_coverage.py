@@ -104,7 +104,7 @@ def classes(name: str, value: Any) -> list[tuple[str, str]]:
         found.append(("constant", "holds no traced number"))
     elif value in create.LIKE:
         found.append(("differentiable", "makes a traced array"))
-    elif value in index.WRITES:
+    elif value in index.WRITERS:
         found.append(("differentiable", "writes into a traced array"))
     elif isinstance(handler, Composite) or (isinstance(handler, Op) and handler.family != "constant"):
         found.append(("differentiable", "traced" if isinstance(handler, Composite) else handler.family))

@@ -434,8 +434,6 @@ def _zeros(aval: Aval) -> Expr:
     return call("np.zeros", *args)
 
 
-WRITES = (index.SETITEM, index.INDEX_ADD, index.SCATTER)
-
 # operations whose result is a new C-contiguous array whatever their arguments look like
 _FRESH_NAMES = {"np.diag", "np.outer", "zeros", "full", "np.eye", "pack"}
 
@@ -696,7 +694,7 @@ class Builder:
                 self.exprs[node], self.weight[node] = self.results[node.args[0]][dict(node.params)["item"]], 0
                 if node.params in self.filled.get(node.args[0], ()):
                     self.buffers[node] = text(self.exprs[node])
-            elif node.op in WRITES:
+            elif node.op in index.SCATTERING:
                 self._write(node, block)
             else:
                 self._value(node, block)
@@ -1015,7 +1013,7 @@ def written_over(body: Body, only: int | None = None) -> Iterator[tuple[Node, li
         node, versions = item, []
         while not ends[node]:
             here = readers.get(node, [])
-            writes = {reader: reader for reader in here if reader.op in WRITES[:2] and reader.args[0] is node}
+            writes = {reader: reader for reader in here if reader.op in index.WRITING and reader.args[0] is node}
             for loop in here:  # which writes into it, too, or into a copy
                 place = loop.args.index(node)
                 alone = isinstance(loop.op, Loop) and loop.args.count(node) == 1
@@ -1198,7 +1196,7 @@ def _may_alias(node: Node) -> bool:
     """Whether a result can share memory with an argument or a constant."""
     if node.op in (INPUT, CAPTURED) or node.op is engine.ASTYPE:
         return node.op is not engine.ASTYPE
-    if node.op in WRITES or node.op in (create.ZEROS, create.FULL):
+    if node.op in index.SCATTERING or node.op in (create.ZEROS, create.FULL):
         return False
     return may_be_view(node) or node.op in (engine.TO_ARRAY, REGISTRY[np.broadcast_to])
 
@@ -1222,7 +1220,7 @@ def _is_made_in_order(node: Node) -> bool:
     """Whether a result that is not elementwise is surely in C order."""
     if node.op is REGISTRY[np.matmul]:
         return len(node.aval.shape) == 2
-    return node.op in WRITES or node.op.name in _FRESH_NAMES
+    return node.op in index.SCATTERING or node.op.name in _FRESH_NAMES
 
 
 class Rebuild:

@@ -22,7 +22,6 @@ from symgrad import runtime
 from symgrad.emit.blocks import BlockBuilder, assign, subscript, through
 from symgrad.emit.build import (
     SPELLINGS,
-    WRITES,
     Builder,
     Code,
     Expr,
@@ -364,7 +363,7 @@ class FastBuilder(BlockBuilder):
         What they read is copied if it is used later: that costs less than a copy of ``x`` for each write.
         """
         place = {node: i for i, node in enumerate(nodes)}
-        bases = {node.args[0]: node for node in nodes if node.op in WRITES[:2] and node.aval.shape}
+        bases = {node.args[0]: node for node in nodes if node.op in index.WRITING and node.aval.shape}
         own = [base for base in bases if base in self.buffers or (base in place and self._is_made(base))]
         writes = [bases[base] for base in own]
         if not writes:
@@ -624,11 +623,11 @@ class FastBuilder(BlockBuilder):
         """Find arrays that are put together from parts, all of them, and parts that can be computed in place."""
         following = {}
         for node in nodes:
-            if node.op in WRITES[:2] and node.args[0].op in WRITES and self.uses[node.args[0]] == 1:
+            if node.op in index.WRITING and node.args[0].op in index.SCATTERING and self.uses[node.args[0]] == 1:
                 following[node.args[0]] = node
         here = set(nodes)
         for first in nodes:
-            if first.op not in WRITES or not (first.op is index.SCATTER or first.args[0].op is create.ZEROS):
+            if first.op not in index.SCATTERING or not (first.op is index.SCATTER or first.args[0].op is create.ZEROS):
                 continue
             chain = [first]
             while chain[-1] in following:

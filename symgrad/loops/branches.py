@@ -17,7 +17,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.ops.index import GETITEM, SETITEM, Hole
 from symgrad.ops.spans import SPANS, Span, span_of
-from symgrad.tracing.trace import WRITES, Trace
+from symgrad.tracing.trace import IN_PLACE, Trace
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 _FLAGS = (TEST, EXIT, UNSEEN)
@@ -277,7 +277,7 @@ class Builder:
             part = next(iter(way.after[key][0].values())) if key in way.after and len(way.after[key][0]) == 1 else None
             while part is not None and part[0] == "step" and part[1] not in made:
                 op, _, _, args = way.steps[part[1]]
-                part = next(iter(args[0].values())) if op in WRITES and len(args[0]) == 1 else None
+                part = next(iter(args[0].values())) if op in IN_PLACE and len(args[0]) == 1 else None
             found.add(part)
         base, *others = found
         if base is None or base[0] != "step" or others or not self.kinds[key].shape:

@@ -451,7 +451,12 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
     arr[tuple(key)] = values
 
 
-WRITES: dict[Any, Any] = {
+#: Operations that write into an array, and those that may put values into zeros, too.
+WRITING = (SETITEM, INDEX_ADD)
+SCATTERING = (*WRITING, SCATTER)
+
+#: NumPy's functions that write into an array, as these operations.
+WRITERS: dict[Any, Any] = {
     np.put: put, np.place: place, np.putmask: putmask, np.copyto: copyto, np.fill_diagonal: fill_diagonal,
     np.put_along_axis: put_along_axis,
 }  # fmt: skip

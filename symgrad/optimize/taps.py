@@ -35,14 +35,13 @@ TAPS: dict[Any, list[Rewrite]] = {}
 SEVERAL = 3  # taps that are worth it
 WORTH = 512  # products of numbers that are
 CORRELATE = Op(runtime.correlate, "constant", (), name="runtime.correlate")  # made here only, after all derivatives are taken
-_WRITES = (index.INDEX_ADD, index.SETITEM)
 
 
 def taps(program: Program) -> Program:
     """The same program with sums over taps as single products."""
     nodes = program.nodes()
     read = [node for node in nodes if node.op is index.GETITEM]
-    added = [node.args[node.op is not index.SCATTER] for node in nodes if node.op is index.SCATTER or node.op in _WRITES]
+    added = [node.args[node.op is not index.SCATTER] for node in nodes if node.op in index.SCATTERING]
     slices = any([isinstance(part.aval, Aval) and part.aval.shape for part in (*read, *added)])  # rather than single numbers
     if len(read) < SEVERAL or not slices:
         return program
@@ -58,11 +57,11 @@ class Tapper(Simplifier):
         uses = Counter([*(arg for node in nodes for arg in node.args), *program.roots()])
         self.inner: set[Node] = set()  # the sums and writes that others go on with
         for node in nodes:
-            for arg in node.args if _is_sum(node) else node.args[:1] if node.op in _WRITES else ():
-                goes_on = _is_sum(arg) if _is_sum(node) else arg.op in (*_WRITES, index.SCATTER)
+            for arg in node.args if _is_sum(node) else node.args[:1] if node.op in index.WRITING else ():
+                goes_on = _is_sum(arg) if _is_sum(node) else arg.op in index.SCATTERING
                 if goes_on and uses[arg] == 1 and arg.aval == node.aval:
                     self.inner.add(arg)
-        self.ends = {node for node in nodes if (_is_sum(node) or node.op in _WRITES) and node not in self.inner}
+        self.ends = {node for node in nodes if (_is_sum(node) or node.op in index.WRITING) and node not in self.inner}
         self.links: set[Node] = set()  # the same inner ones, rebuilt
         self.visited: Node | None = None
 
@@ -280,14 +279,14 @@ def _line(
     return join(s, p.factor, s.call(key, _cut(s, x, shifts, part), kernel, mode="valid"))
 
 
-@rewrite(*_WRITES, rules=TAPS)
+@rewrite(*index.WRITING, rules=TAPS)
 def written_taps(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What taps give back to their kernels, and to what they are slices of."""
     assert isinstance(s, Tapper)
     if not s.at_end():
         return None
     writes = [node]
-    while writes[-1].op in _WRITES:
+    while writes[-1].op in index.WRITING:
         if len(writes[-1].args) != 2 or (writes[-1] is not node and writes[-1] not in s.links):
             return None
         writes.append(writes[-1].args[0])

@@ -24,7 +24,6 @@ from symgrad.transform.loop import Body, Loop, loop_of
 
 FEW = 16  # elements of a table, of which a copy costs no more than to write to it twice
 PART = 4  # times as large as what an iteration writes to it a table is whose writes are undone
-_WRITES = (index.SETITEM, index.INDEX_ADD, index.SCATTER)
 
 
 class Table(NamedTuple):
@@ -122,7 +121,7 @@ def _is_whole(body: Body, table: Table) -> bool:
     for node in (start, *table.writes):
         if ends[node] != (node in table.reads) + (node is table.writes[0]):
             return False
-        written = [reader for reader in body.readers.get(node, ()) if reader.op in _WRITES and reader.args[0] is node]
+        written = [reader for reader in body.readers.get(node, ()) if reader.op in index.SCATTERING and reader.args[0] is node]
         if len(written) != (node is not table.writes[0]):
             return False
     return len(table.reads) <= len(table.writes)

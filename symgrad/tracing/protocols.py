@@ -37,13 +37,13 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
             trace.selections.look_at(tracer)
     if func in create.LIKE:
         return create.like(func, like, args, kwargs)
-    if func in index.WRITES:
+    if func in index.WRITERS:
         if func is np.place and type(args[-1]) is Tracer and np.may_share_memory(args[0], args[-1]):
             raise NotDifferentiable(
                 f"{where()}: np.place reads values from the array that it writes to, some of them after it has written them; "
                 "copy them before"
             )
-        return index.WRITES[func](*args, **kwargs)
+        return index.WRITERS[func](*args, **kwargs)
     if len(args) > (place := place_of_out(func)):
         args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
     if "out" not in kwargs:

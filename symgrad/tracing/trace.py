@@ -233,9 +233,9 @@ class Trace:
                 values, params = [self.values[arg] for arg in node.args], dict(node.params)
                 made = None
                 if node in over:
-                    made = WRITES[node.op](*values, **params)
+                    made = IN_PLACE[node.op](*values, **params)
                     del self.values[node.args[0]]
-                elif node.op in WRITES and readers[node.args[0]] == i and node.args[0] not in ends:
+                elif node.op in IN_PLACE and readers[node.args[0]] == i and node.args[0] not in ends:
                     between = nodes[places.get(node.args[0], -1) + 1 : i]
                     made = self._written_over(node.op, node.args, values, params, between, 1)  # ``self.values``
                 self.values[node] = _compute(node.op, values, params) if made is None else made
@@ -265,7 +265,7 @@ class Trace:
 
     def _written_by_user(self, op: Op, nodes: Sequence[Any], values: list[Any], params: dict[str, Any]) -> Any:
         """What a write of the user's function makes of a large array, written over if that may be; else None."""
-        if op not in WRITES or not self.user or nodes[0] is None or not _is_big(values[0]):
+        if op not in IN_PLACE or not self.user or nodes[0] is None or not _is_big(values[0]):
             return None
         since = self._since(nodes[0])
         return self._written_over(op, nodes, values, params, since, 2)  # ``self.values`` and the Tracer
@@ -281,7 +281,7 @@ class Trace:
         values[0] = array
         if not alone:
             return None
-        made = WRITES[op](*values, **params)
+        made = IN_PLACE[op](*values, **params)
         del self.values[nodes[0]]
         return made
 
@@ -290,13 +290,13 @@ class Trace:
 
         It is computed again, from what was written, for who asks for it. Parts are copied, as a view holds all of its array.
         """
-        if array.op not in WRITES or not _is_big(self.values.get(array)):
+        if array.op not in IN_PLACE or not _is_big(self.values.get(array)):
             return False
         parts: dict[Node, Any] = {array: None}
         for node in since:
             if isinstance(node.op, Op) and node.op.alias and node.args[0] in parts:
                 parts[node] = self.values.get(node)
-            elif array in node.args and node.op not in WRITES:
+            elif array in node.args and node.op not in IN_PLACE:
                 return False
         del parts[array]
         if 4 * sum([node.aval.nbytes for node in parts]) > array.aval.nbytes:
@@ -1009,7 +1009,7 @@ class Trace:
             known = self.graph.find(op, key, packed)
         if known is not None:
             self.met.append(known.index)
-            if op in WRITES and self.user and known not in self.likes:
+            if op in IN_PLACE and self.user and known not in self.likes:
                 self.computed(known)  # it may have been let go of
             return known
         if self.selections is not None:
@@ -1035,9 +1035,9 @@ class Trace:
             aval = _filled(op, key, params, aval)
         node = self.graph.place(Node(op, key, packed, aval))
         self.values[node] = value
-        if op in WRITES and self.user:
+        if op in IN_PLACE and self.user:
             self._wrote(node)
-        if mixes is not None and isinstance(aval, Aval) and (aval.kind == "scalar" or op in WRITES):
+        if mixes is not None and isinstance(aval, Aval) and (aval.kind == "scalar" or op in IN_PLACE):
             self.mixed[node] = mixes
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
@@ -1277,7 +1277,7 @@ class Tape(Trace):
         new.phase = self.phase
         every.append(new)
         self.values[new] = value
-        if new.op in WRITES and self.user:
+        if new.op in IN_PLACE and self.user:
             self._wrote(new)
         if op.sized and self.lanes:
             self.guards.append(Guard(new, None, user_line()))
@@ -1332,13 +1332,13 @@ def _add(array: Any, value: Any, *arrays: Any, spec: index.Spec) -> Any:
     return array
 
 
-WRITES: dict[Any, Callable[..., Any]] = {index.SETITEM: _put, index.INDEX_ADD: _add}  # the same, in place
+IN_PLACE: dict[Any, Callable[..., Any]] = {index.SETITEM: _put, index.INDEX_ADD: _add}  # what writes, done in place
 
 
 def _written_over(nodes: Sequence[Node], ends: Sequence[Node]) -> set[Node]:
     """The writes among nodes to compute that may be made in place: into what another one of them made for it alone."""
     readers = Counter([*ends, *[arg for node in nodes for arg in node.args]])
-    writes = {node for node in nodes if node.op in WRITES}
+    writes = {node for node in nodes if node.op in IN_PLACE}
     return {node for node in writes if node.args[0] in writes and readers[node.args[0]] == 1}
 
 

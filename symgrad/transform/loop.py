@@ -25,7 +25,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, con
 from symgrad.ops.core import REGISTRY, Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
-from symgrad.tracing.trace import OF_A_LOCAL, WRITES, Trace, compute_anyway
+from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
 from symgrad.transform.lanes import POLES, Around, worst_of
@@ -609,7 +609,7 @@ def _plan(body: Body) -> _Plan:
     ends = {places[node] for node in (*body.after, *body.saved)}
     last = {places[arg]: node for node in nodes for arg in node.args}
     ended: dict[Node, list[int]] = {}
-    if any([isinstance(node.op, Loop) or (node.op in WRITES and node.aval.shape) for node in nodes]):
+    if any([isinstance(node.op, Loop) or (node.op in IN_PLACE and node.aval.shape) for node in nodes]):
         for place, node in last.items():
             if place not in fixed and place not in ends:
                 ended.setdefault(node, []).append(place)
@@ -620,8 +620,8 @@ def _plan(body: Body) -> _Plan:
         fun, given_up = node.op.fun, isinstance(node.op, Loop)
         if given_up:
             fun = node.op.moved
-        elif node.op in WRITES and node.aval.shape:
-            fun, given_up = functools.partial(_write, fun, WRITES[node.op]), True
+        elif node.op in IN_PLACE and node.aval.shape:
+            fun, given_up = functools.partial(_write, fun, IN_PLACE[node.op]), True
         elif node.phase is not None and node.op in _RAISING and not node.aval.shape:
             fun = functools.partial(_anyway, node.op)
         step = places[node], fun, [places[arg] for arg in node.args], dict(node.params), given_up, ended.get(node, [])

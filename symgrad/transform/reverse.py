@@ -14,7 +14,7 @@ from symgrad.ops.core import as_numpy, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, fill
 from symgrad.runtime import add_at
-from symgrad.tracing.trace import WRITES, Tape, Trace
+from symgrad.tracing.trace import IN_PLACE, Tape, Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, matters
 
@@ -161,13 +161,13 @@ def _sweep(
                     owned.discard(arg)
             elif node.op is GETITEM and node.args[0] in flows and node.args[0].aval.shape:
                 _add_at(pending, owned, node, g, lookup, lanes)
-            elif node.op in WRITES and not symbolic and lanes is None and type(g) is np.ndarray and g.shape:
+            elif node.op in IN_PLACE and not symbolic and lanes is None and type(g) is np.ndarray and g.shape:
                 _through_write(pending, owned, flows, node, g, _of_write(trace, node))
             elif node.op.lanes == "loop":
                 _through_loop(pending, flows, node, g, lookup, lanes)
             else:
                 places = node.flows if whole else [i for i in node.flows if node.args[i] in flows]
-                look = lookup if symbolic or node.op not in WRITES else _of_write(trace, node)
+                look = lookup if symbolic or node.op not in IN_PLACE else _of_write(trace, node)
                 if node.op is SETITEM:  # what is read from the cotangent, before it is written over: no copy is needed
                     places = places[::-1]
                 if lanes is not None:
