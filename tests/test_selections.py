@@ -603,6 +603,11 @@ def least_squares(w, m):
     return np.sum((X[m] @ w - b) ** 2) + np.sum(np.linalg.solve(a.T @ a + np.eye(3), a.T @ b) ** 2)
 
 
+def by_lstsq(w, m):
+    solution, rest, rank, _ = np.linalg.lstsq(X[m] * w, Y[m], rcond=None)
+    return np.sum(solution**2) + np.sum(rest) * rank
+
+
 def with_a_constant(w, m):
     s = X[m, 0] * w[0]
     a, b = np.column_stack([np.ones_like(s), s, s**2]), np.hstack([X[m] * w, np.ones((m.sum(), 1))])
@@ -649,7 +654,17 @@ def by_places_and_again(w, m):
     return np.sum((X[i] @ w - Y[i]) ** 2) + np.sum((b @ w) ** 2) + np.sum(b.T @ b)
 
 
-BY_ROWS = [least_squares, with_a_constant, cross_entropy, along_rows, products_of_rows, columns, as_many, by_places_and_again]
+BY_ROWS = [
+    least_squares,
+    by_lstsq,
+    with_a_constant,
+    cross_entropy,
+    along_rows,
+    products_of_rows,
+    columns,
+    as_many,
+    by_places_and_again,
+]
 
 
 def reshaped_and_written(w, m):
@@ -697,6 +712,14 @@ def test_no_rows_are_selected(fun):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for taken in (0.5, 0.0, 0.5, 0.0, 1.0):
         m = np.arange(60) < 60 * taken
+        for found, expected in zip(derivative(np.ones(3), m), dynamic(np.ones(3), m), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_few_rows_leave_no_residuals():
+    derivative, dynamic = value_and_grad(by_lstsq), value_and_grad(by_lstsq, mode="dynamic")
+    for count in (9, 3, 20, 2, 4, 9):
+        m = np.arange(60) < count
         for found, expected in zip(derivative(np.ones(3), m), dynamic(np.ones(3), m), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 

@@ -261,7 +261,7 @@ class Selections:
             if found is None:
                 found = self._used(mask, op, args, nodes, params)
             if found is not None:
-                for node in self.trace.graph.nodes[start:]:
+                for node in self.trace.graph.nodes[start:] if type(found) is Tracer else ():
                     if node is not found.node and node.name == found.node.name:
                         node.name = None
                 return found  # type: ignore[no-any-return]
@@ -509,6 +509,16 @@ class Selections:
             return np.matmul(np.transpose(self._filled(first, 0)), self._filled(second, 0))
         if not self.turned.keys().isdisjoint(nodes):
             return None
+        if (
+            op is _LSTSQ
+            and rank == 1
+            and all([self.masks.get(node) is mask for node in nodes])
+            and len(nodes[0].aval.shape) == 2
+        ):
+            enough = bool(self.count_of(mask) > nodes[0].aval.shape[1])  # else there are no residuals
+            if not enough or any([self._ready(node) is None for node in nodes]):
+                return None
+            return self.trace.record(op, [self._filled(node, 0) for node in nodes], params)  # rows of zeros change nothing
         if op is _EINSUM and rank == 1:
             own = [self.masks.get(node) is mask for node in nodes]
             if not _is_over_rows(params["subscripts"], own) or any([self._ready(n) is None for n in nodes if n in self.masks]):
@@ -633,7 +643,7 @@ def _norm(x: Any, axis: Any) -> Any:
 _ODD = frozenset([np.add, np.subtract, np.negative, np.positive, np.abs, np.fabs, np.square, np.sin, np.tanh, np.arctan])
 _INDEXING = (GETITEM, SCATTER, INDEX_ADD, LAST_WRITE)
 _PRODUCTS = tuple(REGISTRY[fun] for fun in (np.dot, np.inner, np.matmul))
-_EINSUM, _TRANSPOSE, _RESHAPE = (REGISTRY[fun] for fun in (np.einsum, np.transpose, np.reshape))
+_EINSUM, _TRANSPOSE, _RESHAPE, _LSTSQ = (REGISTRY[fun] for fun in (np.einsum, np.transpose, np.reshape, np.linalg.lstsq))
 _COUNTING = tuple(REGISTRY[fun] for fun in (np.sum, np.count_nonzero))
 _FILLS = {np.ones_like: 1, np.zeros_like: 0, np.ones: 1, np.zeros: 0}
 _LIKE, _MADE = (np.ones_like, np.zeros_like), (*_FILLS, np.arange)
