@@ -87,8 +87,9 @@ def _append_items(function: ast.FunctionDef, others: Collection[str]) -> None:
             body = [placed(ast.Expr(placed(ast.Call(one, copied(call).args, []), call)), part) for one in calls]
             _replace(function, part, located(placed(ast.If(test, body[:1], body[1:]), part)))
     made.update([name for _, name, _ in added])
+    given = {arg.arg for arg in walk(function.args) if isinstance(arg, ast.arg)}
     for statement, name, item in added:
-        if made[name] == stored[name] and name not in others:
+        if made[name] == stored[name] and name not in others and name not in given:
             append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
             _replace(function, statement, located(placed(ast.Expr(ast.Call(append, [item], [])), statement)))
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
-from symgrad.source.lists import Appended, appended, in_room, marked
+from symgrad.source.lists import ROW, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -754,6 +754,8 @@ class _Rewriter(ast.NodeTransformer):
         if name in FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
             node.args = [*map(self.visit, node.args)]
             return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
+        if name == ROW:
+            return _hook("row", node, *map(self.visit, node.args))
         node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
         node.keywords = [
             placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)

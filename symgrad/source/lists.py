@@ -24,6 +24,7 @@ _SCOPES = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 )  # fmt: skip
 _ENDS = {"0": "first", "-1": "last"}
+ROW = "__symgrad_row__"  # what makes an array of a row, if there are but numbers in it: see ``rows.py``
 
 
 class Appended(NamedTuple):
@@ -151,6 +152,8 @@ def _use_of(name: ast.Name, node: Any) -> Any:
 
     None where something else is done with it.
     """
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == ROW:
+        return None
     if isinstance(node, ast.Call) and name in node.args and _is_name(node.func):
         alone = len(node.args) == 1 and all([keyword.arg == "default" for keyword in node.keywords])
         return node.func if alone or isinstance(node.func, ast.Attribute) else None

@@ -20,10 +20,13 @@ from symgrad.source.syntax import (
     body_of,
     bound_in,
     copied,
+    declared,
     fresh,
     names_read,
     names_read_in,
     names_stored,
+    owner_of,
+    paired,
     parts_of,
     placed,
     walk,
@@ -80,7 +83,7 @@ class _Joiner(ast.NodeTransformer):
         if test is None or not _is_plain(test) or len(names_read(test).keys() & set(own)) < 2:
             test, body = None, inner.body
             alike = all([names_read(part.iter)[node.target.id] == 0 for part in rest])  # type: ignore[attr-defined]
-            if alike and not self._is_listing(body):
+            if alike and not (self._is_listing(body) and (not between or ast.unparse(inner.iter) == ast.unparse(node.iter))):
                 return None  # each iteration of the outer loop is like any other
         else:
             rest = [*rest[:-1], ast.comprehension(rest[-1].target, rest[-1].iter, [*rest[-1].ifs, test], 0)]
@@ -106,6 +109,8 @@ class _Joiner(ast.NodeTransformer):
         read = {name for part in (*made_of, *values) for name in names_read(part)} - names
         if len(names) < len(own) + len(put) or not stored.isdisjoint(names | read) or not all(map(self._is_private, names)):
             return False
+        if not read.isdisjoint(declared(self.function)):  # what functions may change that the body calls
+            return False
         within = {name for part in made_of for name in _looked_into(part)} | (read if values else set())
         if not all([_is_only_read(statement, within - names) for statement in body]):
             return False
@@ -119,8 +124,27 @@ class _Joiner(ast.NodeTransformer):
         *before, last = body
         if not isinstance(last, ast.Expr) or not is_append(last.value):
             return False
-        known = all([isinstance(item, ast.Assign) for item in before])
+        known = all([isinstance(item, ast.Assign) for item in before]) and self._is_own_list(last.value.func.value.id)  # type: ignore[attr-defined]
         return known and all([self._is_private(name) for item in before for name in names_stored(item)])
+
+    def _is_own_list(self, name: str) -> bool:
+        """Whether a name stands for lists alone that the function has made, and that have no other name."""
+        made = seen = 0
+        every = [*walk(self.function)]
+        for node in every:
+            if isinstance(node, ast.Assign):
+                pairs = [pair for target in node.targets for pair in paired(target, node.value)]
+                made += sum([getattr(end, "id", "") == name and _is_empty(value) for end, value in pairs])
+            inside: list[Any] = []
+            if isinstance(node, (ast.Attribute, ast.Subscript, ast.Return)):
+                inside = [node.value]
+            elif isinstance(node, ast.Call) and _keeps_nothing(node.func):
+                inside = node.args
+            seen += sum([isinstance(part, ast.Name) and part.id == name for part in inside])
+        within = [part for node in every if isinstance(node, FunctionNode) and node is not self.function for part in walk(node)]
+        counted = sum([isinstance(node, ast.Name) and node.id == name for node in every])
+        others = any([isinstance(part, ast.Name) and part.id == name for part in within])
+        return made > 0 and made + seen == counted and not others
 
     def _is_private(self, name: str) -> bool:
         """Whether a name is only read in loops that give it a value first."""
@@ -176,6 +200,9 @@ def _is_plain(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         size = isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and isinstance(node.value.value, ast.Name)
         return size and _is_plain(node.slice)
+    divides = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow))
+    if divides and not (isinstance(node.right, ast.Constant) and node.right.value):  # type: ignore[attr-defined]
+        return False  # it may raise, and not before its turn
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
         return all([_is_plain(part) for part in parts_of(node) if isinstance(part, ast.expr)])
     return isinstance(node, (ast.Name, ast.Constant))
@@ -289,6 +316,16 @@ def _is_made(statement: ast.Assign, name: str) -> bool:
     if isinstance(target, ast.Tuple) and _is_shape(value):
         return not others and all([isinstance(item, (ast.Name, ast.Tuple, ast.expr_context)) for item in walk(target)])
     return isinstance(target, ast.Name) and (not others or isinstance(value, ast.Constant)) and _is_new(value)
+
+
+def _keeps_nothing(fun: ast.expr) -> bool:
+    """Whether a function is known to keep none of its arguments."""
+    owner = owner_of(fun)
+    return isinstance(owner, ast.Name) and (owner.id in _SIZES | {"sum", "sorted"} if owner is fun else owner.id in MODULES)
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return isinstance(value, ast.List) and not value.elts
 
 
 def _is_shape(value: ast.expr) -> bool:

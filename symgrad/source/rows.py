@@ -1,8 +1,8 @@
 """Rows of which a function makes an array in the end are arrays as soon as they are whole, which loops know how to keep.
 
-``row = []``, ``for v in y: row.append(f(v))``, ``rows.append(row)`` ends with ``rows.append(np.array(row))``, and so does
-``rows.append([f(u), g(u)])``, where nothing else is done with ``rows`` than ``np.array(rows)``. So it is with comprehensions of
-lists that an array is made of at once.
+``row = []``, ``for v in y: row.append(f(v))``, ``rows.append(row)`` ends with ``rows.append(np.array(row))`` if there are but
+numbers in the row, and so does ``rows.append([f(u), g(u)])``, where nothing else is done with ``rows`` than ``np.array(rows)``.
+So it is with comprehensions of lists that an array is made of at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.source.lists import is_append
+from symgrad.source.lists import ROW, is_append
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
@@ -91,7 +91,8 @@ class _Rows:
                 continue
             if all([_is_row(append.args[0]) or self._is_whole_row(append) for append in appends]):
                 for append in appends:
-                    append.args = [as_array(append.args[0], made[0].func)]
+                    row = append.args[0]
+                    append.args = [located(placed(ast.Call(ast.Name(ROW, ast.Load()), [row], []), row))]
 
     def _appends(self, name: str) -> Iterator[list[Any]]:
         """Where something is appended to the list, in a statement of its own."""

@@ -172,6 +172,10 @@ class State(Calls):
             found = self._table(value, nested, SHORTEST if decides else None)
         return value if found is None else found
 
+    def row(self, row: Any) -> Any:
+        """A list that an array is made of later, with others: one by itself, if there are but numbers in it."""
+        return self.call(np.array, row) if row and all([_is_number(item) for item in row]) else row
+
     def appended(self, value: Any, loop: Any, name: str, owner: Any) -> Any:
         """``owner.append(...)`` in a loop, which has given ``value``."""
         if type(loop) is Roller and type(owner) is list:
@@ -532,6 +536,10 @@ class Finished(State):
     def span(self, fun: Any, target: str, *args: Any) -> Any:
         """A call, like any."""
         return fun(*args)
+
+    def row(self, row: Any) -> Any:
+        """The list itself."""
+        return row
 
     def rows(self, value: Any, *facts: Any) -> Any:
         """What it is given."""
