@@ -31,7 +31,7 @@ from symgrad.source.origins import names_in
 from symgrad.source.rows import as_arrays
 from symgrad.source.sections import in_sections
 from symgrad.source.sentinels import with_flags
-from symgrad.source.swaps import always
+from symgrad.source.swaps import TWO, always
 from symgrad.source.syntax import (
     COMPREHENSIONS,
     FRAME_READERS,
@@ -754,8 +754,8 @@ class _Rewriter(ast.NodeTransformer):
         if name in FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
             node.args = [*map(self.visit, node.args)]
             return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
-        if name == ROW:
-            return _hook("row", node, *map(self.visit, node.args))
+        if name in (ROW, TWO):
+            return _hook("row" if name == ROW else "two", node, *map(self.visit, node.args))
         node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
         node.keywords = [
             placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)

@@ -257,6 +257,10 @@ class Tracer(Traced):
             self.seen = base.version
             self.version += 1  # views of this one must look again, too
 
+    def may_be_written(self) -> bool:
+        """Whether the function has made it itself, and NumPy would let it be written."""
+        return self.like.flags.writeable and not self.frozen and (self.base is None or self.base.may_be_written())
+
     def _check_writable(self, verb: str) -> None:
         if not isinstance(self.like, np.ndarray):
             raise TypeError(f"{where()}: {type(self.like).__name__} does not support {verb}")

@@ -176,6 +176,17 @@ class State(Calls):
         """A list that an array is made of later, with others: one by itself, if there are but numbers in it."""
         return self.call(np.array, row) if row and all([_is_number(item) for item in row]) else row
 
+    def two(self, one: Any, other: Any, *rows: tuple[Any, int]) -> Any:
+        """Whether rows ``one`` and ``other`` of some arrays, along their axes, are to be swapped: if there are such rows."""
+        ends = [end.value if type(end) is Tracer else end for end in (one, other)]
+        for owner, axis in rows:
+            array = owner.value if type(owner) is Tracer and owner.may_be_written() else None
+            shape = (len(owner),) if type(owner) is list else array.shape if type(array) is np.ndarray else ()
+            known = len(shape) > axis and all([type(end) is int or isinstance(end, np.integer) for end in ends])
+            if not known or not all([-shape[axis] <= end < shape[axis] for end in ends]):
+                return one != other
+        return True
+
     def appended(self, value: Any, loop: Any, name: str, owner: Any) -> Any:
         """``owner.append(...)`` in a loop, which has given ``value``."""
         if type(loop) is Roller and type(owner) is list:
@@ -536,6 +547,10 @@ class Finished(State):
     def span(self, fun: Any, target: str, *args: Any) -> Any:
         """A call, like any."""
         return fun(*args)
+
+    def two(self, one: Any, other: Any, *rows: Any) -> Any:
+        """Whether they are two."""
+        return one != other
 
     def row(self, row: Any) -> Any:
         """The list itself."""
