@@ -492,3 +492,36 @@ def test_ends_that_are_no_whole_numbers_raise():
 
     with pytest.raises(TypeError, match="float"):
         value_and_grad(fun)(np.ones(5))
+
+
+def from_an_argument(x, i):
+    s = 0.0
+    for _ in range(3):
+        for j in range(i, i + 3):
+            if x[j] > 5.5:
+                break
+            s = s + x[j] * (float(j) ** -1 if type(j) is int else 0.0)
+    for i in range(3):
+        s = s + i
+    return s
+
+
+def test_ranges_from_an_argument_are_of_pythons_numbers():
+    x, start = np.arange(1.0, 6.0), np.int64(1)
+    assert value_and_grad(from_an_argument)(x, start)[0] == from_an_argument(x, start) > 3
+
+
+def with_another_list(x):
+    some, other = [], [1.0]
+    for _ in range(40):
+        for j in range(4):
+            if x[j] > 0.5:
+                break
+            some.append(x[j])
+    return sum(some) + other[0]
+
+
+def test_lists_that_an_inner_loop_does_not_name():
+    derivative, rng = value_and_grad(with_another_list), np.random.default_rng(0)
+    for _ in range(5):
+        right_at(derivative, with_another_list, rng.uniform(-1, 1, 40), (1e-12, 0), (1e-9, 1e-12))

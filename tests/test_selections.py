@@ -730,3 +730,26 @@ def test_second_derivatives_of_rows():
     for _ in range(6):
         w, m, v = rng.uniform(1, 3, 3), rng.random(60) < 0.6, rng.normal(size=3)
         np.testing.assert_allclose(product(w, v, m), plain(w, v, m), rtol=1e-8)
+
+
+TURNED = [
+    lambda x, w: np.sum(x[x[:, 0] > 0].T[0]),
+    lambda x, w: np.sum(x[x[:, 0] > 0].T[-1] * x[x[:, 0] > 0].T[0]),
+    lambda x, w: x[x[:, 0] > 0].T[0, 0] * w[0],
+    lambda x, w: len(x[x[:, 0] > 0].T) * w[0],
+    lambda x, w: x[x[:, 0] > 0].T.shape[0] * w[0],
+    lambda x, w: x[x[:, 0] > 0].T.shape[1] * w[0],
+    lambda x, w: x[x[:, 0] > 0].T.size * w[0],
+]
+
+
+@pytest.mark.parametrize("fun", TURNED)
+def test_columns_of_rows_are_rows(fun):
+    rng, derivative = np.random.default_rng(0), value_and_grad(fun, argnums=(0, 1))
+    for _ in range(4):
+        x, w = rng.normal(size=(12, 3)), rng.normal(size=3)
+        value, slopes_of = derivative(x, w)
+        np.testing.assert_allclose(value, fun(x, w), rtol=1e-12)
+        expected = value_and_grad(fun, argnums=(0, 1), mode="dynamic")(x, w)[1]
+        for found, right in zip(slopes_of, expected, strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-12)

@@ -152,3 +152,36 @@ def test_an_argument_that_need_not_be_changed():
     derivative = value_and_grad(of_an_argument)
     for _ in range(3):
         assert derivative(np.ones((2, 2)))[0] == 4.0
+
+
+def before_it_is_there(a):
+    for i in range(3):
+        p = i
+        if p != i:
+            b[[i, p]] = b[[p, i]]  # noqa: F821
+    b = a * 2.0
+    return np.sum(b)
+
+
+def of_bools(a):
+    a = a * 1.0
+    for i in (True, False):
+        p = i
+        if p != i:
+            a[[i, p]] = a[[p, i]]
+    return np.sum(a**2)
+
+
+def of_a_second_name(a):
+    b = a
+    for i in range(3):
+        p = i
+        if p != i:
+            b[[i, p]] = b[[p, i]]
+    return np.sum(b**2)
+
+
+@pytest.mark.parametrize("fun", [before_it_is_there, of_bools, of_a_second_name])
+def test_nothing_is_swapped_that_is_not_to_be(fun):
+    a = np.random.default_rng(0).normal(size=(5, 5))
+    assert value_and_grad(fun)(a)[0] == fun(a)

@@ -451,6 +451,8 @@ class Roller:
         """Whether nothing that the loop has to do with can change a list: that was so when it began."""
         if not self.boundaries:
             self.sealed.pop(name, None)
+            if not self.place:  # looked at from a loop in it
+                return False
             code, often = self.place[1], Counter(map(id, self.trace.writes))
             often.update([id(grown.owner) for roller in self.trace.rollers for grown in roller.grown.values()])
             # its holders: the local, and the frame's copy; who calls this, and this name

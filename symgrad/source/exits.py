@@ -13,7 +13,18 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, located, names_stored, parts_of, placed, walk
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    FunctionNode,
+    assigned,
+    declared,
+    fresh,
+    located,
+    names_stored,
+    parts_of,
+    placed,
+    walk,
+)
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _OTHERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -119,7 +130,10 @@ def _counters(function: ast.AST) -> set[str]:
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _is_range(node.iter)
     ]
     stored = Counter(names_stored(function))
-    return {name for name in targets if stored[name] == targets.count(name)}
+    inner = [node for node in every if isinstance(node, _OTHERS) and node is not function]
+    others = {part.arg for part in every if isinstance(part, ast.arg)} | declared(function)
+    others.update([part.id for node in inner for part in walk(node) if isinstance(part, ast.Name)])
+    return {name for name in targets if stored[name] == targets.count(name)} - others
 
 
 def _is_whole(node: ast.AST, counters: Collection[str]) -> bool:

@@ -119,7 +119,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozense
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         tree = with_tables(as_ifs(tree), tables, {*fun.__globals__, *free})
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
-        tree = in_room(joined(at_the_end(unrolled(tree, fun.__globals__))))
+        tree = in_room(joined(at_the_end(unrolled(tree, fun.__globals__)), fun))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from types import FunctionType
 from typing import Any
 
 from symgrad.source.lists import is_append
+from symgrad.source.quiet import LOOKED_UP, QUIET, is_quiet
 from symgrad.source.syntax import (
     LOCAL_READERS,
     MODULES,
@@ -34,7 +36,6 @@ from symgrad.source.syntax import (
 
 _SIZES = frozenset(["len", "min", "max", "abs"])  # what the ends of a range are made with
 _NUMBERS = frozenset(["len", "float", "int", "bool"])  # what makes a number
-_HARMLESS = frozenset([*_SIZES, *_NUMBERS, "sum", "round", "pow"])  # what changes no argument
 # what makes an array, or a number, that has no other name
 _FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "copy"])
 _WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
@@ -45,19 +46,19 @@ _ESCAPES = (
 )  # fmt: skip
 
 
-def joined(function: FunctionNode) -> FunctionNode:
-    """The function, changed in place: its nests are loops over pairs."""
+def joined(function: FunctionNode, of: FunctionType) -> FunctionNode:
+    """The function, changed in place: its nests are loops over pairs. ``of``: the function itself, which calls others."""
     for node in [*walk(function)]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            _Joiner(node).generic_visit(node)
+            _Joiner(node, of).generic_visit(node)
     return function
 
 
 class _Joiner(ast.NodeTransformer):
     """Joins the loops of one function; those of functions in it have their own turn."""
 
-    def __init__(self, function: FunctionNode) -> None:
-        self.function = function
+    def __init__(self, function: FunctionNode, of: FunctionType) -> None:
+        self.function, self.of = function, of
         self.names = {item.id for item in walk(function) if isinstance(item, ast.Name)}
         self.quiet = self.names.isdisjoint(LOCAL_READERS)
 
@@ -114,10 +115,22 @@ class _Joiner(ast.NodeTransformer):
         within = {name for part in made_of for name in _looked_into(part)} | (read if values else set())
         if not all([_is_only_read(statement, within - names) for statement in body]):
             return False
+        local = {name.arg for name in walk(self.function) if isinstance(name, ast.arg)}.union(names_stored(self.function))
+        if (values or within - names or not read <= local) and not all([self._is_quiet(item, local) for item in body]):
+            return False
         if not values:
             return True
         bound = {name for name in read if name in names_stored(self.function)}
         return all(map(self._is_fresh, bound.union(*map(_written_into, body))))
+
+    def _is_quiet(self, statement: ast.AST, local: Collection[str]) -> bool:
+        """Whether the functions that a statement calls are known to change nothing that others see."""
+        for call in walk(statement):
+            if isinstance(call, ast.Call) and not _is_harmless(call) and not is_append(call):
+                named = isinstance(call.func, ast.Name) and is_quiet(call.func.id, self.of, local)
+                if not named and not (isinstance(call.func, ast.Attribute) and call.func.attr in LOOKED_UP):
+                    return False
+        return True
 
     def _is_listing(self, body: Sequence[ast.stmt]) -> bool:
         """Whether all that a body does is to append to one list what it has computed."""
@@ -281,7 +294,7 @@ def _is_harmless(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Name):
-        return node.func.id in _HARMLESS
+        return node.func.id in QUIET
     own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
     return own and node.func.attr not in _WRITERS and all([item.arg not in ("out", None) for item in node.keywords])  # type: ignore[attr-defined]
 

@@ -183,6 +183,9 @@ class Selections:
         if mask is None or mask in self.looked or self._busy():
             return len(x) if name == "len" else getattr(x, name)
         length, rest = TO_PYTHON(self.count_of(mask)), x.node.aval.shape[1:]
+        if x.node in self.turned:  # two axes, of which the second one is of what is selected
+            first = x.node.aval.shape[0]
+            return (first, length) if name == "shape" else first * length if name == "size" else first
         return (length, *rest) if name == "shape" else length * math.prod(rest) if name == "size" else length
 
     def _busy(self) -> bool:
@@ -500,8 +503,6 @@ class Selections:
             if new is not None and mask.op is IN_SLICE:
                 return SPLICE(args[0], new, *map(self.trace.lookup, mask.args))
             return None if new is None else np.where(self._wide(mask, new.ndim - rank), new, args[0])
-        if op is GETITEM and len(nodes) == rank == 1 and type(params["spec"][0]) is int and params["spec"][0] in _ENDS:
-            return self._end(mask, args[0], params)
         if op in _PRODUCTS and nodes[0] in self.turned and nodes[1] not in self.turned and nodes[1] in self.masks:
             first, second = self.turned[nodes[0]], nodes[1]  # by the same mask: sums over all rows
             if any([self._ready(node) is None for node in (first, second)]):
@@ -509,6 +510,8 @@ class Selections:
             return np.matmul(np.transpose(self._filled(first, 0)), self._filled(second, 0))
         if not self.turned.keys().isdisjoint(nodes):
             return None
+        if op is GETITEM and len(nodes) == rank == 1 and type(params["spec"][0]) is int and params["spec"][0] in _ENDS:
+            return self._end(mask, args[0], params)
         if (
             op is _LSTSQ
             and rank == 1
