@@ -13,10 +13,10 @@ import numpy as np
 
 from symgrad.source.origins import MUTATORS, PLAIN, is_users, variables_in
 
-QUIET = frozenset(
-    ["len", "min", "max", "abs", "float", "int", "bool", "sum", "round", "pow"]
-)  # Python's own that change no argument
-_LOOPS = frozenset(["range", "enumerate", "zip"])
+# Python's own; the others may go through an iterator
+QUIET = frozenset("len min max abs float int bool sum round pow".split())
+_OTHERS = frozenset("range enumerate zip sorted isinstance divmod complex slice tuple list str".split())
+_OWN = QUIET | _OTHERS
 _WRITERS = frozenset(
     "at copyto fill fill_diagonal itemset partition place put put_along_axis putmask random resize setfield setflags".split()
 )
@@ -40,7 +40,7 @@ def is_quiet(name: str, fun: FunctionType, local: Collection[str]) -> bool:
             return _is_quiet(cells[name].cell_contents, 0)
         except ValueError:  # nothing yet
             return False
-    return name in QUIET if name not in fun.__globals__ else _is_quiet(fun.__globals__[name], 0)
+    return name in _OWN if name not in fun.__globals__ else _is_quiet(fun.__globals__[name], 0)
 
 
 def _is_quiet(value: Any, depth: int) -> bool:
@@ -66,5 +66,5 @@ def _leaves_all(code: CodeType, scope: dict[str, Any], depth: int) -> bool:
     takes_out = any([type(item) is tuple and "out" in item for item in code.co_consts])
     if takes_out or ({*code.co_names} - variables) - LOOKED_UP:
         return False
-    known = [_is_quiet(scope[name], depth + 1) if name in scope else name in QUIET | _LOOPS for name in variables]
+    known = [_is_quiet(scope[name], depth + 1) if name in scope else name in _OWN for name in variables]
     return all(known) and all([_leaves_all(item, scope, depth) for item in code.co_consts if isinstance(item, CodeType)])
