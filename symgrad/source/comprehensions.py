@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
+from symgrad.source.lists import is_append
 from symgrad.source.rows import as_array, is_of_rows, makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -29,6 +30,7 @@ from symgrad.source.syntax import (
     copied,
     declared,
     fresh,
+    local_names,
     located,
     names_read,
     names_stored,
@@ -50,10 +52,9 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
     """The function, changed in place: its comprehensions are loops. ``own``: the module's names, no more those of builtins."""
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
-            parts = [*walk(node)]
-            names = {item.id for item in parts if isinstance(item, ast.Name)}
+            names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
-                local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]} - declared(node)
+                local = local_names(node)
                 builtins = (_TAKES_ALL | _TAKES_SOME | _ITERATORS | {"zip"}) - {*own, *local}
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
@@ -96,11 +97,9 @@ def _append_items(function: ast.FunctionDef, others: Collection[str]) -> None:
 
 def _is_append_to_one(call: Any) -> bool:
     """Whether it is ``(y if c else z).append(v)``."""
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "append":
+    if not is_append(call, ast.IfExp):
         return False
-    owner = call.func.value
-    plain = len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred)
-    return plain and isinstance(owner, ast.IfExp) and all([isinstance(side, ast.Name) for side in (owner.body, owner.orelse)])
+    return all([isinstance(side, ast.Name) for side in (call.func.value.body, call.func.value.orelse)])
 
 
 def _longer_by_one(node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:

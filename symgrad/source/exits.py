@@ -15,19 +15,21 @@ from typing import Any
 
 from symgrad.source.syntax import (
     LOCAL_READERS,
+    SCOPES,
     FunctionNode,
     assigned,
     declared,
     fresh,
+    is_range,
     located,
     names_stored,
+    names_within,
     parts_of,
     placed,
     walk,
 )
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_OTHERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _EXITS = (ast.Break, ast.Return)
 _JUMPS = (*_EXITS, ast.Continue)
 
@@ -94,10 +96,11 @@ class _Exits(ast.NodeTransformer):
     def _from_zero(self, loop: ast.For) -> list[ast.stmt]:
         """``for j in range(i, i + 8)`` counts from zero on, as it does in all iterations of the loop around it."""
         assert self.names is not None
-        over: Any = loop.iter
-        if not isinstance(loop.target, ast.Name) or not _is_range(over) or len(over.args) != 2:
+        over = loop.iter
+        if not isinstance(loop.target, ast.Name) or not is_range(over) or len(over.args) != 2:
             return []
-        start, stop = over.args
+        ends: Any = over.args
+        start, stop = ends
         count = stop.right if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add) else None
         if not isinstance(count, ast.Constant) or type(count.value) is not int or ast.unparse(stop.left) != ast.unparse(start):
             return []
@@ -117,22 +120,16 @@ class _Exits(ast.NodeTransformer):
         return _Leaving(fresh("leaves", self.names)).ended(loop, late)
 
 
-def _is_range(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and not node.keywords
-
-
 def _counters(function: ast.AST) -> set[str]:
     """The locals that only ``for`` statements over ranges assign."""
     every = [*walk(function)]
     targets = [
         node.target.id
         for node in every
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _is_range(node.iter)
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and is_range(node.iter)
     ]
     stored = Counter(names_stored(function))
-    inner = [node for node in every if isinstance(node, _OTHERS) and node is not function]
-    others = {part.arg for part in every if isinstance(part, ast.arg)} | declared(function)
-    others.update([part.id for node in inner for part in walk(node) if isinstance(part, ast.Name)])
+    others = {part.arg for part in every if isinstance(part, ast.arg)} | declared(function) | names_within(function)
     return {name for name in targets if stored[name] == targets.count(name)} - others
 
 
@@ -235,7 +232,7 @@ def _jumps(kind: Any, nodes: Sequence[ast.AST]) -> list[ast.AST]:
         if isinstance(node, _LOOPS):
             found += [part for part in _own(node.body) if isinstance(part, ast.Return) and isinstance(part, kind)]
             found += _jumps(kind, node.orelse)
-        elif not isinstance(node, _OTHERS):
+        elif not isinstance(node, SCOPES):
             found += _jumps(kind, parts_of(node))
     return found
 
@@ -243,6 +240,6 @@ def _jumps(kind: Any, nodes: Sequence[ast.AST]) -> list[ast.AST]:
 def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """All in these statements, but for functions and classes."""
     for node in nodes:
-        if not isinstance(node, _OTHERS):
+        if not isinstance(node, SCOPES):
             yield node
             yield from _own(parts_of(node))

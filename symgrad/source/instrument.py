@@ -44,6 +44,7 @@ from symgrad.source.syntax import (
     copied,
     declared,
     in_class,
+    is_range,
     located,
     names_read,
     names_read_in,
@@ -1000,7 +1001,7 @@ class _Rewriter(ast.NodeTransformer):
     def _span(self, loop: ast.For, private: Sequence[str]) -> Any:
         """``range(...)`` that a ``for`` statement runs over, whose target nobody reads when that is over; None for others."""
         node, target = loop.iter, loop.target
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "range" or node.keywords:
+        if not is_range(node):
             return None
         if self._local("range") or not isinstance(target, ast.Name) or any([isinstance(arg, ast.Starred) for arg in node.args]):
             return None

@@ -210,11 +210,11 @@ def _every(statements: list[ast.stmt]) -> Iterator[Any]:
             yield from _every([*statement.body, *statement.orelse])
 
 
-def is_append(node: Any) -> bool:
-    """Whether it is ``name.append(x)``."""
+def is_append(node: Any, of: type[ast.expr] = ast.Name) -> bool:
+    """Whether it is ``name.append(x)``, or the same ``of`` something else than a name."""
     if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
         return False
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, ast.Name)
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, of)
 
 
 def _deepest(node: ast.For, name: str, appends: int) -> int | None:

@@ -24,9 +24,11 @@ from symgrad.source.syntax import (
     copied,
     declared,
     fresh,
+    is_range,
     names_read,
     names_read_in,
     names_stored,
+    names_within,
     owner_of,
     paired,
     parts_of,
@@ -154,10 +156,8 @@ class _Joiner(ast.NodeTransformer):
             elif isinstance(node, ast.Call) and _keeps_nothing(node.func):
                 inside = node.args
             seen += sum([isinstance(part, ast.Name) and part.id == name for part in inside])
-        within = [part for node in every if isinstance(node, FunctionNode) and node is not self.function for part in walk(node)]
         counted = sum([isinstance(node, ast.Name) and node.id == name for node in every])
-        others = any([isinstance(part, ast.Name) and part.id == name for part in within])
-        return made > 0 and made + seen == counted and not others
+        return made > 0 and made + seen == counted and name not in names_within(self.function)
 
     def _is_private(self, name: str) -> bool:
         """Whether a name is only read in loops that give it a value first."""
@@ -200,9 +200,7 @@ def _clause(loop: ast.For) -> ast.comprehension:
 
 def _is_counted(loop: ast.For) -> bool:
     """Whether a loop runs over a range whose ends are plain."""
-    over = loop.iter
-    ranges = isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range" and not over.keywords
-    return ranges and isinstance(loop.target, ast.Name) and not loop.orelse and all(map(_is_plain, over.args))  # type: ignore[attr-defined]
+    return is_range(loop.iter) and isinstance(loop.target, ast.Name) and not loop.orelse and all(map(_is_plain, loop.iter.args))
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -16,11 +16,13 @@ import numpy as np
 from symgrad.source.lists import ROW, is_append
 from symgrad.source.syntax import (
     LOCAL_READERS,
+    SCOPES,
     FunctionNode,
     copied,
     declared,
+    local_names,
     located,
-    names_stored,
+    names_within,
     paired,
     parts_of,
     placed,
@@ -28,7 +30,6 @@ from symgrad.source.syntax import (
 )
 
 _MAKERS = frozenset(["array", "asarray", "asanyarray", "stack", "vstack"])  # of NumPy's, to which lists of lists are arrays
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -53,13 +54,10 @@ def as_arrays(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
     """The function, changed in place: rows that it appends to lists are arrays. ``own``: the module's names."""
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
-            parts = [*walk(node)]
-            names = {item.id for item in parts if isinstance(item, ast.Name)}
-            if names.isdisjoint(LOCAL_READERS):
-                local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]} - declared(node)
-                makers = makers_of_arrays(own, local)
-                if makers:
-                    _Rows(node, makers, declared(node)).change()
+            names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
+            makers = makers_of_arrays(own, local_names(node)) if names.isdisjoint(LOCAL_READERS) else None
+            if makers:
+                _Rows(node, makers, declared(node)).change()
     return function
 
 
@@ -68,8 +66,7 @@ class _Rows:
 
     def __init__(self, function: ast.FunctionDef, makers: Collection[str], others: Collection[str]) -> None:
         self.function, self.makers = function, makers
-        inner = [item for item in walk(function) if isinstance(item, _SCOPES) and item is not function]
-        self.shared = {name.id for item in inner for name in walk(item) if isinstance(name, ast.Name)}.union(others)
+        self.shared = names_within(function).union(others)
         self.uses: dict[str, list[list[Any]]] = {}
         self._note([function])
 
@@ -132,7 +129,7 @@ def _blocks(node: Any) -> Iterator[list[ast.stmt]]:
         if isinstance(block, list):
             yield block
             for statement in block:
-                if not isinstance(statement, _SCOPES):
+                if not isinstance(statement, SCOPES):
                     yield from _blocks(statement)
     for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
         yield from _blocks(part)

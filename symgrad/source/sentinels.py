@@ -11,7 +11,18 @@ import ast
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, located, names_stored, paired, placed, walk
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    SCOPES,
+    FunctionNode,
+    assigned,
+    fresh,
+    located,
+    names_stored,
+    paired,
+    placed,
+    walk,
+)
 from symgrad.source.texts import bound_otherwise
 
 _LOOPS = (ast.For, ast.While)
@@ -141,7 +152,7 @@ class _Flags:
 
     def _parts(self, node: Any, known: Collection[str]) -> None:
         """What is in a node, in place."""
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if isinstance(node, SCOPES):
             return
         for field, value in ast.iter_fields(node):
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):

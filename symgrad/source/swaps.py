@@ -10,11 +10,10 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from symgrad.source.syntax import FunctionNode, copied, declared, located, names_stored, parts_of, placed, walk
+from symgrad.source.syntax import SCOPES, FunctionNode, copied, declared, located, names_stored, parts_of, placed, walk
 
 TWO = "__symgrad_two__"  # tells whether rows are to be swapped
 _ENDS = (ast.Name, ast.Constant)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def always(function: FunctionNode) -> FunctionNode:
@@ -33,7 +32,7 @@ def always(function: FunctionNode) -> FunctionNode:
 
 def _ifs(node: ast.AST) -> Iterator[ast.If]:
     """The ``if``s in a statement, but for those of functions and classes that it defines."""
-    if not isinstance(node, _SCOPES):
+    if not isinstance(node, SCOPES):
         if isinstance(node, ast.If):
             yield node
         for part in parts_of(node):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)  # what has names of its own
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # these look at the frame that calls them, so they cannot be called on its behalf
 FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"})
@@ -245,6 +246,23 @@ def assigned_first(body: Sequence[ast.stmt], names: Sequence[Any]) -> list[str]:
 def declared(node: ast.AST) -> set[str]:
     """The names that a function, or one in it, declares to be another one's, or the module's."""
     return {name for part in walk(node) if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
+
+
+def local_names(function: ast.AST) -> set[str]:
+    """The names that a function, or one in it, has as parameters or assigns, but for those that are another one's."""
+    given = {part.arg for part in walk(function) if isinstance(part, ast.arg)}
+    return given.union(names_stored(function)) - declared(function)
+
+
+def names_within(function: ast.AST) -> set[str]:
+    """The names that the functions and classes in a function mention."""
+    inner = [node for node in walk(function) if isinstance(node, SCOPES) and node is not function]
+    return {part.id for node in inner for part in walk(node) if isinstance(part, ast.Name)}
+
+
+def is_range(node: Any) -> TypeGuard[ast.Call]:
+    """Whether it is ``range(...)``, without keywords."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and not node.keywords
 
 
 def names_stored(node: ast.AST) -> Iterator[str]:

@@ -13,9 +13,8 @@ from enum import Enum
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.syntax import LOCAL_READERS, FunctionNode, paired, parts_of, placed, walk
+from symgrad.source.syntax import LOCAL_READERS, SCOPES, FunctionNode, paired, parts_of, placed, walk
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LISTS = (ast.Tuple, ast.List, ast.Set)
 _EQUALITIES = (object.__eq__, int.__eq__, str.__eq__)
 
@@ -63,7 +62,7 @@ def _states(function: ast.FunctionDef) -> set[str]:
 
 def bound_otherwise(node: ast.AST) -> list[str]:
     """The names that a node binds which is no assignment, or that functions and classes in the function use."""
-    if isinstance(node, _SCOPES):
+    if isinstance(node, SCOPES):
         return [part.id for part in walk(node) if isinstance(part, ast.Name)] + [getattr(node, "name", "")]
     if isinstance(node, (ast.Global, ast.Nonlocal)):
         return node.names
