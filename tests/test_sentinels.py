@@ -201,10 +201,28 @@ def among_other_things(x):
     return found**2 if found is not None else x[0]
 
 
+def chained(x):
+    prev = best = spare = None
+    for v in x:
+        if prev is not None and (best is None or v - prev > best):
+            best = v - prev
+        if v > 0:
+            prev = spare = v
+    return best * spare if spare is None or best is not None else 0.0
+
+
 FLAGGED = [
     incr, first_pos, unguarded, error, arr, interval, nested, func, pair, aug, tup, swap, best, peaks, in_an_expression,
-    while_there_is, among_other_things,
+    while_there_is, among_other_things, chained,
 ]  # fmt: skip
+
+
+def whole_tuples(x):
+    best, at = both = None, 0
+    for i in range(80):
+        if best is None or x[i] > best:
+            best, at = both = x[i], i
+    return best * both[0] * x[at - 1]
 
 
 def an_argument(x, last=None):
@@ -244,7 +262,7 @@ def of_a_closure(x):
     return s
 
 
-PLAIN = [early, an_argument, added_to, asked_outside, of_a_closure]
+PLAIN = [early, an_argument, added_to, asked_outside, of_a_closure, whole_tuples]
 
 
 @pytest.mark.parametrize("fun", FLAGGED)
@@ -277,7 +295,7 @@ def test_they_do_what_they_did(fun):
         np.testing.assert_allclose(slope, plain(x)[1], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("fun", [incr, interval, early, aug, swap, best, tup, peaks, unguarded])
+@pytest.mark.parametrize("fun", [incr, interval, early, aug, swap, best, tup, peaks, unguarded, chained])
 def test_code_answers_them(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(1)
     derivative.cache_clear()

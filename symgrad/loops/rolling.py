@@ -1324,7 +1324,10 @@ class Roller:
         hangs = hanging(body, given) if ahead else [end.holds[key].node.active for key in every]
         if self.forked or (TEST in every and hangs[every.index(TEST)]):  # then all does
             hangs = [True] * len(every)
+        twins: dict[Any, int] = {}  # locals that are always one value, which later iterations are to know
         for i, key in enumerate(every):
+            begun = None if ahead else firsts[i]
+            i = twins.setdefault((begun, body.after[i], outline.kind(key)), i)
             if key not in aliases:
                 moved = ahead > 0 or self.short or outline.kind(key) != end.nodes[key].aval
                 self._bind(outline, key, node, i, moved, hangs[i])
