@@ -525,3 +525,21 @@ def test_lists_that_an_inner_loop_does_not_name():
     derivative, rng = value_and_grad(with_another_list), np.random.default_rng(0)
     for _ in range(5):
         right_at(derivative, with_another_list, rng.uniform(-1, 1, 40), (1e-12, 0), (1e-9, 1e-12))
+
+
+def first_above(x):
+    found, there, s = 0.0, False, 0.0
+    for i in range(80):
+        s = s + x[i]
+        if s > 2 and not there:
+            found, there = s * i, True
+        if s > 5:
+            break
+    return found
+
+
+def test_a_long_run_that_never_decides_otherwise_knows_what_others_did():
+    derivative, rng = value_and_grad(first_above), np.random.default_rng(0)
+    for _ in range(60):
+        right_at(derivative, first_above, rng.normal(size=80), (1e-12, 0), (1e-9, 1e-12))
+    assert derivative.cache_info().misses < 20

@@ -989,3 +989,21 @@ def test_whole_numbers_overflow_in_tables_as_numpys_do():
             x = np.random.default_rng(seed).standard_normal(5)
             agree(derivative(x), value_and_grad(powers, mode="dynamic")(x), 1e-13)
             assert derivative(x)[0] == pytest.approx(powers(x), rel=1e-13)
+
+
+def walk_until(x):
+    s = x[0] * 2.0
+    for i in range(1, 60):
+        if s > 5.0:
+            break
+        s = s + x[i] * s
+    return s
+
+
+def test_a_table_to_which_a_number_is_added_stays_an_array():
+    derivative, x = value_and_grad(walk_until), np.linspace(0.1, 0.2, 60)
+    for _ in range(4):
+        derivative(x)
+    lines = derivative.source(x, fast=True).splitlines()
+    assert any(re.search(r"g_x\w*\[0\] \+= ", line) for line in lines)
+    assert not any(re.search(r"(\w+, ){20}", line) for line in lines)

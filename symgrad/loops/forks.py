@@ -333,6 +333,7 @@ class _Reader:
         every: list[Taken] = [{} for _ in stretches] if known is None else self._recall(known, stretches)
         for b, c in self.pairs:
             self._check(b, c)
+            self._make(self.trace.graph.nodes[b.length : c.length], begun | ({b.at} if b.at is not None else set()))
         for stretch, ways in zip(stretches, every, strict=True):
             self._learn(stretch, ways)
         if any([node in self.made or node in begun for node in self.fixed]):

@@ -20,7 +20,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive
 from symgrad.optimize.rewriting import Simplifier, const, is_op, ops_of
 from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
-from symgrad.optimize.whole import LARGEST, is_cell, is_kept, is_left, is_long, is_row, is_window, tables_of
+from symgrad.optimize.whole import LARGEST, filled_tables, is_cell, is_kept, is_left, is_long, is_row, is_window, tables_of
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -60,7 +60,7 @@ class Scalarizer(Simplifier):
         self.arrays: dict[Node, Node] = {}  # the arrays that NumPy calls need whole
         self.raises = False  # whether what overflows raises, as a Python number does in what the user wrote
         self.most = 2 * max(HOPE * MOST, MORE * len(program.nodes()))  # nodes, before it is too much
-        self.tables: set[Node] = set()  # arrays that stay whole: see ``tables_of``
+        self.tables = filled_tables(program) if fixed is None else set()  # arrays that stay whole: see ``tables_of``
 
     def run(self, exact: Any = ()) -> Program:
         """The program of numbers. Raises ``Unsuited``."""

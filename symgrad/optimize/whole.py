@@ -18,6 +18,7 @@ from symgrad.ops import engine, index
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import BITS, SELECT
 from symgrad.optimize.scalars import NUMBERS
+from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop
 
 LARGEST = 100  # elements of an array that is taken apart
@@ -90,6 +91,22 @@ def _found_tables(body: Body) -> dict[int, set[Node]]:
             if places and (ends == [after] or (is_long(item) and not ends and is_left(after))):
                 found[i] = table
     return found
+
+
+def filled_tables(program: Program) -> set[Node]:
+    """What loops have made of tables, with what single numbers are then written to or read from and nothing else is done: so
+    many numbers are not taken apart for one."""
+    nodes = program.nodes()
+    found: set[Node] = set()
+    for node in nodes:
+        filled = _is_filled(node) and not is_long(node) and math.prod(node.aval.shape) > WINDOW
+        if filled or (is_cell(node) and node.op is not index.GETITEM and node.args[0] in found):
+            found.add(node)
+    for node in reversed(nodes):
+        used = [arg for arg in node.args if arg in found]
+        if used and not (is_cell(node) and (node.op is index.GETITEM or node in found) and len(used) == 1):
+            found.difference_update(used)
+    return {node for node in found if node.op is engine.ITEM or node.args[0] in found}
 
 
 def _is_looked_at(loop: Node, place: int) -> bool:

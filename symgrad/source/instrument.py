@@ -57,6 +57,7 @@ from symgrad.source.syntax import (
     with_private_names,
 )
 from symgrad.source.tables import Group, with_tables
+from symgrad.source.targets import one_by_one
 from symgrad.source.texts import numbered
 
 HOOKS = "__symgrad__"
@@ -118,7 +119,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozense
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls and _turns(tree, fun):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
-        tree = with_tables(as_ifs(tree), tables, {*fun.__globals__, *free})
+        tree = with_tables(one_by_one(as_ifs(tree)), tables, {*fun.__globals__, *free})
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = in_room(joined(at_the_end(unrolled(tree, fun.__globals__)), fun))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
@@ -1558,9 +1559,8 @@ def _used_by_calls(node: ast.AST) -> set[str]:
 
 def _flags(statement: ast.stmt) -> list[str]:
     """The names that get True or False, or an int."""
-    if not isinstance(statement, ast.Assign) or not _is_int(statement.value):
-        return []
-    return [item.id for item in statement.targets if isinstance(item, ast.Name)]
+    pairs = _pairs(statement) if isinstance(statement, ast.Assign) else []
+    return [target.id for target, value in pairs if isinstance(target, ast.Name) and _is_int(value)]
 
 
 def _is_int(value: ast.expr) -> bool:

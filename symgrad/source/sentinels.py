@@ -43,7 +43,7 @@ def with_flags(function: FunctionNode) -> FunctionNode:
 
 
 def _sentinels(function: ast.FunctionDef) -> set[str]:
-    """The locals that are None at first, and that a loop with ``if``s gives something else, and asks whether they are None."""
+    """The locals that are None at first, and that a loop gives something else, where an ``if`` says whether, or asks for it."""
     every = [*walk(function)]
     values = [pair for node in every for pair in _pairs(node)]
     names = {name for name, value in values if _is_none(value)}
@@ -54,16 +54,15 @@ def _sentinels(function: ast.FunctionDef) -> set[str]:
     names -= {node.arg for node in walk(function.args) if isinstance(node, ast.arg)}
     inside = [part for node in every if isinstance(node, _LOOPS) for part in walk(node)]
     names &= {name for node in inside for name, value in _pairs(node) if not _is_none(value)}
-    names &= {node.left.id for node in every if _is_asked(node)}  # type: ignore[attr-defined]
+    chosen = {name for node in inside if isinstance(node, ast.If) for part in walk(node) for name, _ in _pairs(part)}
+    names &= chosen | {node.left.id for node in every if _is_asked(node)}  # type: ignore[attr-defined]
     stored = [node.id for node in every if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
     return {name for name in names if stored.count(name) == sum([name == other for other, _ in values])}
 
 
 def _pairs(node: ast.AST) -> list[tuple[str, ast.expr]]:
     """The names that a statement assigns one by one, and what."""
-    if not isinstance(node, ast.Assign) or (len(node.targets) > 1 and isinstance(node.value, ast.Tuple)):
-        return []
-    pairs = [pair for target in node.targets for pair in paired(target, node.value)]
+    pairs = paired(node.targets[0], node.value) if isinstance(node, ast.Assign) and len(node.targets) == 1 else []
     return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
 
 
@@ -116,9 +115,6 @@ class _Flags:
 
     def _statement(self, node: Any, known: Collection[str]) -> tuple[list[Any], Collection[str]]:
         flagged = [(name, value) for name, value in _pairs(node) if name in self.flags]
-        if flagged and len(node.targets) > 1 and _is_none(node.value):
-            ones = [placed(ast.Assign([target], ast.Constant(None)), node) for target in node.targets]
-            return self.block([located(one) for one in ones], known)
         if flagged:
             return self._assigned(node, flagged, known)
         if isinstance(node, ast.If):

@@ -1,0 +1,47 @@
+"""What is assigned to several names at once is assigned to one after the other.
+
+``a = b = f(x)`` is ``a = f(x)``, ``b = a``: so what follows only meets statements that assign to one target, and in a loop each
+name goes round on its own.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from symgrad.source.syntax import FunctionNode, copied, located, names_stored, parts_of, placed
+
+
+def one_by_one(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place, as is what is in it."""
+    waiting: list[Any] = [function]
+    while waiting:
+        node = waiting.pop()
+        for _, field in ast.iter_fields(node):
+            if isinstance(field, list) and any([isinstance(part, ast.Assign) for part in field]):
+                field[:] = [statement for part in field for statement in _parted(part)]
+        waiting += parts_of(node)
+    return function
+
+
+def _parted(node: Any) -> list[Any]:
+    if not isinstance(node, ast.Assign) or len(node.targets) == 1:
+        return [node]
+    again = _again(node)
+    if again is None:
+        return [node]
+    pairs = zip(node.targets, [node.value, *[copied(again) for _ in node.targets[1:]]], strict=True)
+    return [located(placed(ast.Assign([target], value), node)) for target, value in pairs]
+
+
+def _again(node: ast.Assign) -> ast.expr | None:
+    """What is the same value once more, for all targets but the first; None if there is no such thing."""
+    first, *others = node.targets
+    if isinstance(node.value, ast.Constant):
+        return node.value
+    bound = {name for target in others for name in names_stored(target)}
+    if isinstance(node.value, ast.Name) and node.value.id not in {*bound, *names_stored(first)}:
+        return node.value
+    if isinstance(first, ast.Name) and first.id not in bound:
+        return ast.Name(first.id, ast.Load())
+    return None
