@@ -10,10 +10,12 @@ import pytest
 
 from symgrad import value_and_grad
 from symgrad.source.sentinels import with_flags
+from symgrad.source.targets import one_by_one
 
 
 def rewritten(fun):
-    return ast.unparse(ast.fix_missing_locations(with_flags(ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0])))
+    function = ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0]
+    return ast.unparse(ast.fix_missing_locations(with_flags(one_by_one(function))))
 
 
 def incr(x):

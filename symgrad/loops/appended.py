@@ -48,7 +48,7 @@ class Grown:
         self.taken: Tracer | None = None  # has there whether it has appended an item
         self.rolled = False  # whether the loop is rolled up
         self.whole = True  # whether nothing else has happened to it, as far as is known
-        self.parted: Any = None  # of items that are copies: see ``Tracer.parted``
+        self.parted: frozenset[Any] = frozenset()  # of items that are copies: see ``Tracer.parted``
 
     def make(self, trace: Trace, count: int, dtype: Any) -> None:
         """Make the array, of ``count`` items, and the mask."""
@@ -203,7 +203,7 @@ class Chosen:
     """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's, or
     arrays (copies, which are marked as ``parted``)."""
 
-    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool, parted: Any) -> None:
+    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool, parted: frozenset[Any]) -> None:
         self.owner, self.array, self.taken, self.python, self.parted = owner, array, taken, python, parted
         self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
 
@@ -262,7 +262,7 @@ class Chosen:
             return _numbers(self.array, items, [True if self.python else None] * len(items))
         items = [self.array.tape.alone(item) for item in items]
         for item in items:
-            item.parted = self.parted
+            item.parted |= self.parted
         return items
 
 

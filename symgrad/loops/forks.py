@@ -92,7 +92,7 @@ class Ways(NamedTuple):
     were changed in place; ``rebound`` are those that an iteration let be another one, ``replaced`` places of lists, dicts and
     objects of which it did; ``turned`` are the iterations of loops within it that each began, if that is always the same;
     ``items`` says at which places, by site and key, there were arrays that had been appended to lists, and at which ones some
-    that were changed in place later;
+    that were changed in place later; ``views`` are the locals that iterations left as views, and those that they showed;
     ``rests`` what those locals hold that are not traced, behind each of the ``sites`` and in the end; ``mixed`` are those that
     iterations left mixed, and what had mixed them.
     """
@@ -114,6 +114,7 @@ class Ways(NamedTuple):
     replaced: set[Key]
     turned: Any
     items: tuple[frozenset[Any], frozenset[Any]]
+    views: frozenset[tuple[Key, Key]]
     rests: list[dict[str, Any]]
     mixed: dict[Key, frozenset[Any]]
     most: int  # operations that an iteration asked for
@@ -576,7 +577,8 @@ class _Reader:
             for one in [self.trace.mixed.get(bound.nodes.get(key)) for bound in later]:  # type: ignore[arg-type]
                 mixed[key] = mixed.get(key, frozenset()) | (one.causes if one else frozenset())
         items = (frozenset[Any](), frozenset[Any]()) if before is None else before.items
-        return Ways(first, *known, *others, items, self.rests, mixed, most, None)
+        views = frozenset[tuple[Key, Key]]() if before is None else before.views
+        return Ways(first, *known, *others, items, views, self.rests, mixed, most, None)
 
     def _tells(self, way: Way) -> bool:
         """Whether later calls may know of it; in a section, some are to tell what this one does not."""

@@ -64,6 +64,7 @@ from symgrad.loops.patterns import (
 from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, is_of_numbers, moved, without_twins
+from symgrad.loops.views import shown
 from symgrad.loops.ways import joined_kind
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
@@ -907,9 +908,12 @@ class Roller:
             if not items[0].isdisjoint(items[1]):
                 return
             ways = ways._replace(items=items)
-            views = {key for key in pattern.after if key in held and held[key].base is not None}
-            if any([is_read_outside(key, self.private) or key[0] not in self.names.targets for key in views]):
+            unread = {key for key in pattern.after if key[0] in self.names.targets and not is_read_outside(key, self.private)}
+            left = shown(trace, bounds[first:], pattern.after.keys() - unread, ways.views)
+            if left is None or (left.pairs and self.open):
                 continue
+            ways = ways._replace(views=left.pairs)
+            views = {key for key in unread if key in held and held[key].base is not None}
             self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
             short = not (several or self.open) and len(bounds) + skipped <= FAR  # what all calls do is faster without a loop
             if short:
@@ -930,6 +934,8 @@ class Roller:
                     grown.spread((name, WHOLE) in python)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
+                for array in left.arrays:
+                    array.parted |= {self.place}
                 trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
                 if count:
                     self._keep(way, known, ways._replace(wanted=self.wanted))
@@ -999,9 +1005,9 @@ class Roller:
         every = [item for grown in self.grown.values() for item in (*grown.items, *grown.owner)]
         found = [x.owner() for x in (*arrays, *every) if type(x) is Tracer and x.owner().node.aval in kinds]
         for array in found:
-            array.parted = self.place
+            array.parted |= {self.place}
         for grown in self.grown.values():
-            grown.parted = self.place
+            grown.parted |= {self.place}
         if found:
             self.trace.copied.add(self.place)
 
@@ -1326,8 +1332,7 @@ class Roller:
             hangs = [True] * len(every)
         twins: dict[Any, int] = {}  # locals that are always one value, which later iterations are to know
         for i, key in enumerate(every):
-            begun = None if ahead else firsts[i]
-            i = twins.setdefault((begun, body.after[i], outline.kind(key)), i)
+            i = twins.setdefault((None if ahead else firsts[i], body.after[i], outline.kind(key)), i)
             if key not in aliases:
                 moved = ahead > 0 or self.short or outline.kind(key) != end.nodes[key].aval
                 self._bind(outline, key, node, i, moved, hangs[i])
@@ -1343,7 +1348,7 @@ class Roller:
         """Note which arrays may be one, or two, from here on. What some ways have left in locals, and nobody reads, is that of
         no way."""
         for tracer in names:
-            tracer.parted = self.place
+            tracer.parted |= {self.place}
         trace = self.trace
         if trace.hooks is not None:
             trace.hooks.put_again()

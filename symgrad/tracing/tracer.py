@@ -166,7 +166,7 @@ class Tracer(Traced):
     Behaves as its value does: operators, methods, attributes, NumPy's functions; ``isinstance`` sees the value's type.
     ``base``, ``how`` and ``seen`` make it a view: of which Tracer, by which operation, and of which ``version`` of it.
     ``lent`` are the arrays that ``np.asarray`` made of it; ``written``: the index of the node that was to come
-    when it was last changed in place; ``parted``: the loop that hangs on what it does whether this is another name of an array,
+    when it was last changed in place; ``parted``: the loops that hang on what they do whether this is another name of an array,
     or another array.
     """
 
@@ -185,7 +185,7 @@ class Tracer(Traced):
         self.lent: list[Callable[[], Any]] | None = None
         self.version = self.seen = 0
         self.written = -1
-        self.parted: Any = None
+        self.parted: frozenset[Any] = frozenset()
 
     @property
     def value(self) -> Any:
@@ -205,6 +205,12 @@ class Tracer(Traced):
             result = result.base
         return result
 
+    def again(self) -> Tracer:
+        """Another view of the same."""
+        result = Tracer(self.tape, self.node, self.like, self.frozen, self.later)
+        result.base, result.how, result.seen = self.base, self.how, self.seen
+        return result
+
     def touch(self) -> None:
         """Note that it is changed in place, and so are its other names."""
         self.written = self.tape.graph.next_index
@@ -212,9 +218,8 @@ class Tracer(Traced):
 
     def tell_apart(self) -> None:
         """Somebody can tell from now on whether it is another name of an array, or another array."""
-        parted = self.owner().parted
-        if parted is not None:
-            self.tape.told_apart(parted)
+        for place in self.owner().parted:
+            self.tape.told_apart(place)
 
     def bind(self, new: Tracer) -> None:
         """Be another value from here on."""

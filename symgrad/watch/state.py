@@ -348,10 +348,12 @@ class State(Calls):
         return getattr(owner, "__dict__", None) if own else None
 
     def renamed(self, value: Any, place: str) -> Any:
-        """A number under one more name, in a loop: the names go round on their own."""
-        if type(value) is not Tracer or value.base is not None or type(value.like) is np.ndarray:
+        """A number, or a view, under one more name, in a loop: the names go round on their own."""
+        if type(value) is not Tracer:
             return value
-        return self.trace.record(NAMED, (value,), {"place": place})
+        if value.base is not None:
+            return value.again()
+        return value if type(value.like) is np.ndarray else self.trace.record(NAMED, (value,), {"place": place})
 
     def filled(self, array: Any, *values: Any) -> None:
         """A loop that writes items made of ``values`` into an array begins: where they are traced, so is the array."""

@@ -1,0 +1,44 @@
+"""Locals that iterations leave as views: ``for row in rows: if row @ row < best: best, nearest = row @ row, row``.
+
+In code they are arrays of their own, whichever row they are of. So nothing may be written from then on into them, or into what
+they show: where the function does that after all, such a loop is not rolled up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from symgrad.loops.patterns import Boundary, Key
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
+
+
+class Shown(NamedTuple):
+    """Which locals iterations leave as views, and those that these show; and all these arrays."""
+
+    pairs: frozenset[tuple[Key, Key]]
+    arrays: list[Tracer]
+
+
+def shown(trace: Trace, bounds: Sequence[Boundary], keys: Collection[Key], known: Collection[tuple[Key, Key]]) -> Shown | None:
+    """Of the locals ``keys``, here or in other runs; None where it is not known what they show, or an iteration has written
+    into that."""
+    start, end = bounds[0].holds, bounds[-1].holds
+    pairs = {*known}
+    for bound in bounds:
+        for key, tracer in bound.holds.items():
+            array = tracer.owner()
+            if key not in keys or tracer.base is None:
+                continue
+            names = [name for name, other in start.items() if other is array is end.get(name)]
+            names = [key] if array.frozen else names  # an argument stays as it is
+            if len(key) > 1 or not names:
+                return None
+            pairs.add((key, names[0]))
+    if any([name not in start or end.get(name) is not start[name] for key, name in pairs if name != key]):
+        return None
+    arrays = [end[name].owner() for pair in pairs for name in pair if name in end]
+    length = bounds[0].length
+    before = trace.graph.nodes[length - 1].index if length else -1
+    return None if any([array.written > before for array in arrays]) else Shown(frozenset(pairs), arrays)

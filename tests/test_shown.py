@@ -1,0 +1,233 @@
+"""Views that a loop chooses go round as arrays of their own, unless something is written into them or what they show."""
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import value_and_grad
+
+
+def nearest(x):
+    rows, best, chosen = x.reshape(20, 4), np.inf, None
+    for row in rows:
+        v = np.sum(row**2)
+        if v < best:
+            best, chosen = v, row
+    return best + chosen @ chosen
+
+
+def begun_with_the_first(x):
+    rows = x.reshape(20, 4)
+    best, chosen = np.sum(rows[0] ** 2), rows[0]
+    for i in range(1, 20):
+        v = np.sum(rows[i] ** 2)
+        if v > best:
+            best = v
+            chosen = rows[i]
+    return best * np.prod(chosen)
+
+
+def columns(x):
+    rows, best, chosen = x.reshape(4, 20) * 2.0, -1.0, None
+    for i in range(20):
+        if rows[1, i] > best:
+            best = rows[1, i]
+            chosen = rows[:, i]
+    return best if chosen is None else np.sum(chosen**3)
+
+
+def either(x):
+    rows, s = x.reshape(20, 4), 0.0
+    for i in range(1, 20):
+        chosen = rows[i] if rows[i, 0] > 0 else rows[i - 1]
+        s += chosen @ chosen
+    return s
+
+
+def several(x):
+    rows = x.reshape(20, 4)
+    first, second, low, high = rows[0], rows[1], 0.0, 0.0
+    for row in rows:
+        v = row @ row
+        if v > high:
+            first, second, high, low = row, first, v, high
+        elif v > low:
+            second, low = row, v
+    return first @ second + high * low
+
+
+GOING_ROUND = [nearest, begun_with_the_first, columns, either, several]
+
+
+def written_later(x):
+    rows, best, chosen = x.reshape(20, 4) * 1.0, -1.0, None
+    for row in rows:
+        v = np.sum(row**2)
+        if v > best:
+            best, chosen = v, row
+    chosen[0] = 3.0 * x[1]
+    return np.sum(rows**2) + np.sum(chosen**3)
+
+
+def base_written_later(x):
+    rows = x.reshape(20, 4) * 1.0
+    best, chosen = -1.0, rows[0]
+    for i in range(20):
+        if rows[i, 2] > best:
+            best = rows[i, 2]
+            chosen = rows[i]
+    rows *= 2.0
+    return chosen @ chosen + best
+
+
+def written_within(x):
+    rows, best = x.reshape(20, 4) * 1.0, -1.0
+    chosen = rows[0]
+    for i in range(20):
+        if rows[i, 2] > best:
+            best = rows[i, 2]
+            chosen = rows[i]
+        chosen[1] = chosen[1] * 0.5
+    return np.sum(rows**2) + chosen[1]
+
+
+def base_written_within(x):
+    rows, best = x.reshape(20, 4) * 1.0, -1.0
+    chosen, s = rows[0], 0.0
+    for i in range(20):
+        if rows[i, 2] > best:
+            best = rows[i, 2]
+            chosen = rows[i]
+        rows[i // 2] = 0.5 * rows[i]
+        s += chosen[0] ** 2
+    return s
+
+
+def of_two_loops(x):
+    rows = x.reshape(20, 4) * 1.0
+    high, low = rows[0], rows[0]
+    for i in range(20):
+        if rows[i, 2] > high[2]:
+            high = rows[i]
+    for i in range(20):
+        if rows[i, 2] < low[2]:
+            low = rows[i]
+    high[:] = 2.0 * low
+    return np.sum(rows**2) + high @ low
+
+
+def added_to(x):
+    rows, chosen = x.reshape(20, 4) * 1.0, None
+    for row in rows:
+        if row[0] > 0:
+            chosen = row
+    if chosen is not None:
+        chosen += x[:4]
+    return np.sum(rows**3)
+
+
+def through_another_view(x):
+    rows = x.reshape(20, 4) * 1.0
+    flat, chosen = rows.ravel(), rows[0]
+    for i in range(20):
+        if rows[i, 0] > chosen[0]:
+            chosen = rows[i]
+    flat[::2] = 0.0
+    return chosen @ chosen + np.sum(rows)
+
+
+def only_at_times(x):
+    rows = x.reshape(20, 4) * 1.0
+    chosen = rows[0]
+    for i in range(20):
+        if rows[i, 0] > chosen[0]:
+            chosen = rows[i]
+    if x[3] > 0:
+        chosen[1] = 2.0 * x[0]
+    return np.sum(rows**2) + chosen @ chosen
+
+
+def view_or_not(x):
+    rows = x.reshape(20, 4) * 1.0
+    chosen = rows[0] * 1.0
+    for i in range(20):
+        if rows[i, 0] > 1.0:
+            chosen = rows[i]
+        elif rows[i, 1] > 1.0:
+            chosen = rows[i] * 2.0
+    rows *= 2.0
+    return chosen @ chosen
+
+
+def one_of_two(x):
+    rows, others = x.reshape(20, 4) * 1.0, x.reshape(20, 4) * 2.0
+    chosen = rows[0]
+    for i in range(20):
+        if x[4 * i] > 1.5:
+            chosen = others[i]
+        elif x[4 * i + 1] > 0.5:
+            chosen = rows[i]
+    if x[0] > 0.0:
+        others *= 2.0
+    return chosen @ chosen
+
+
+WRITTEN = [
+    view_or_not, one_of_two,
+    written_later, base_written_later, written_within, base_written_within, of_two_loops, added_to, through_another_view,
+    only_at_times,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", [*GOING_ROUND, *WRITTEN])
+def test_they_do_what_they_did(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(24):
+        right_at(derivative, fun, rng.normal(size=80), (1e-12, 0), (1e-9, 1e-12))
+
+
+@pytest.mark.parametrize("fun", GOING_ROUND)
+def test_code_answers_them(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(1)
+    for _ in range(60):
+        derivative(rng.normal(size=80))
+    assert derivative.cache_info().misses < 20
+
+
+def test_what_is_chosen_of_an_argument_is_still_the_arguments():
+    def fun(x):
+        chosen = x[0]
+        for i in range(20):
+            if x[i, 0] > chosen[0]:
+                chosen = x[i]
+        chosen[0] = 1.0
+        return np.sum(x)
+
+    with pytest.raises(ValueError, match="copy it first"):
+        value_and_grad(fun)(np.random.default_rng(0).normal(size=(20, 4)))
+
+
+def test_what_is_an_arguments_in_some_calls_only():
+    def fun(x):
+        chosen = x[0] * 1.0
+        for i in range(20):
+            if x[i, 0] > 1.0:
+                chosen = x[i]
+            elif x[i, 1] > 1.0:
+                chosen = x[i] * 2.0
+        chosen[0] = 1.0
+        return np.sum(chosen**2)
+
+    derivative, rng, refused = value_and_grad(fun), np.random.default_rng(0), 0
+    for _ in range(40):
+        x = rng.normal(size=(20, 4))
+        given = x.copy()
+        expected = fun(x)
+        if (x == given).all():
+            right_at(derivative, fun, x, (1e-12, 0), (1e-9, 1e-12))
+            assert np.isclose(derivative(x)[0], expected)
+            continue
+        refused += 1
+        with pytest.raises(ValueError, match="copy it first"):
+            derivative(given)
+    assert 0 < refused < 40
