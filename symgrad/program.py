@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, frozen
 from symgrad.ops.core import REGISTRY
+from symgrad.ops.engine import INDEX
 from symgrad.ops.index import INDEX_ADD, SCATTER
 from symgrad.pytree import TreeDef
 from symgrad.transform.loop import Loop
@@ -101,7 +102,8 @@ class Program:
         ``Diverged`` when the trace contradicts an earlier one.
         """
         self._nodes = None
-        if self.root is None and not run.graph.arrays:  # arrays are known again by their content, each is there but once
+        fresh = run.graph.arrays or any([node.op is INDEX for node in run.graph.nodes])
+        if self.root is None and not fresh:  # arrays are known again by their content, each is there but once
             self.graph, self.unmasked = run.graph, dict(run.unmasked)
             self.root = _chain(run.guards, run.leaf, self._numbers)
             return run.leaf
@@ -129,7 +131,7 @@ class Program:
         """The same node in this program's graph."""
         if node.op is INPUT:
             new = self.graph.input(dict(node.params)["position"], node.aval)
-        elif node.op is CONST:
+        elif node.op is CONST or node.op is INDEX:  # outside of its loop, a number is one, whichever iteration it is of
             new = self.graph.const(dict(node.params)["value"])
         elif node.op is CAPTURED:
             new = self._adopt_array(source.arrays[node])

@@ -1285,7 +1285,7 @@ class Roller:
         if self.forked:
             often = course if course.test is None else Course(len(self.boundaries) - 1 - first + self.skipped)
             given = [node for node in (*firsts, *invariants) if node is not None]
-            again = reproduced(trace, Loop(body, often), given, values, every, idle)
+            again = reproduced(trace, Loop(body, often), given, values, every, idle, {TEST, EXIT, *self.plain})
             if again is None:
                 return False
             values = again

@@ -6,7 +6,7 @@ iterations gave; all iterations at once, as operations on whole arrays; or, in a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.ir import CONST, Node, aval_of
 from symgrad.loops.patterns import EXIT, TEST, Key, Part
+from symgrad.loops.ways import joined_kind
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import AND, IDENTITY, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
@@ -90,10 +91,17 @@ def run_out(trace: Trace, body: Body, every: list[Key], given: list[Any]) -> tup
 
 
 def reproduced(
-    trace: Trace, loop: Loop, given: list[Node], values: tuple[Any, ...], every: Sequence[Key], idle: Sequence[Key]
+    trace: Trace,
+    loop: Loop,
+    given: list[Node],
+    values: tuple[Any, ...],
+    every: Sequence[Key],
+    idle: Sequence[Key],
+    plain: Collection[Key],
 ) -> tuple[Any, ...] | None:
-    """What the iterations give, run once more; None where that is not what they gave, but for what is ``idle``."""
-    found = _run(trace, loop, [trace.lookup(node).value for node in given], every)
+    """What the iterations give, run once more; None where that is not what they gave, but for what is ``idle``. What is
+    ``plain`` may be Python's number, or NumPy's."""
+    found = _run(trace, loop, [trace.lookup(node).value for node in given], {i for i, key in enumerate(every) if key in plain})
     if found is None:
         return None
     same = [key in idle or _is_same(a, b) for key, a, b in zip(every, found[0], values, strict=True)]
@@ -167,16 +175,15 @@ def lagged(trace: Trace, body: Body, course: Course, given: Sequence[Any], value
     return Lagged(longer, [*given[:n], *[x.node for x in starts], *given[n:]], (*values, *ends))
 
 
-def _run(trace: Trace, loop: Loop, given: list[Any], every: Sequence[Key] = ()) -> tuple[tuple[Any, ...], int] | None:
-    """What a loop carries in the end, and how often it ran; of tests, among ``every``, it may be Python's or NumPy's."""
+def _run(trace: Trace, loop: Loop, given: list[Any], plain: Container[int] = ()) -> tuple[tuple[Any, ...], int] | None:
+    """What a loop carries in the end, and how often it ran; at the places in ``plain``, it may be Python's or NumPy's."""
     try:
         with np.errstate(**dict.fromkeys(trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
             values, often = loop.counted(*given)
     except Exception:
         return None
-    tests = {i for i, key in enumerate(every) if key in (TEST, EXIT)}
-    kinds = enumerate(zip(values, loop.body.carry, strict=True))
-    same = all([i in tests or aval_of(value) == node.aval for i, (value, node) in kinds])
+    kinds = [(aval_of(value), node.aval) for value, node in zip(values, loop.body.carry, strict=True)]
+    same = all([mine == other or (i in plain and joined_kind(mine, other) is not None) for i, (mine, other) in enumerate(kinds)])
     return (values, often) if same else None
 
 

@@ -355,8 +355,9 @@ class Loop(Op):
             ]
         cotangents = [part for part in g[n:] if part is not None]
         more = [mask for mask, is_sure in zip(live[n:], sure, strict=True) if is_sure]
+        kinds = [self.body.carry[i].aval for i in flows]  # a Python number would stay one where no iteration meets it
+        first = [of_kind(g, kind) if self.course.once or kind.kind == "scalar" else g for g, kind in zip(first, kinds, strict=True)]
         if self.course.once:
-            first = [of_kind(g, self.body.carry[i].aval) for g, i in zip(first, flows, strict=True)]
             found = back(*first, *totals, *masks, carry[self.course.test], *starts, *fixed)  # type: ignore[index]
         else:
             found = back(*first, *totals, *masks, *starts, *sequences, *cotangents, *more, *fixed)
