@@ -82,6 +82,7 @@ SEVERAL = 2  # names of one namespace that are looked up together
 OFTEN = 64  # calls that code begins, and a piece answers from the beginning on, before code is made of both
 TRIES = 8  # to put something where other threads go on putting something, too, before a call is traced
 REDRAWN = 2  # runs that draw other numbers than the one before, before nobody expects those
+DIVERGED = 3  # runs with loops that decide, which contradict earlier ones, before nobody tries to make code of them
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
 _serial = itertools.count(1)
@@ -231,6 +232,7 @@ class Family:
         self.ready = False  # whether there was code for the way that the last trace went
         self.plan: Plan | None = None  # the random numbers of its calls, where loops draw some
         self.redrawn = self.followed = 0  # how often a run drew others, or those
+        self.diverged = 0  # how often a run with loops that decide contradicted others, which knew fewer of their ways
         self.learnt = 0  # how often it has learnt something, or forgotten
         self.since = 0  # how often that was when it forgot something last
 
@@ -501,7 +503,8 @@ class Family:
         except Diverged as difference:
             if overtaken:  # by what another thread has learnt of loops: it knew fewer of their ways
                 return None
-            if self.told != self.moving:
+            self.diverged += 1
+            if self.told != self.moving or (self.diverged <= DIVERGED and state.trace.ways):
                 self._begin_anew()
             else:
                 self.give_up(str(difference))

@@ -896,7 +896,7 @@ class _Rewriter(ast.NodeTransformer):
         doubtful = tuple(sorted(dead.intersection(stores | target) - {*private}))
         counting = _counted([*walk(node)]) | counted
         below = [*_below_ifs(node.body)]
-        _mark_toggles(below)
+        _mark_toggles([*_below_ifs(node.body, True)])
         places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
         counting |= {name for statement in below for name in _flags(statement)}
         counting |= _noted_places(below, places)
@@ -916,7 +916,7 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(statement, ast.Assign):
                 known = stores & (inside.keys() | chosen)
                 found = _resets(statement, anything)
-                reset = [(item, i) for item, i in found if not isinstance(item, ast.Name) or item.id in known]
+                reset = [one for one in found if not isinstance(one[0], ast.Name) or one[0].id in known]
                 statement.numbers = loop, reset  # type: ignore[attr-defined]
         whiles = [item for item in walk(node) if isinstance(item, ast.While)]  # which some iterations may not enter
         put = _put_into([*below, *[item for one in whiles for statement in one.body for item in walk(statement)]])
@@ -1064,9 +1064,9 @@ class _Rewriter(ast.NodeTransformer):
         value: Any = self.visit(node.value)
         if loop:
             value = _under_another_name(value) if item else _renamed(value)
-        for target, i in reset:
+        for target, i, counts in reset:
             given = value if i is None else value.elts[i]
-            facts = [ast.Name(loop, ast.Load()), ast.Constant(ast.unparse(target)), given, ast.Constant(True)]
+            facts = [ast.Name(loop, ast.Load()), ast.Constant(ast.unparse(target)), given, ast.Constant(counts)]
             if not isinstance(target, ast.Name):
                 facts += [ast.Constant(False), copied(target.value)]
             number = _hook("number", given, *facts)
@@ -1501,19 +1501,17 @@ def _under_another_name(value: ast.expr) -> ast.expr:
     return _hook("renamed", value, value, ast.Constant(f"{value.lineno}:{value.col_offset}"))
 
 
-def _resets(statement: ast.Assign, every: bool = False) -> list[tuple[Any, int | None]]:
-    """The names that get numbers, and where: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``, ``v, w = w, 0.0``; and so do items
-    and attributes: ``state["v"] = 0.0``. ``every``: and names that get anything else."""
+def _resets(statement: ast.Assign, every: bool = False) -> list[tuple[Any, int | None, bool]]:
+    """The names that may get numbers, where, and whether ints are such: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``, ``v, w = w,
+    0.0``; and so do items and attributes: ``state["v"] = 0.0``. ``every``: so are ints that a name gets in any way."""
     target, value = statement.targets[0], statement.value
     if len(statement.targets) > 1:
         return []
-    if isinstance(target, ast.Name) or _place(target) is not None:
-        return [(target, None)] if _may_be_number(value) or (every and isinstance(target, ast.Name)) else []
-    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
-        return []
-    pairs = enumerate(zip(target.elts, value.elts, strict=True))
-    placed = [(item, part, i) for i, (item, part) in pairs if isinstance(item, ast.Name) or _place(item) is not None]
-    return [(item, i) for item, part, i in placed if _may_be_number(part) or (every and isinstance(item, ast.Name))]
+    tuples = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+    places = range(len(target.elts)) if tuples else [None]  # type: ignore[attr-defined]
+    given = [(item, i, _may_be_number(part)) for (item, part), i in zip(paired(target, value), places, strict=True)]
+    names = [(item, i, known or every) for item, i, known in given if isinstance(item, ast.Name)]
+    return names + [one for one in given if one[2] and _place(one[0]) is not None]
 
 
 def _place(target: ast.AST) -> tuple[str, tuple[str, Any]] | None:
