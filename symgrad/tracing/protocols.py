@@ -322,11 +322,16 @@ def is_of_objects(ufunc: np.ufunc) -> bool:
 
 def _apply(trace: Run, ufunc: np.ufunc, op: Op, args: Sequence[Any]) -> Any:
     """A ufunc without options."""
-    if op.fun is not ufunc and not any(
-        [_is_numpy(arg) and not (type(arg) is Tracer and arg.node in trace.mixed) for arg in args]
-    ):
+    if op.fun is not ufunc and not any([_is_numpy(arg) and not _may_be_python(trace, arg) for arg in args]):
         args = [trace.record(TO_NUMPY, (args[0],), {}), *args[1:]]  # a ufunc of Python numbers gives a NumPy number
     return trace.record(op, args, {})
+
+
+def _may_be_python(trace: Run, arg: Any) -> bool:
+    """Whether a number that is NumPy's here may be Python's in other calls, or iterations."""
+    if type(arg) is not Tracer or arg.node.aval.kind != "scalar":
+        return False
+    return arg.node in trace.mixed or trace.iterates
 
 
 class UFuncMethods:
