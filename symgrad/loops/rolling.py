@@ -22,6 +22,7 @@ the last iteration before the test fails.
 
 from __future__ import annotations
 
+import collections
 import copy
 import functools
 import itertools
@@ -88,6 +89,8 @@ CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do n
 MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
 _SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
+APART = ("apart",)  # what is noted of what a loop has nothing to do with
+SEALED = (list, dict, set, collections.deque, collections.defaultdict, collections.OrderedDict, collections.Counter)
 _OF_NUMBERS = (), np.dtype(float)  # the items of a list to which no iteration has appended any
 
 
@@ -97,7 +100,7 @@ class Roller:
     a test in its body, not by exhaustion; ``targets`` are the locals that each iteration assigns before it reads them, if it
     begins where the body does; ``lists`` are those that it only appends to, and reads so far from the end; ``decides``
     says that it is likely to be rolled up however short it is; ``apart`` are locals that it has nothing to do with, so that
-    nobody looks into lists there."""
+    nobody looks into lists and the like there."""
 
     def __init__(
         self,
@@ -423,9 +426,9 @@ class Roller:
                 survey.containers |= {id(value.owner), id(value.array), id(value.taken)}
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
-            elif type(value) is list and name in self.apart and self._is_sealed(name, value):
+            elif type(value) in SEALED and name in self.apart and self._is_sealed(name, value):
                 survey.containers.add(id(value))
-                survey.rest[name] = ("apart", id(value))
+                survey.rest[name] = APART
             elif not name.startswith(HIDDEN):
                 survey.local(name, value)
         for depth, one in enumerate(called, 1):
@@ -448,8 +451,8 @@ class Roller:
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {}, [])
 
-    def _is_sealed(self, name: str, value: list[Any]) -> bool:
-        """Whether nothing that the loop has to do with can change a list: that was so when it began."""
+    def _is_sealed(self, name: str, value: Any) -> bool:
+        """Whether nothing that the loop has to do with can change a list, or the like: that was so when it began."""
         if not self.boundaries:
             self.sealed.pop(name, None)
             if not self.place:  # looked at from a loop in it

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CONST, Node, aval_of
-from symgrad.loops.patterns import EXIT, TEST, Key, Part
+from symgrad.loops.patterns import TEST, Key, Part
 from symgrad.loops.ways import joined_kind
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
@@ -182,8 +182,8 @@ def _run(trace: Trace, loop: Loop, given: list[Any], plain: Container[int] = ())
             values, often = loop.counted(*given)
     except Exception:
         return None
-    kinds = [(aval_of(value), node.aval) for value, node in zip(values, loop.body.carry, strict=True)]
-    same = all([mine == other or (i in plain and joined_kind(mine, other) is not None) for i, (mine, other) in enumerate(kinds)])
+    kinds = enumerate([(aval_of(value), node.aval) for value, node in zip(values, loop.body.carry, strict=True)])
+    same = all([mine == other or (i in plain and joined_kind(mine, other) is not None) for i, (mine, other) in kinds])
     return (values, often) if same else None
 
 

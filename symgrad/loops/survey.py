@@ -146,9 +146,10 @@ class Survey:
         return content_of(value)
 
 
-def is_of_numbers(value: list[Any], noted: Mapping[int, int]) -> bool:
-    """Whether a list holds numbers, or lists of numbers that nobody else holds, but where they are ``noted`` (ids) so often."""
-    for row in value:
+def is_of_numbers(value: Any, noted: Mapping[int, int]) -> bool:
+    """Whether a list, or the like, holds numbers, texts, or lists of numbers that nobody else holds, but where they are
+    ``noted`` (ids) so often."""
+    for row in value.values() if isinstance(value, dict) else value:
         if type(row) is list:
             if not (is_held_so_often(row, 1 + noted.get(id(row), 0), 0) and all(map(_is_number, row))):
                 return False
@@ -158,8 +159,9 @@ def is_of_numbers(value: list[Any], noted: Mapping[int, int]) -> bool:
 
 
 def _is_number(item: Any) -> bool:
-    """Whether it is a number, which nobody writes into."""
-    return type(item) in NUMBERS or (_is_own(item) and isinstance(item.node.aval, Aval) and item.node.aval.kind != "array")
+    """Whether it is a number or a text, which nobody writes into."""
+    known = _is_own(item) and isinstance(item.node.aval, Aval)
+    return type(item) in NUMBERS or type(item) is str or (known and item.node.aval.kind != "array")
 
 
 def _is_own(item: Any) -> bool:

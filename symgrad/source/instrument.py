@@ -776,17 +776,16 @@ class _Rewriter(ast.NodeTransformer):
         known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
-        named = {name.id for name in walk(node) if isinstance(name, ast.Name)}
         names = [_own_names(node, private, doubtful), _constant(stored)]
         if hasattr(node, "section"):
             made = _hook("section", node, *names, _constant(anew))
         elif hasattr(node, "room"):
             site = _constant((node.lineno, node.col_offset))
-            made = _hook("room", node, site, *names, _constant(anew), ast.Constant(decides), known[-1])
+            made = _hook("room", node, site, *names, _constant(anew), ast.Constant(decides), known[-1], self._apart(node))
         else:
             own = () if private is None else (*private, *doubtful)
             found = self._span(node, own) or self._over(node.iter, node.target, decides)
-            made = _hook("loop", node.iter, found, *names, *known, _constant(tuple(sorted(self.scopes[-1][0] - named))))
+            made = _hook("loop", node.iter, found, *names, *known, self._apart(node))
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         before, self.places = self.places, [*self.places, *_places(node)]
@@ -802,7 +801,8 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, doubtful, stored, numbers, tested = self._loop(node)
         used = used_between(node, tested)
         anew = () if tested else tuple(sorted({*stored} - used[0] - self.used[-1].later))
-        made = _hook("start", node, _own_names(node, private, doubtful), *map(_constant, (stored, anew)))
+        facts = [_own_names(node, private, doubtful), _constant(stored), _constant(anew), self._apart(node)]
+        made = _hook("start", node, *facts)
         start = assigned(loop, made, node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
@@ -816,6 +816,11 @@ class _Rewriter(ast.NodeTransformer):
         node.body, node.orelse = self._repeated(loop, node, stored, private, used), self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
+
+    def _apart(self, node: ast.For | ast.While) -> ast.expr:
+        """The locals that a loop has nothing to do with."""
+        named = {name.id for name in walk(node) if isinstance(name, ast.Name)}
+        return _constant(tuple(sorted(self.scopes[-1][0] - named)))
 
     def _repeated(
         self,
@@ -1502,8 +1507,9 @@ def _under_another_name(value: ast.expr) -> ast.expr:
 
 
 def _resets(statement: ast.Assign, every: bool = False) -> list[tuple[Any, int | None, bool]]:
-    """The names that may get numbers, where, and whether ints are such: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``, ``v, w = w,
-    0.0``; and so do items and attributes: ``state["v"] = 0.0``. ``every``: so are ints that a name gets in any way."""
+    """The names that may get numbers, where, and whether ints are such: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``,
+    ``v, w = w, 0.0``; and so do items and attributes: ``state["v"] = 0.0``. ``every``: so are ints that a name gets in any
+    way."""
     target, value = statement.targets[0], statement.value
     if len(statement.targets) > 1:
         return []

@@ -355,8 +355,10 @@ class Loop(Op):
             ]
         cotangents = [part for part in g[n:] if part is not None]
         more = [mask for mask, is_sure in zip(live[n:], sure, strict=True) if is_sure]
-        kinds = [self.body.carry[i].aval for i in flows]  # a Python number would stay one where no iteration meets it
-        first = [of_kind(g, kind) if self.course.once or kind.kind == "scalar" else g for g, kind in zip(first, kinds, strict=True)]
+        for place, i in enumerate(flows):
+            aval = self.body.carry[i].aval
+            if self.course.once or aval.kind == "scalar":  # a Python number would stay one where no iteration meets it
+                first[place] = of_kind(first[place], aval)
         if self.course.once:
             found = back(*first, *totals, *masks, carry[self.course.test], *starts, *fixed)  # type: ignore[index]
         else:

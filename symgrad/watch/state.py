@@ -87,7 +87,7 @@ class State(Calls):
         """
         if type(value) is Ends:
             if private is not None and not tested and not lists:
-                return Roller(self.trace, None, (*private, value.target), stored, tested, targets, ends=value)
+                return Roller(self.trace, None, (*private, value.target), stored, tested, targets, ends=value, apart=apart)
             value = range(*map(operator.index, value[:3]))
         often = how_often(value)
         value = value.items if type(value) is Turns else value
@@ -124,12 +124,13 @@ class State(Calls):
         targets: tuple[str, ...],
         decides: bool,
         lists: tuple[tuple[str, int, bool], ...],
+        apart: tuple[str, ...],
     ) -> Any:
         """What a ``while`` loop at this ``site`` runs over, which appends to ``lists``; see ``loop``."""
         found = room(self.trace, (sys._getframe(1).f_code, site)) if self.trace.symbolic else None
         if private is None or found is None:
             return self._turns(itertools.repeat(None), object())
-        return Roller(self.trace, found, private, stored, True, targets, lists, decides)
+        return Roller(self.trace, found, private, stored, True, targets, lists, decides, apart=apart)
 
     def _turns(self, items: Any, often: Any) -> Any:
         """What a ``for`` statement runs over; in a loop that is watched, with what tells how ``often``."""
@@ -235,11 +236,13 @@ class State(Calls):
         now = sys._getframe(1).f_locals
         return (*names, *[name for name in doubtful if name not in now or _is_number(now[name])])
 
-    def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Roller | None:
+    def start(
+        self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...], apart: tuple[str, ...]
+    ) -> Roller | None:
         """A ``while`` statement begins."""
         if private is None or not self.trace.symbolic:
             return None
-        return Roller(self.trace, None, private, stored, targets=targets)
+        return Roller(self.trace, None, private, stored, targets=targets, apart=apart)
 
     def number(self, loop: Any, name: str, value: Any, counts: bool, chooses: bool = False, *owner: Any) -> Any:
         """A local that a loop reads and assigns, as it begins: a plain number is traced from here on, and so are those in a

@@ -1,0 +1,149 @@
+"""Loops that decide, as people write them: after a few calls, code answers, whatever else is among the locals."""
+
+import collections
+import math
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import value_and_grad
+
+LOW = -1.0
+
+
+def beside_a_set(x):
+    some, s, t = {1, 2}, 0.0, 0.0
+    for v in x:
+        if v > 0.3:
+            s += v * v
+        elif s > 1.0:
+            t = s - v
+    return s + t + len(some)
+
+
+def beside_a_deque(x):
+    some, s, t, i = collections.deque([x[0]], maxlen=3), 0.0, 0.0, 0
+    while i < len(x):
+        if x[i] > 0.3:
+            s += x[i] ** 2
+        elif s > 1.0:
+            t = s - x[i]
+        i += 1
+    return s + t + some[0]
+
+
+def beside_others(x):
+    counts, names, total, s, t = collections.Counter("abc"), collections.defaultdict(float), [], 0.0, 0.0
+    for i in range(len(x)):
+        if s > 4.0:
+            break
+        if x[i] > 0.3:
+            s += x[i] ** 2
+        elif s > 1.0:
+            t = s - x[i]
+    return s + t + len(counts) + len(names) + len(total)
+
+
+def reset_to_what_numpy_gives(x):
+    s, t = 0.0, 0.0
+    for v in x:
+        s += v
+        if s > 2.0:
+            s = np.log(2.0)
+            t += s * v
+    return s + t
+
+
+def reset_to_other_names(x):
+    begin, s, peak = 0.5, 0.0, -math.inf
+    for v in x:
+        s = s + v * s + v
+        if s > peak:
+            peak = s
+        if v < LOW:
+            s, peak = begin, LOW
+    return s * peak
+
+
+def turning(x):
+    up, s, t = False, 0.0, 1.0
+    for v in x:
+        if v > 0.0:
+            s += v * v if up else -v
+        up = not up
+        t += s
+    return s + t
+
+
+def absolute_value_of_either(x):
+    s, t = 0.0, 1.0
+    for v in x:
+        if v > 0.5:
+            t = 0.25
+        elif v < -0.5:
+            t = v
+        s = s * 0.9 + np.abs(t) * v
+    return s
+
+
+def in_the_end_pythons(x):
+    s, t = x[0], 1.0
+    for v in x:
+        if s < -0.3:
+            t, s = s * v + 1.3, 0.7
+        else:
+            s += t * v
+        if v > 0.4:
+            t = s
+    return s + t
+
+
+def never_read_slope(x):
+    best, s, i = None, 1.0, 0
+    while i < len(x):
+        v = x[i]
+        if v > 1.0:
+            if s < 0.5:
+                s = v
+            else:
+                s -= v
+            s += np.tanh(v)
+        else:
+            s += v
+        best = v
+        i += 1
+    return s + best
+
+
+def left_by_the_last_iteration(x):
+    s, t, out = 0.0, 0.0, []
+    for v in x:
+        if t > 1.0:
+            break
+        t, s = v + s * v, t
+        if t < v:
+            t = -0.4
+            out.append(v + t)
+    return s + t + sum(out)
+
+
+ALL = [
+    beside_a_set, beside_a_deque, beside_others, reset_to_what_numpy_gives, reset_to_other_names, turning,
+    absolute_value_of_either, in_the_end_pythons, never_read_slope, left_by_the_last_iteration,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", ALL)
+def test_values_and_slopes(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(24):
+        right_at(derivative, fun, rng.normal(size=30), (1e-12, 0), (1e-9, 1e-12))
+
+
+@pytest.mark.parametrize("fun", ALL)
+def test_code_answers(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(1)
+    for _ in range(80):
+        derivative(rng.normal(size=30))
+    assert derivative.cache_info().misses <= 12
