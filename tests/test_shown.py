@@ -56,7 +56,18 @@ def several(x):
     return first @ second + high * low
 
 
-GOING_ROUND = [nearest, begun_with_the_first, columns, either, several]
+def in_a_while_loop(x):
+    rows, i, best = x.reshape(20, 4) * 2.0, 0, 0.0
+    chosen = rows[0]
+    while i < 20:
+        if rows[i, 1] > best:
+            best = rows[i, 1]
+            chosen = rows[i]
+        i += 1
+    return best + chosen @ chosen
+
+
+GOING_ROUND = [in_a_while_loop, nearest, begun_with_the_first, columns, either, several]
 
 
 def written_later(x):
@@ -172,7 +183,21 @@ def one_of_two(x):
     return chosen @ chosen
 
 
+def written_after_a_while_loop(x):
+    rows, i = x.reshape(20, 4) * 2.0, 0
+    chosen = rows[0]
+    while i < 20:
+        if rows[i, 1] > 0.5:
+            chosen = rows[i]
+        i += 1
+    rows[::2] *= 3.0
+    if x[0] > 0.3:
+        chosen[2] += x[1]
+    return np.sum(rows**2) + chosen @ chosen
+
+
 WRITTEN = [
+    written_after_a_while_loop,
     view_or_not, one_of_two,
     written_later, base_written_later, written_within, base_written_within, of_two_loops, added_to, through_another_view,
     only_at_times,

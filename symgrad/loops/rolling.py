@@ -913,7 +913,7 @@ class Roller:
             ways = ways._replace(items=items)
             unread = {key for key in pattern.after if key[0] in self.names.targets and not is_read_outside(key, self.private)}
             left = shown(trace, bounds[first:], pattern.after.keys() - unread, ways.views)
-            if left is None or (left.pairs and self.open):
+            if left is None:
                 continue
             ways = ways._replace(views=left.pairs)
             views = {key for key in unread if key in held and held[key].base is not None}
@@ -1242,7 +1242,7 @@ class Roller:
         if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
             return False
         self.wanted = keys, late = wanted
-        if self.open and not outline.closed(late):
+        if self.open and not outline.closed(late, self.forked):
             return False
         trace = self.trace
         aliases = self._aliases(start, end, {*keys, *late} if self.forked else None)
