@@ -1036,3 +1036,29 @@ def test_lists_that_somebody_else_has_grow_no_longer(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(4):
         right_at(derivative, fun, rng.normal(size=40), (1e-12, 0), (1e-9, 1e-12))
+
+
+def joined_by_iadd(x):
+    some = []
+    for v in x:
+        if v > 0:
+            some.append(v)
+    some += [x[0], 1.0]
+    return sum(some)
+
+
+def multiplied(x):
+    some, i = [], 0
+    while i < len(x):
+        if x[i] > 0:
+            some.append(x[i])
+        i += 1
+    some *= 2
+    return sum(some)
+
+
+@pytest.mark.parametrize("fun", [joined_by_iadd, multiplied])
+def test_lists_that_grow_in_place_later(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(4):
+        right_at(derivative, fun, rng.normal(size=40), (1e-12, 0), (1e-9, 1e-12))

@@ -1,7 +1,9 @@
 """Loops that decide, as people write them: after a few calls, code answers, whatever else is among the locals."""
 
 import collections
+import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -128,7 +130,48 @@ def left_by_the_last_iteration(x):
     return s + t + sum(out)
 
 
+def brackets(x):
+    total = 0.0
+    for v in x:
+        for low, rate in [(0.0, 0.1), (0.5, 0.2), (1.0, 0.3)]:
+            if v <= low:
+                break
+            total += (v - low) * rate
+    return total
+
+
+def neighbours(x):
+    s = 0.0
+    for i, (a, b) in enumerate(itertools.pairwise(x)):
+        if b > a:
+            s += i * (b - a) ** 2
+        else:
+            s -= 0.5 * (a - b)
+    return s
+
+
+def rows_and_the_next(x):
+    return sum(a @ b for a, b in itertools.pairwise(x.reshape(10, 3)) if np.sum(a) > np.sum(b))
+
+
+class State(NamedTuple):
+    place: float
+    speed: float
+    steps: int
+
+
+def states(x):
+    state = State(0.0, 1.0, 0)
+    for a in x:
+        speed = state.speed + 0.5 * a
+        if np.abs(speed) > 1.2:
+            speed = np.copysign(1.2, speed)
+        state = State(state.place + 0.1 * speed, speed, state.steps + 1)
+    return state.place**2 + state.speed * state.steps
+
+
 ALL = [
+    brackets, neighbours, rows_and_the_next, states,
     beside_a_set, beside_a_deque, beside_others, reset_to_what_numpy_gives, reset_to_other_names, turning,
     absolute_value_of_either, in_the_end_pythons, never_read_slope, left_by_the_last_iteration,
 ]  # fmt: skip
@@ -147,3 +190,18 @@ def test_code_answers(fun):
     for _ in range(80):
         derivative(rng.normal(size=30))
     assert derivative.cache_info().misses <= 12
+
+
+def test_a_changing_list_by_pairs():
+    def fun(x):
+        items, s = [2.0 * v for v in x], 0.0
+        for a, b in itertools.pairwise(items):
+            if a > b:
+                s += a * b
+            if len(items) < 40:
+                items.append(1.5)
+        return s
+
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        right_at(value_and_grad(fun), fun, rng.normal(size=30), (1e-12, 0), (1e-9, 1e-12))

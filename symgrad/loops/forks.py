@@ -851,8 +851,8 @@ class _Reader:
     def _check(self, b: Boundary, c: Boundary) -> None:
         """Nothing else may have changed."""
         first = b is self.bounds[0]  # which may lack what iterations leave behind
-        names = [name for name in (b.rest if first else {*b.rest, *c.rest}) if name not in self.unread]
-        if any([b.rest.get(name) != c.rest.get(name) for name in names]):
+        names = {*b.rest} if first else {*b.rest, *c.rest}
+        if any([b.rest.get(name) != c.rest.get(name) for name in names - self.unread - self.names.unread]):
             raise Unclear
         known = self.keys | {key for key in b.nodes if key[0] in self.unread}
         if any([c.nodes.get(key) is not node and key not in known for key, node in b.nodes.items()]):

@@ -179,7 +179,8 @@ def columns(
 def paired(
     fun: Any, args: Sequence[Any], options: dict[str, Any], fewest: int | None, once: Callable[[Any], Any]
 ) -> Over | None:
-    """``zip``, ``enumerate`` or ``reversed`` of something that is run over by index; None where that is not possible."""
+    """``zip``, ``enumerate``, ``reversed`` or ``pairwise`` of something that is run over by index; None where that is not
+    possible."""
     found = [over(arg, fewest, once) for arg in args]
     if not any([part is not None or type(arg) is Tracer for part, arg in zip(found, args, strict=True)]):
         return None
@@ -206,6 +207,13 @@ def paired(
     if fun is reversed:
         listed = type(args[0]) in (list, tuple)
         return None if listed else part._replace(start=part.start + part.step * (length - 1), step=-part.step)
+    if fun is itertools.pairwise:
+        one = part.by_place()
+        return one._replace(
+            length=max(one.length - 1, 0),
+            at=lambda i: (one.at(i), one.at(i + 1)),
+            rest=lambda place: itertools.pairwise(one.rest(place)),
+        )
     part, start = part.by_place(), options.get("start", args[1] if len(args) > 1 else 0)
 
     def counted(i: Any) -> Any:

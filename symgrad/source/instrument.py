@@ -470,7 +470,7 @@ def _changed_by(part: ast.AST) -> set[str]:
 
 _CHANGING = frozenset(["fill_diagonal", "put", "put_along_axis", "place", "putmask", "copyto"])
 _LAZY = ("zip", "enumerate", "reversed")
-_BY_INDEX = (*_LAZY, "combinations", "permutations", "product", "combinations_with_replacement")
+_BY_INDEX = (*_LAZY, "pairwise", "combinations", "permutations", "product", "combinations_with_replacement")
 _LOOKING = frozenset(["abs", "bool", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "round", "sum", "zip"])
 
 
@@ -1432,12 +1432,13 @@ _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
 def _counted(nodes: Sequence[ast.AST]) -> set[str]:
-    """The names that statements count with: ``k += 1``, ``k = 2 * k + 1``, ``y, k = 0.5 * y, k + 1``; and those that are made
-    of each other: ``mid = (low + high) // 2``, ``low = mid``."""
+    """The names that statements count with: ``k += 1``, ``k = 2 * k + 1``, ``y, k = 0.5 * y, k + 1``, ``s = State(s.y, s.k + 1)``;
+    and those that are made of each other: ``mid = (low + high) // 2``, ``low = mid``."""
     found = {node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
     pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
     made = [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
     found |= {name for name, value in made if isinstance(value, (ast.BinOp, ast.UnaryOp)) and name in names_read(value)}
+    found |= {name for name, value in made if isinstance(value, (ast.Call, ast.Tuple)) and _counts_within(name, value)}
     of: dict[str, set[str]] = {}
     for name, value in made:
         if all([isinstance(part, _PLAIN_PARTS) for part in walk(value)]):
@@ -1450,6 +1451,13 @@ def _counted(nodes: Sequence[ast.AST]) -> set[str]:
             waiting += more
         found |= {name} if name in reached else set()
     return found
+
+
+def _counts_within(name: str, value: ast.expr) -> bool:
+    """Whether an int is added to something in what a name stands for, for a part of what it stands for then."""
+    sums = [part for part in walk(value) if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Add, ast.Sub))]
+    parts = [one.left for one in sums if _is_int(one.right)]
+    return any([isinstance(part, (ast.Attribute, ast.Subscript)) and name in names_read(part) for part in parts])
 
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:

@@ -138,7 +138,9 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
     for node in nodes:
         for part in parts_of(node):
             if isinstance(part, ast.Name):
-                yield _Use(part, around, _use_of(part, node))
+                added_to = isinstance(node, ast.AugAssign) and part is node.target  # which reads it, too
+                name = placed(ast.Name(part.id, ast.Load()), part) if added_to else part
+                yield _Use(name, around, _use_of(part, node))
         parts = [part for part in parts_of(node) if not isinstance(part, ast.Name)]
         if isinstance(node, (ast.For, ast.AsyncFor)):
             yield from _uses([node.iter], around)

@@ -52,6 +52,7 @@ from symgrad.watch.calls import (
 from symgrad.watch.guards import Path
 from symgrad.watch.reads import MAX_ITEMS, TABLED, rebuilt, source
 
+_OF_ITEMS = (zip, enumerate, reversed, itertools.pairwise)
 # what they give was settled when they were made
 _SNAPSHOTS = (itertools.combinations, itertools.permutations, itertools.product, itertools.combinations_with_replacement)
 _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
@@ -146,7 +147,7 @@ class State(Calls):
 
     def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         """``zip``, ``combinations`` or their kin as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
-        made = paired if fun in (zip, enumerate, reversed) else picked if fun in _SNAPSHOTS else None
+        made = paired if fun in _OF_ITEMS else picked if fun in _SNAPSHOTS else None
         if made is not None and self.trace.symbolic:
             fewest = SHORTEST if decides else None
             given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
