@@ -170,7 +170,29 @@ def states(x):
     return state.place**2 + state.speed * state.steps
 
 
+def between_knots(x):
+    knots, y, s = np.linspace(0.0, 1.0, 8), x[:8], 0.0
+    for q in np.abs(np.tanh(x[8:20])):
+        k = 0
+        while k < 6 and q > knots[k + 1]:
+            k += 1
+        w = (q - knots[k]) / (knots[k + 1] - knots[k])
+        s += (1 - w) * y[k] + w * y[k + 1]
+    return s
+
+
+def found_by_a_break(x):
+    knots, y, s = np.linspace(-1.0, 1.0, 8), x[:8], 0.0
+    for q in x[8:20]:
+        for k in range(7):
+            if q <= knots[k + 1]:
+                break
+        s += y[k] * q * (q - knots[k])
+    return s
+
+
 ALL = [
+    between_knots, found_by_a_break,
     brackets, neighbours, rows_and_the_next, states,
     beside_a_set, beside_a_deque, beside_others, reset_to_what_numpy_gives, reset_to_other_names, turning,
     absolute_value_of_either, in_the_end_pythons, never_read_slope, left_by_the_last_iteration,

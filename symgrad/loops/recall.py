@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Node, ancestors
+from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Node, ancestors, content_of
 from symgrad.loops.patterns import INT, Boundary, Key, Part, Pattern, noted, same_number
 from symgrad.loops.ways import Unclear, joined_kind
 from symgrad.ops.engine import IDENTITY, INDEX
@@ -49,7 +49,13 @@ class Recall:
         if most is not None:  # what a local held there, an iteration may have computed too, or have been given by its code
             computed = _computed_from([*same], most)
             computed = {node for node in computed if again is None or node.index in again or not node.args}
+            computed = {node for node in computed if not self._is_alike(node, same[node])}
             self.readings.append({node: here for node, here in same.items() if node not in computed})
+
+    def _is_alike(self, node: Node, here: Node) -> bool:
+        """Whether both are arrays of plain numbers that hold the same: what was made of the one is made of the other."""
+        array, other = self.arrays.get(node), self.trace.graph.arrays.get(here)
+        return array is not None and other is not None and content_of(array) == content_of(other)
 
     def every(self, node: Node) -> set[Node]:
         """What it may be here."""

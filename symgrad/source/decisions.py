@@ -1,7 +1,7 @@
 """Which loops may decide on something in an iteration, and what else may change there, as far as the code of what they call
 tells.
 
-Loops decide that have ``if``s in them, or call a function of the user's that has. It is a guess, from what the names stand for
+Loops decide that have ``if``s or tests in them, or call a function of the user's that has. It is a guess, from what the names stand for
 when the function is first traced, and only about what is faster: short lists of numbers are worth a table in such loops, whose
 iterations then are one code, and numbers in objects that change there are traced from the beginning.
 """
@@ -47,11 +47,15 @@ def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> Functio
             every = [called(part) for part in walk(loop) if isinstance(part, ast.Call)]
             nodes = [loop, *[item for item in every if isinstance(item, ast.FunctionDef)]]
             done = _all([_done_by(item) for item in every])
-            ifs = any([isinstance(part, _IFS) for item in nodes for part in walk(item)])
+            ifs = any([_is_decision(part) for item in nodes for part in walk(item)])
             loop.decides = ifs or done.decides  # type: ignore[union-attr]
             loop.fills = done.fills  # type: ignore[union-attr]
             loop.attributes = tuple(sorted(done.attributes))  # type: ignore[union-attr]
     return node
+
+
+def _is_decision(node: ast.AST) -> bool:
+    return isinstance(node, _IFS) or (isinstance(node, ast.While) and not isinstance(node.test, ast.Constant))
 
 
 def changing(kind: type) -> tuple[str, ...]:
