@@ -1,9 +1,9 @@
 """Which loops may decide on something in an iteration, and what else may change there, as far as the code of what they call
 tells.
 
-Loops decide that have ``if``s or tests in them, or call a function of the user's that has. It is a guess, from what the names stand for
-when the function is first traced, and only about what is faster: short lists of numbers are worth a table in such loops, whose
-iterations then are one code, and numbers in objects that change there are traced from the beginning.
+Loops decide that have ``if``s or tests in them, or call a function of the user's that has. It is a guess, from what the names
+stand for when the function is first traced, and only about what is faster: short lists of numbers are worth a table in such
+loops, whose iterations then are one code, and numbers in objects that change there are traced from the beginning.
 """
 
 from __future__ import annotations

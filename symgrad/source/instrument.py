@@ -1432,8 +1432,8 @@ _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
 def _counted(nodes: Sequence[ast.AST]) -> set[str]:
-    """The names that statements count with: ``k += 1``, ``k = 2 * k + 1``, ``y, k = 0.5 * y, k + 1``, ``s = State(s.y, s.k + 1)``;
-    and those that are made of each other: ``mid = (low + high) // 2``, ``low = mid``."""
+    """The names that statements count with: ``k += 1``, ``k = 2 * k + 1``, ``y, k = 0.5 * y, k + 1``, ``s = State(s.y, s.k +
+    1)``; and those that are made of each other: ``mid = (low + high) // 2``, ``low = mid``."""
     found = {node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
     pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
     made = [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
