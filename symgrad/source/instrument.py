@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
+from symgrad.source.fields import as_locals
 from symgrad.source.lists import ROW, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between
 from symgrad.source.matches import as_ifs
@@ -119,7 +120,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozense
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls and _turns(tree, fun):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
-        tree = with_tables(one_by_one(as_ifs(tree)), tables, {*fun.__globals__, *free})
+        tree = with_tables(one_by_one(as_locals(as_ifs(tree))), tables, {*fun.__globals__, *free})
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = in_room(joined(at_the_end(unrolled(tree, fun.__globals__)), fun))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
