@@ -191,7 +191,38 @@ def found_by_a_break(x):
     return s
 
 
+def ints_at_first(x):
+    best, low, high, peak, last = 0, 0, 0, 1, 0
+    worst, level, time = 0, 1, 0.0
+    for i, v in enumerate(x):
+        if v > best:
+            best = v
+        if v < low:
+            low = v
+        elif v > high:
+            high = v
+        level *= 1 + 0.1 * v
+        if level > peak:
+            peak = level
+        elif (peak - level) / peak > worst:
+            worst = (peak - level) / peak
+        if v > 0.5:
+            time += (0.1 * i - last) * v
+            last = 0.1 * i
+    return best + worst + time + last + high - low
+
+
+def places_stay_ints(x):
+    low, high, weights = 0, 0, [1.0, 2.0, 3.0]
+    for i in range(len(x)):
+        if x[i] > 0.7:
+            low = high
+            high = i
+    return x[low] * x[high] * weights[low % 3]
+
+
 ALL = [
+    ints_at_first, places_stay_ints,
     between_knots, found_by_a_break,
     brackets, neighbours, rows_and_the_next, states,
     beside_a_set, beside_a_deque, beside_others, reset_to_what_numpy_gives, reset_to_other_names, turning,

@@ -905,7 +905,7 @@ class _Rewriter(ast.NodeTransformer):
         _mark_toggles([*_below_ifs(node.body, True)])
         places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
         counting |= {name for statement in below for name in _flags(statement)}
-        counting |= _noted_places(below, places)
+        counting |= _noted_places(below, places) | _measured(node, below)
         first: list[ast.stmt] = []
         decides = node.decides  # type: ignore[union-attr]
         chosen = {name for statement in below for name in names_stored(statement)} & stores
@@ -1488,6 +1488,21 @@ def _noted_places(statements: Sequence[ast.stmt], places: Collection[str]) -> se
 
 
 _PLAIN_PARTS = (ast.Name, ast.Constant, ast.BinOp)
+_OF_INTS = ("range", "int")
+
+
+def _measured(loop: ast.AST, statements: Sequence[ast.stmt]) -> set[str]:
+    """The names that get other values than ints in these statements, and that the ``loop`` compares or computes with, but does
+    not use as places: ``best = 0``, ``if v > best: best = v``."""
+    pairs = [pair for statement in statements if isinstance(statement, ast.Assign) for pair in _pairs(statement)]
+    found = {target.id for target, value in pairs if isinstance(target, ast.Name) and not _is_int(value)}
+    every = [*walk(loop)]
+    sides = [side for node in every if isinstance(node, ast.Compare) for side in (node.left, *node.comparators)]
+    sides += [side for node in every if isinstance(node, ast.BinOp) for side in (node.left, node.right)]
+    places = [node.slice for node in every if isinstance(node, ast.Subscript)]
+    places += [arg for node in every if isinstance(node, ast.Call) and _called_name(node) in _OF_INTS for arg in node.args]
+    used = {name for place in places for name in names_read(place)}
+    return {side.id for side in sides if isinstance(side, ast.Name) and side.id in found} - used
 
 
 def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]:
