@@ -43,6 +43,7 @@ from symgrad.source.syntax import (
     bound_by,
     bound_in,
     copied,
+    counted_by,
     declared,
     in_class,
     is_range,
@@ -789,7 +790,7 @@ class _Rewriter(ast.NodeTransformer):
             made = _hook("loop", node.iter, found, *names, *known, self._apart(node))
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
-        before, self.places = self.places, [*self.places, *_places(node)]
+        before, self.places = self.places, [*self.places, *counted_by(node)]
         node.target = self.visit(node.target)
         node.body, node.orelse = [*effects, *self._repeated(loop, node, stored, private, used)], self._body(node.orelse)
         self.places = before
@@ -903,7 +904,7 @@ class _Rewriter(ast.NodeTransformer):
         counting = _counted([*walk(node)]) | counted
         below = [*_below_ifs(node.body)]
         _mark_toggles([*_below_ifs(node.body, True)])
-        places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
+        places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in counted_by(item)]}
         counting |= {name for statement in below for name in _flags(statement)}
         counting |= _noted_places(below, places) | _measured(node, below)
         first: list[ast.stmt] = []
@@ -1464,13 +1465,6 @@ def _counts_within(name: str, value: ast.expr) -> bool:
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     """What a statement assigns to what, item by item where both sides are tuples."""
     return paired(node.targets[0], node.value)
-
-
-def _places(loop: ast.For) -> list[str]:
-    """The names that stand for where a loop is: ``for i in range(...)``, ``for i, v in enumerate(...)``."""
-    made = getattr(getattr(loop.iter, "func", None), "id", None)
-    target = loop.target.elts[0] if made == "enumerate" and isinstance(loop.target, ast.Tuple) else loop.target
-    return [*names_stored(target)] if made in ("range", "enumerate") else []
 
 
 def _noted_places(statements: Sequence[ast.stmt], places: Collection[str]) -> set[str]:

@@ -16,6 +16,7 @@ from symgrad.source.syntax import (
     SCOPES,
     FunctionNode,
     assigned,
+    counted_by,
     fresh,
     located,
     names_stored,
@@ -38,7 +39,7 @@ def with_flags(function: FunctionNode) -> FunctionNode:
             if names:
                 taken = {part.id for part in walk(node) if isinstance(part, ast.Name)}
                 flags = {name: fresh(f"{name}_there", taken) for name in sorted(names)}
-                node.body, _ = _Flags(flags).block(node.body, ())
+                node.body, _ = _Flags(flags, _places(node)).block(node.body, ())
     return function
 
 
@@ -64,6 +65,23 @@ def _pairs(node: ast.AST) -> list[tuple[str, ast.expr]]:
     """The names that a statement assigns one by one, and what."""
     pairs = paired(node.targets[0], node.value) if isinstance(node, ast.Assign) and len(node.targets) == 1 else []
     return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
+
+
+def _places(function: ast.FunctionDef) -> set[str]:
+    """The names that get, beside None, what is made of the numbers of ranges and such alone."""
+    every = [*walk(function)]
+    loops = [node for node in every if isinstance(node, ast.For)]
+    known = {name for loop in loops for name in counted_by(loop)}
+    made: dict[str, list[ast.expr]] = {}
+    for name, value in [pair for node in every for pair in _pairs(node)]:
+        made.setdefault(name, []).extend([] if _is_none(value) else [value])
+    return {name for name, values in made.items() if values and all([_is_place(value, known) for value in values])}
+
+
+def _is_place(value: ast.expr, known: Collection[str]) -> bool:
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.op, (ast.Add, ast.Sub)) and _is_place(value.left, known) and _is_place(value.right, known)
+    return value.id in known if isinstance(value, ast.Name) else isinstance(value, ast.Constant) and type(value.value) is int
 
 
 def _is_none(node: ast.AST) -> bool:
@@ -100,10 +118,11 @@ def _told(test: ast.expr) -> _Told:
 
 
 class _Flags:
-    """Gives ``flags`` to names. What is ``known`` are those that are not None, at some place."""
+    """Gives ``flags`` to names, of which those of ``places`` hold ints. What is ``known`` are those that are not None, at some
+    place."""
 
-    def __init__(self, flags: dict[str, str]) -> None:
-        self.flags = flags
+    def __init__(self, flags: dict[str, str], places: Collection[str]) -> None:
+        self.flags, self.places = flags, places
 
     def block(self, statements: list[Any], known: Collection[str]) -> tuple[list[Any], Collection[str]]:
         """Statements, and what is known after them."""
@@ -147,8 +166,9 @@ class _Flags:
             elif value not in nothing:
                 none = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Constant(None)])
                 made.append(located(placed(ast.If(none, [assigned(flag, ast.Constant(False), node)], []), node)))
-        for value in nothing:
-            value.value = 0.0
+        for name, value in pairs:
+            if value in nothing:
+                value.value = 0 if name in self.places else 0.0
         return made, known
 
     def _parts(self, node: Any, known: Collection[str]) -> None:

@@ -100,6 +100,13 @@ def paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     return [(target, value)]
 
 
+def counted_by(loop: ast.For) -> list[str]:
+    """The names that stand for where a loop is: ``for i in range(...)``, ``for i, v in enumerate(...)``."""
+    made = getattr(getattr(loop.iter, "func", None), "id", None)
+    target = loop.target.elts[0] if made == "enumerate" and isinstance(loop.target, ast.Tuple) else loop.target
+    return [*names_stored(target)] if made in ("range", "enumerate") else []
+
+
 def fresh(name: str, taken: set[str]) -> str:
     """A name that is not taken, which it is from now on."""
     while name in taken:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from symgrad.source.syntax import FunctionNode, copied, located, names_stored, parts_of, placed
+from symgrad.source.syntax import FunctionNode, copied, located, names_stored, parts_of, placed, walk
 
 
 def one_by_one(function: FunctionNode) -> FunctionNode:
@@ -35,10 +35,13 @@ def _parted(node: Any) -> list[Any]:
 
 
 def _again(node: ast.Assign) -> ast.expr | None:
-    """What is the same value once more, for all targets but the first; None if there is no such thing."""
+    """What is the same value once more, for all targets but the first; None if there is no such thing for sure: what is put
+    into an object may change names."""
     first, *others = node.targets
     if isinstance(node.value, ast.Constant):
         return node.value
+    if any([isinstance(part, (ast.Attribute, ast.Subscript)) for target in node.targets[:-1] for part in walk(target)]):
+        return None
     bound = {name for target in others for name in names_stored(target)}
     if isinstance(node.value, ast.Name) and node.value.id not in {*bound, *names_stored(first)}:
         return node.value

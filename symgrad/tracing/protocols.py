@@ -328,10 +328,13 @@ def _apply(trace: Run, ufunc: np.ufunc, op: Op, args: Sequence[Any]) -> Any:
 
 
 def _may_be_python(trace: Run, arg: Any) -> bool:
-    """Whether a number that is NumPy's here may be Python's in other calls, or iterations."""
+    """Whether a number that is NumPy's here may be Python's in other calls, or iterations of a loop."""
     if type(arg) is not Tracer or arg.node.aval.kind != "scalar":
         return False
-    return arg.node in trace.mixed or trace.iterates
+    return arg.node in trace.mixed or (arg.node.aval.dtype in _PYTHONS and trace.iterates)
+
+
+_PYTHONS = (np.dtype(float), np.dtype(complex), np.dtype(int), np.dtype(bool))  # what NumPy makes of Python's numbers
 
 
 class UFuncMethods:

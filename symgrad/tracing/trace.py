@@ -56,6 +56,7 @@ __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "r
 
 
 _EMPTY = aval_of([])  # what a loop that runs no iteration saves
+NAMES = "names"  # among what is ``apart``: numbers have no other names in loops, for the function asks which are one
 TURNING = "turning"  # among what is ``apart``: what hangs on the index of a loop is to, however often that has run
 LONG = 4_000  # nodes of a trace from which on code that has loops in loops is worth that it is slower: see ``turns``
 _INT, _BOOL = aval_of(0), aval_of(False)
@@ -461,6 +462,12 @@ class Trace:
         self.apart.add(place)
         if place in self.copied:
             raise self.refuse(Otherwise(frozenset([place])))
+
+    def names_matter(self) -> None:
+        """The function asks which object an array is: loops that run stay as they are."""
+        for roller in self.rollers:
+            if roller.boundaries:
+                self.told_apart(roller.place)
 
     def another(self, x: Tracer) -> Tracer:
         """A second name of an array: a view of all of it."""

@@ -205,12 +205,6 @@ class Tracer(Traced):
             result = result.base
         return result
 
-    def again(self) -> Tracer:
-        """Another view of the same."""
-        result = Tracer(self.tape, self.node, self.like, self.frozen, self.later)
-        result.base, result.how, result.seen = self.base, self.how, self.seen
-        return result
-
     def touch(self) -> None:
         """Note that it is changed in place, and so are its other names."""
         self.written = self.tape.graph.next_index

@@ -1036,6 +1036,7 @@ class Calls(Reads):
             if fun is id:
                 if type(args[0]) is Tracer:
                     args[0].tell_apart()
+                    self.trace.names_matter()
                 self.stop("id() is called")
                 place = self._place(args[0])
                 args = (self.original(args[0]) if place is None else place.find(self.leaves),)

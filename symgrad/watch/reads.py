@@ -53,7 +53,8 @@ from symgrad.source.origins import (
 )
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import Within
-from symgrad.tracing.trace import Trace
+from symgrad.tracing.mixed import Otherwise
+from symgrad.tracing.trace import NAMES, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, Tracer, slides, tracers
 from symgrad.watch import standard
 from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
@@ -953,6 +954,8 @@ class Reads:
         path = self.path_of(value)
         if type(value) is Tracer and not single:
             value.tell_apart()
+            if value.base is not None:  # which view it is, no code knows that has arrays in the place of views
+                self.trace.names_matter()
         if type(value) is Tracer and value.node.op is INPUT:  # each reading has made a Tracer of its own
             path = dict(value.node.params)["position"]
             path = path if isinstance(path, Path) else None
@@ -967,6 +970,14 @@ class Reads:
             return np.bool_(bool(value))
         return value
 
+    def _ask_names(self) -> None:
+        """Whether two numbers are one object matters: another run gives them no other names, where this one has done nothing
+        that would be done again."""
+        done = self.trace.impure or self.trace.trying or self.impure or self.effects
+        if NAMES not in self.trace.apart and self.trace.iterates and not done:
+            raise self.trace.refuse(Otherwise(frozenset([NAMES])))
+        self.trace.names_matter()
+
     def are_one(self, wanted: tuple[bool, ...], *values: Any) -> bool:
         """``a is b is not c``."""
         return all([self.is_one(a, b) is same for same, a, b in zip(wanted, values, values[1:])])  # noqa: B905
@@ -978,6 +989,8 @@ class Reads:
             if self._paths.get(id(self.original(a))) or self._paths.get(id(self.original(b))):
                 self.stop("a container among the arguments is compared with something outside")
             return self.original(a) is self.original(b)
+        if all([type(x) is Tracer and type(x.like) is not np.ndarray and x.node.aval.dtype != bool for x in (a, b)]):
+            self._ask_names()
         one, other = map(self._place, (a, b))
         if a is b or one is None or other is None or not (_is_argument(one) or _is_argument(other)):
             return self.identity(a, single=False) is self.identity(b, single=False)

@@ -32,7 +32,7 @@ from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import CONTAINERS, is_users, is_users_class, needs_drafts, of_class
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
-from symgrad.tracing.trace import Trace
+from symgrad.tracing.trace import NAMES, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, Tracer
 from symgrad.watch import standard
 from symgrad.watch.calls import (
@@ -256,6 +256,8 @@ class State(Calls):
             return self.renamed(self._traced(value), name)
         if chooses and type(value) is np.ndarray and type(loop) is Roller:
             return self._traced(value)
+        if type(value) is Tracer:  # which the call of this hook has kept from getting it
+            value.node.name = value.node.name or (name if name.isidentifier() else None)
         if type(loop) is not Roller and type(value) in _NUMBERS:
             loop = self._deciding()
         if type(loop) is not Roller or (owner and self._places(*owner) is None):
@@ -352,12 +354,11 @@ class State(Calls):
         return getattr(owner, "__dict__", None) if own else None
 
     def renamed(self, value: Any, place: str) -> Any:
-        """A number, or a view, under one more name, in a loop: the names go round on their own."""
-        if type(value) is not Tracer:
+        """A number under one more name, in a loop: the names go round on their own."""
+        array = type(value) is not Tracer or value.base is not None or type(value.like) is np.ndarray
+        if array or NAMES in self.trace.apart:
             return value
-        if value.base is not None:
-            return value.again()
-        return value if type(value.like) is np.ndarray else self.trace.record(NAMED, (value,), {"place": place})
+        return self.trace.record(NAMED, (value,), {"place": place})
 
     def filled(self, array: Any, *values: Any) -> None:
         """A loop that writes items made of ``values`` into an array begins: where they are traced, so is the array."""
