@@ -181,7 +181,8 @@ class Run(NamedTuple):
         steps, after, *_ = self.pattern
         try:
             recall = Recall(trace, before, begin.nodes, self.arrays, len(steps), self.again)
-            if any([key in before and recall.without(before[key]) is not begin.nodes[key] for key in self.put]):
+            put = [(before[key], begin.nodes[key]) for key in self.put if key in before]
+            if any([not same_number(one, here) and recall.without(one) is not here for one, here in put]):
                 return None
             here = functools.partial(_part, recall)
             made = [(op, params, aval, tuple(map(here, parts))) for op, params, aval, parts in steps]

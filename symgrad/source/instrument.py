@@ -778,7 +778,7 @@ class _Rewriter(ast.NodeTransformer):
         known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
-        names = [_own_names(node, private, doubtful), _constant(stored)]
+        names = [_own_names(node, private, doubtful), _iterated(node, stored)]
         if hasattr(node, "section"):
             made = _hook("section", node, *names, _constant(anew))
         elif hasattr(node, "room"):
@@ -803,7 +803,7 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, doubtful, stored, numbers, tested = self._loop(node)
         used = used_between(node, tested)
         anew = () if tested else tuple(sorted({*stored} - used[0] - self.used[-1].later))
-        facts = [_own_names(node, private, doubtful), _constant(stored), _constant(anew), self._apart(node)]
+        facts = [_own_names(node, private, doubtful), _iterated(node, stored), _constant(anew), self._apart(node)]
         made = _hook("start", node, *facts)
         start = assigned(loop, made, node)
         if not isinstance(node.test, ast.Constant):
@@ -910,7 +910,8 @@ class _Rewriter(ast.NodeTransformer):
         first: list[ast.stmt] = []
         decides = node.decides  # type: ignore[union-attr]
         chosen = {name for statement in below for name in names_stored(statement)} & stores
-        for name in sorted((stores - target) & (inside.keys() | around | (chosen - set(private)))):
+        behind = _stored_beside(node, leaving) & outside.keys()
+        for name in sorted((stores - target) & (inside.keys() | behind | around | (chosen - set(private)))):
             facts = ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
             read = _hook("number", node, *facts, ast.Constant(name in counting), ast.Constant(bool(chosen) or decides))
             first.append(assigned(name, read, node))
@@ -1483,6 +1484,19 @@ def _noted_places(statements: Sequence[ast.stmt], places: Collection[str]) -> se
 
 _PLAIN_PARTS = (ast.Name, ast.Constant, ast.BinOp)
 _OF_INTS = ("range", "int")
+
+
+def _iterated(node: ast.For | ast.While, stored: Sequence[str]) -> ast.expr:
+    """Of the names that a loop stores, those that iterations do, but for the one that ends it."""
+    leaving = way_out(node)
+    last = {name for statement in (leaving.body if leaving is not None else ()) for name in names_stored(statement)}
+    last -= _stored_beside(node, leaving)
+    return _constant(tuple([name for name in stored if name not in last]))
+
+
+def _stored_beside(node: ast.For | ast.While, leaving: ast.If | None) -> set[str]:
+    """The names that a loop stores anywhere but where it is left."""
+    return {name for statement in node.body if statement is not leaving for name in names_stored(statement)}
 
 
 def _measured(loop: ast.AST, statements: Sequence[ast.stmt]) -> set[str]:

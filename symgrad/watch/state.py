@@ -292,6 +292,8 @@ class State(Calls):
 
     def _number(self, loop: Roller, name: str, value: Any, counts: bool, depth: int) -> Any:
         """A plain number traced, or a container with those in it."""
+        if NAMES in self.trace.apart:
+            return value
         if type(value) in _NUMBERS and (counts or type(value) not in (int, bool)):
             return loop.number(name, value)
         if depth < DEEPEST and (type(value) in (list, dict) or isinstance(value, tuple)):
