@@ -221,7 +221,63 @@ def places_stay_ints(x):
     return x[low] * x[high] * weights[low % 3]
 
 
+def searched(x):
+    s = 0.0
+    for u in x[:9]:
+        found, near = False, 9.0
+        for v in x[9:18]:
+            if v > u + 1.0:
+                found = True
+                near = v - u
+                break
+        if found:
+            s += u * near
+    return s
+
+
+def first_above(x):
+    s = 0.0
+    for u in x[:9]:
+        for v in x[9:18]:
+            if v > u:
+                s += v
+                break
+    return s
+
+
+def counted_up_to_a_break(x):
+    n, s = 0, 0.0
+    for v in x:
+        if v > 1.0:
+            break
+        n += 1
+        s += v
+    return n * s + n * x[0]
+
+
+def weighted_by_place(x):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 0:
+            s += math.exp(-0.1 * i) * x[i] + float(i) * x[0]
+        elif i:
+            s -= math.log(i) * x[i]
+    return s
+
+
+def states_by_place(x):
+    since, s = None, 0.0
+    for i, v in enumerate(x):
+        if v > 0.5 and since is None:
+            since = i
+        if since is not None and v < -0.2:
+            s += (i - since) * v
+            since = None
+    return s + x[0]
+
+
 ALL = [
+    searched, first_above, counted_up_to_a_break, weighted_by_place, states_by_place,
     ints_at_first, places_stay_ints,
     between_knots, found_by_a_break,
     brackets, neighbours, rows_and_the_next, states,

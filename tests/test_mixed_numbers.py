@@ -496,3 +496,24 @@ def test_sums_of_truths_are_numpys(fun):
         np.testing.assert_allclose(found, fun(x), rtol=1e-12)
         np.testing.assert_allclose(slopes, expected, rtol=1e-6, atol=1e-8)
     assert derivative.cache_info().hits or fun is without_source
+
+
+def test_narrow_numbers_stay_narrow_in_loops():
+    """A Python number beside NumPy's of single precision is one of those."""
+
+    def fun(x):
+        s, total = np.float32(1e30), 0.0
+        for v in x:
+            s = np.multiply(1e5, s)
+            if np.isinf(s):
+                s = np.float32(1e30)
+                total += v
+            else:
+                total -= 0.5 * v
+        return total
+
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    with np.errstate(over="ignore"):
+        for _ in range(6):
+            x = rng.normal(size=20)
+            np.testing.assert_allclose(derivative(x)[0], fun(x), rtol=1e-12)

@@ -196,7 +196,31 @@ def written_after_a_while_loop(x):
     return np.sum(rows**2) + chosen @ chosen
 
 
+def which_is_it(x):
+    rows, best, chosen = x.reshape(20, 4), -1.0, None
+    for row in rows:
+        if row @ row > best:
+            best, chosen = row @ row, row
+    others = [row for row in rows if row is not chosen]
+    return sum(np.sum(row**3) for row in others)
+
+
+def one_or_two(x):
+    rows = x.reshape(20, 4) * 1.0
+    low = high = rows[0]
+    s = 0.0
+    for row in rows:
+        if row[0] > 0.5:
+            low = high = row
+        elif row[0] < -0.5:
+            low = row
+        if low is high:
+            s += row[1]
+    return s + low @ high
+
+
 WRITTEN = [
+    which_is_it, one_or_two,
     written_after_a_while_loop,
     view_or_not, one_of_two,
     written_later, base_written_later, written_within, base_written_within, of_two_loops, added_to, through_another_view,

@@ -52,3 +52,47 @@ def test_they_do_what_they_did():
         value, slope = derivative(x)
         np.testing.assert_allclose(value, fun(x), rtol=1e-12)
         np.testing.assert_allclose(slope, plain(x)[1], rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_put_into_an_object_may_change_the_name_that_is_read():
+    def fun(x):
+        a = b = total = 0.0
+
+        class Box:
+            def __setattr__(self, name, value):
+                nonlocal a
+                a = 2.0 * value
+
+        box = Box()
+        for v in x:
+            if v > 0:
+                box.held = b = a
+            a = b = v
+            total += a * b
+        return total + a
+
+    derivative, plain, rng = value_and_grad(fun), value_and_grad(fun, mode="dynamic"), np.random.default_rng(0)
+    for _ in range(8):
+        x = rng.normal(size=6)
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(slope, plain(x)[1], rtol=1e-9, atol=1e-12)
+
+
+def test_two_names_of_one_number_are_one():
+    def fun(x):
+        s = 0.0
+        for v in x:
+            a = b = v * 2.0
+            if v > 0.5:
+                a = b = 1.0
+            elif v < -0.5:
+                a = v
+            if a is b:
+                s += v
+        return s
+
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(8):
+        x = rng.normal(size=6)
+        np.testing.assert_allclose(derivative(x)[0], fun(x), rtol=1e-12)

@@ -28,7 +28,7 @@ from symgrad.transform.vectorize import going_on, vectorized
 
 def may_raise(node: Node) -> bool:
     """Whether an operation in an iteration may raise an exception, of other values; what hangs on none has not."""
-    if not node.active or not node.args or node.op in _HARMLESS:
+    if (not node.active and not node.op.name.startswith("math.")) or not node.args or node.op in _HARMLESS:
         return False
     if node.op in (GETITEM, SETITEM, INDEX_ADD):
         return any([arg.active for arg in node.args[len(node.op.rules) :]])

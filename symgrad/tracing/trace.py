@@ -664,14 +664,18 @@ class Trace:
         As long as the trace is short, it is not: with such as they are, each iteration on its own, code is faster. Where it
         turns out to be long, or where iterations decide, ``Otherwise`` ends the run.
         """
-        known = TURNING in self.apart
-        long = known or len(self.graph.nodes) > LONG or self.graph.next_index > 2 * LONG  # as short loops are rolled up
-        if not self.spans or self.lanes or self.exemplary:
-            return False
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
             return False
         if any([node.active or node.aval not in (_INT, _BOOL) for node in nodes]):
+            return False
+        return self.turn(nodes, within)
+
+    def turn(self, nodes: Sequence[Node], within: Any = None) -> bool:
+        """The same of what hangs on no argument, be it an int or not."""
+        known = TURNING in self.apart
+        long = known or len(self.graph.nodes) > LONG or self.graph.next_index > 2 * LONG  # as short loops are rolled up
+        if not self.spans or self.lanes or self.exemplary:
             return False
         running = [loop for loop in self.rollers if loop.boundaries and loop is not within]
         loops = {loop.serial for loop in running if long or loop.has_decided}
@@ -1067,6 +1071,10 @@ class Trace:
             if not self.exemplary:
                 raise
             return compute_anyway(op, [_example(value) for value in values], params)
+        except (ValueError, ArithmeticError):
+            if not (self.exemplary and op.name.startswith("math.")):  # of a body that is not run for it
+                raise
+            return 1.0
 
     def _like_result(self, op: Op, likes: Sequence[Any], params: dict[str, Any]) -> Any:
         """What is like a result that is to be computed later; None for one that is to be computed now."""

@@ -987,9 +987,11 @@ class Calls(Reads):
         return made
 
     def _is_settled(self, x: Tracer) -> bool:
-        """Whether it is a number that nothing is differentiated by, but which may be another one at the next call."""
-        kept = x.node.differentiated or not x.node.active or np.shape(x.like)
-        return not kept and x.node.aval.dtype.kind in "biuf" and not self.trace.lanes
+        """Whether it is a number that nothing is differentiated by, but which may be another one at the next call, or in the next
+        iteration of a loop."""
+        if x.node.differentiated or np.shape(x.like) or x.node.aval.dtype.kind not in "biuf" or self.trace.lanes:
+            return False
+        return x.node.active or self.trace.turn([x.node])
 
     def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner, name = getattr(fun, "__self__", None), fun.__name__
