@@ -18,7 +18,7 @@ def grad_newton_root(x):
         g_x_2 = prod_2 / guess_3
         g_guess_2 = prod_2 - g_x_2 * (x / guess_3)
         g_guess, g_x = g_guess_2, g_x + g_x_2
-    return g_guess + g_x
+    return g_x + g_guess
 
 # the code that runs
 
@@ -43,4 +43,4 @@ def grad_newton_root(x):
         g_x_2 = prod_2 / guess_3
         g_guess = prod_2 - g_x_2 * (x / guess_3)
         g_x = g_x + g_x_2
-    return g_guess + g_x
+    return g_x + g_guess
