@@ -64,7 +64,7 @@ from symgrad.loops.patterns import (
 )
 from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out
-from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, inner, is_of_numbers, moved, without_twins
+from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_plain, inner, moved, without_twins
 from symgrad.loops.views import shown
 from symgrad.loops.ways import joined_kind
 from symgrad.ops.core import REGISTRY
@@ -461,7 +461,7 @@ class Roller:
             often.update([id(grown.owner) for roller in self.trace.rollers for grown in roller.grown.values()])
             # its holders: the local, and the frame's copy; who calls this, and this name
             alone = is_held_so_often(value, often[id(value)] + 1, 1)
-            if alone and name not in code.co_cellvars and name not in code.co_freevars and is_of_numbers(value, often):
+            if alone and name not in code.co_cellvars and name not in code.co_freevars and holds_plain(value, often):
                 self.sealed[name] = id(value)
         return self.sealed.get(name) == id(value)
 
@@ -1335,10 +1335,10 @@ class Roller:
             hangs = [True] * len(every)
         twins: dict[Any, int] = {}  # locals that are always one value, which later iterations are to know
         for i, key in enumerate(every):
-            i = twins.setdefault((None if ahead else firsts[i], body.after[i], outline.kind(key)), i)
+            place = twins.setdefault((None if ahead else firsts[i], body.after[i], outline.kind(key)), i)
             if key not in aliases:
                 moved = ahead > 0 or self.short or outline.kind(key) != end.nodes[key].aval
-                self._bind(outline, key, node, i, moved, hangs[i])
+                self._bind(outline, key, node, place, moved, hangs[place])
         self._settle(end, every, names)
         return True
 

@@ -146,19 +146,19 @@ class Survey:
         return content_of(value)
 
 
-def is_of_numbers(value: Any, noted: Mapping[int, int]) -> bool:
+def holds_plain(value: Any, noted: Mapping[int, int]) -> bool:
     """Whether a list, or the like, holds numbers, texts, or lists of numbers that nobody else holds, but where they are
     ``noted`` (ids) so often."""
     for row in value.values() if isinstance(value, dict) else value:
         if type(row) is list:
-            if not (is_held_so_often(row, 1 + noted.get(id(row), 0), 0) and all(map(_is_number, row))):
+            if not (is_held_so_often(row, 1 + noted.get(id(row), 0), 0) and all(map(_is_plain, row))):
                 return False
-        elif not _is_number(row):
+        elif not _is_plain(row):
             return False
     return True
 
 
-def _is_number(item: Any) -> bool:
+def _is_plain(item: Any) -> bool:
     """Whether it is a number or a text, which nobody writes into."""
     known = _is_own(item) and isinstance(item.node.aval, Aval)
     return type(item) in NUMBERS or type(item) is str or (known and item.node.aval.kind != "array")

@@ -23,16 +23,15 @@ class Shown(NamedTuple):
 
 def shown(trace: Trace, bounds: Sequence[Boundary], keys: Collection[Key], known: Collection[tuple[Key, Key]]) -> Shown | None:
     """Of the locals ``keys``, here or in other runs; None where it is not known what they show, or an iteration has written
-    into that."""
+    into that. What shows an argument, which stays as it is, is paired with itself."""
     start, end = bounds[0].holds, bounds[-1].holds
     pairs = {*known}
     for bound in bounds:
         for key, tracer in bound.holds.items():
-            array = tracer.owner()
             if key not in keys or tracer.base is None:
                 continue
-            names = [name for name, other in start.items() if other is array is end.get(name)]
-            names = [key] if array.frozen else names  # an argument stays as it is
+            array = tracer.owner()
+            names = [key] if array.frozen else [name for name, other in start.items() if other is array is end.get(name)]
             if len(key) > 1 or not names:
                 return None
             pairs.add((key, names[0]))

@@ -106,7 +106,11 @@ def filled_tables(program: Program) -> set[Node]:
         used = [arg for arg in node.args if arg in found]
         if used and not (is_cell(node) and (node.op is index.GETITEM or node in found) and len(used) == 1):
             found.difference_update(used)
-    return {node for node in found if node.op is engine.ITEM or node.args[0] in found}
+    kept: set[Node] = set()
+    for node in nodes:
+        if node in found and (node.op is engine.ITEM or node.args[0] in kept):
+            kept.add(node)
+    return kept
 
 
 def _is_looked_at(loop: Node, place: int) -> bool:

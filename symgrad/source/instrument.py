@@ -1545,9 +1545,9 @@ def _resets(statement: ast.Assign, every: bool = False) -> list[tuple[Any, int |
     target, value = statement.targets[0], statement.value
     if len(statement.targets) > 1:
         return []
-    tuples = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
-    places = range(len(target.elts)) if tuples else [None]  # type: ignore[attr-defined]
-    given = [(item, i, _may_be_number(part)) for (item, part), i in zip(paired(target, value), places, strict=True)]
+    pairs = paired(target, value)
+    whole = pairs == [(target, value)]
+    given = [(item, None if whole else i, _may_be_number(part)) for i, (item, part) in enumerate(pairs)]
     names = [(item, i, known or every) for item, i, known in given if isinstance(item, ast.Name)]
     return names + [one for one in given if one[2] and _place(one[0]) is not None]
 

@@ -19,12 +19,12 @@ def one_by_one(function: FunctionNode) -> FunctionNode:
         node = waiting.pop()
         for _, field in ast.iter_fields(node):
             if isinstance(field, list) and any([isinstance(part, ast.Assign) for part in field]):
-                field[:] = [statement for part in field for statement in _parted(part)]
+                field[:] = [statement for part in field for statement in _split(part)]
         waiting += parts_of(node)
     return function
 
 
-def _parted(node: Any) -> list[Any]:
+def _split(node: Any) -> list[Any]:
     if not isinstance(node, ast.Assign) or len(node.targets) == 1:
         return [node]
     again = _again(node)

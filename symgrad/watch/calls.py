@@ -987,8 +987,8 @@ class Calls(Reads):
         return made
 
     def _is_settled(self, x: Tracer) -> bool:
-        """Whether it is a number that nothing is differentiated by, but which may be another one at the next call, or in the next
-        iteration of a loop."""
+        """Whether it is a number that nothing is differentiated by, but which may be another one at the next call, or in the
+        next iteration of a loop."""
         if x.node.differentiated or np.shape(x.like) or x.node.aval.dtype.kind not in "biuf" or self.trace.lanes:
             return False
         return x.node.active or self.trace.turn([x.node])
