@@ -906,9 +906,17 @@ class _Rewriter(ast.NodeTransformer):
         _mark_toggles([*_below_ifs(node.body, True)])
         places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in counted_by(item)]}
         counting |= {name for statement in below for name in _flags(statement)}
-        counting |= _noted_places(below, places) | _measured(node, below)
-        first: list[ast.stmt] = []
+        rebuilt = {name for statement in below for name in _rebuilt(statement)}
+        body = [*_below_ifs(node.body, True)]
+        counting |= _noted_places(below, places) | _measured(node, body if below else []) | rebuilt
         decides = node.decides  # type: ignore[union-attr]
+        given = [one for one in body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)] if decides else []
+        several = [one.targets[0] for one in given if isinstance(one.targets[0], ast.Tuple)]
+        counting |= {name for target in several for name in names_stored(target)} - _used_as_places(node)
+        for one in given:
+            items = one.targets[0].elts if isinstance(one.targets[0], ast.Tuple) else []
+            one.parts = loop, [getattr(item, "id", "") in counting for item in items]  # type: ignore[attr-defined]
+        first: list[ast.stmt] = []
         chosen = {name for statement in below for name in names_stored(statement)} & stores
         behind = _stored_beside(node, leaving) & outside.keys()
         for name in sorted((stores - target) & (inside.keys() | behind | around | (chosen - set(private)))):
@@ -925,7 +933,8 @@ class _Rewriter(ast.NodeTransformer):
                 known = stores & (inside.keys() | chosen)
                 found = _resets(statement, anything)
                 reset = [one for one in found if not isinstance(one[0], ast.Name) or one[0].id in known]
-                statement.numbers = loop, reset  # type: ignore[attr-defined]
+                reset = [(item, i, counts or getattr(item, "id", "") in counting) for item, i, counts in reset]
+                statement.numbers, statement.rebuilt = (loop, reset), rebuilt  # type: ignore[attr-defined]
         whiles = [item for item in walk(node) if isinstance(item, ast.While)]  # which some iterations may not enter
         put = _put_into([*below, *[item for one in whiles for statement in one.body for item in walk(statement)]])
         used = _used_by_calls(node)
@@ -1077,11 +1086,17 @@ class _Rewriter(ast.NodeTransformer):
             facts = [ast.Name(loop, ast.Load()), ast.Constant(ast.unparse(target)), given, ast.Constant(counts)]
             if not isinstance(target, ast.Name):
                 facts += [ast.Constant(False), copied(target.value)]
+            elif target.id in getattr(node, "rebuilt", ()):
+                facts[-1:] = [ast.Constant(True), ast.Constant(True)]
             number = _hook("number", given, *facts)
             if i is None:
                 value = number
             else:
                 value.elts[i] = number
+        if hasattr(node, "parts"):  # numbers in a tuple that a call gives
+            turning, counted = node.parts
+            known = ast.Name(turning, ast.Load()), ast.Constant(ast.unparse(target)), value, _constant(tuple(counted))
+            value = _hook("parts", value, *known)
         node.value = self._kept(value, node.targets)
         unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
         if unpacking:
@@ -1504,13 +1519,25 @@ def _measured(loop: ast.AST, statements: Sequence[ast.stmt]) -> set[str]:
     not use as places: ``best = 0``, ``if v > best: best = v``."""
     pairs = [pair for statement in statements if isinstance(statement, ast.Assign) for pair in _pairs(statement)]
     found = {target.id for target, value in pairs if isinstance(target, ast.Name) and not _is_int(value)}
+    # which of two numbers, Python's and NumPy's, these give, hangs on more than their values
+    found -= {
+        name
+        for target, value in pairs
+        if getattr(getattr(value, "func", None), "id", "") in ("max", "min")
+        for name in names_stored(target)
+    }
     every = [*walk(loop)]
     sides = [side for node in every if isinstance(node, ast.Compare) for side in (node.left, *node.comparators)]
     sides += [side for node in every if isinstance(node, ast.BinOp) for side in (node.left, node.right)]
+    return {side.id for side in sides if isinstance(side, ast.Name) and side.id in found} - _used_as_places(loop)
+
+
+def _used_as_places(loop: ast.AST) -> set[str]:
+    """The names that tell where a loop reads or writes, or how often something is done."""
+    every = [*walk(loop)]
     places = [node.slice for node in every if isinstance(node, ast.Subscript)]
     places += [arg for node in every if isinstance(node, ast.Call) and _called_name(node) in _OF_INTS for arg in node.args]
-    used = {name for place in places for name in names_read(place)}
-    return {side.id for side in sides if isinstance(side, ast.Name) and side.id in found} - used
+    return {name for place in places for name in names_read(place)}
 
 
 def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]:
@@ -1597,6 +1624,13 @@ def _flags(statement: ast.stmt) -> list[str]:
     """The names that get True or False, or an int."""
     pairs = _pairs(statement) if isinstance(statement, ast.Assign) else []
     return [target.id for target, value in pairs if isinstance(target, ast.Name) and _is_int(value)]
+
+
+def _rebuilt(statement: ast.stmt) -> list[str]:
+    """The names that get tuples, or what calls give, with flags or ints in them: ``state = (x, False)``, ``State(x, 0)``."""
+    pairs = _pairs(statement) if isinstance(statement, ast.Assign) else []
+    found = [(target, value) for target, value in pairs if isinstance(target, ast.Name)]
+    return [target.id for target, value in found if any(map(_is_int, getattr(value, "elts", getattr(value, "args", ()))))]
 
 
 def _is_int(value: ast.expr) -> bool:

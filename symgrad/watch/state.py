@@ -264,6 +264,13 @@ class State(Calls):
             return value
         return self._number(loop, name, value, counts, 0 if chooses else DEEPEST)
 
+    def parts(self, loop: Any, name: str, value: Any, counts: tuple[bool, ...]) -> Any:
+        """What a call gives in a loop that decides: plain numbers in a tuple are traced from here on, ints where they count."""
+        if type(loop) is not Roller or not isinstance(value, tuple) or NAMES in self.trace.apart:
+            return value
+        known = counts if len(counts) == len(value) else [False] * len(value)
+        return self._numbers_in(loop, name, value, [*enumerate(known)], 1)
+
     def _deciding(self) -> Roller | None:
         """The loop whose iteration runs, if it is known that these decide; that somebody asked may be worth knowing it."""
         loop: Roller | None = self.trace.innermost_loop()
@@ -294,7 +301,7 @@ class State(Calls):
         """A plain number traced, or a container with those in it."""
         if NAMES in self.trace.apart:
             return value
-        if type(value) in _NUMBERS and (counts or type(value) not in (int, bool)):
+        if type(value) in _NUMBERS and (counts or type(value) is not int) and (counts or depth or type(value) is not bool):
             return loop.number(name, value)
         if depth < DEEPEST and (type(value) in (list, dict) or isinstance(value, tuple)):
             return self._numbers_in(loop, name, value, [(key, counts) for key in _keys(value)], depth + 1)
