@@ -314,3 +314,20 @@ def test_a_changing_list_by_pairs():
     rng = np.random.default_rng(0)
     for _ in range(4):
         right_at(value_and_grad(fun), fun, rng.normal(size=30), (1e-12, 0), (1e-9, 1e-12))
+
+
+def test_functions_that_a_loop_makes():
+    """What assigns a lambda is looked at, too."""
+
+    def fun(x):
+        f = None
+        for v in x:
+            if v > 0:
+                f = lambda z, v=v: z * v
+            else:
+                f = np.sin
+        return f(x[0])
+
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(4):
+        right_at(derivative, fun, rng.normal(size=6), (1e-12, 0), (1e-9, 1e-12))

@@ -1629,8 +1629,12 @@ def _flags(statement: ast.stmt) -> list[str]:
 def _rebuilt(statement: ast.stmt) -> list[str]:
     """The names that get tuples, or what calls give, with flags or ints in them: ``state = (x, False)``, ``State(x, 0)``."""
     pairs = _pairs(statement) if isinstance(statement, ast.Assign) else []
-    found = [(target, value) for target, value in pairs if isinstance(target, ast.Name)]
-    return [target.id for target, value in found if any(map(_is_int, getattr(value, "elts", getattr(value, "args", ()))))]
+    found = [
+        (target, value) for target, value in pairs if isinstance(target, ast.Name) and isinstance(value, (ast.Tuple, ast.Call))
+    ]
+    return [
+        target.id for target, value in found if any(map(_is_int, value.elts if isinstance(value, ast.Tuple) else value.args))
+    ]
 
 
 def _is_int(value: ast.expr) -> bool:
