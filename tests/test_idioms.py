@@ -320,13 +320,12 @@ def test_functions_that_a_loop_makes():
     """What assigns a lambda is looked at, too."""
 
     def fun(x):
-        f = None
+        f, s = np.sin, 0.0
         for v in x:
             if v > 0:
                 f = lambda z, v=v: z * v
-            else:
-                f = np.sin
-        return f(x[0])
+            s += f(v)
+        return s
 
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(4):
