@@ -276,7 +276,18 @@ def states_by_place(x):
     return s + x[0]
 
 
+def decided_by_the_iteration_before(x):
+    v, on = 0.0, False
+    for a in x:
+        if on:
+            v += a
+        v = 0.9 * v
+        on = a > 0
+    return v
+
+
 ALL = [
+    decided_by_the_iteration_before,
     searched, first_above, counted_up_to_a_break, weighted_by_place, states_by_place,
     ints_at_first, places_stay_ints,
     between_knots, found_by_a_break,

@@ -650,7 +650,10 @@ class Roller:
             assert self.what is not None
             self.nested = self.forked = self.ran * self.what.length >= OFTEN
         floor = len(trace.graph.nodes) and trace.graph.nodes[last.length - 1].index if last.length > 0 else -1
-        decided = [i for i in range(last.guards, len(trace.guards)) if trace.guards[i].node.index > floor]
+        begun = self.boundaries[0].nodes  # what an iteration has left in a local, the next one may decide on
+        left = {node for key, node in last.nodes.items() if key not in (TEST, EXIT) and begun.get(key) is not node}
+        guards = range(last.guards, len(trace.guards))
+        decided = [i for i in guards if trace.guards[i].node.index > floor or trace.guards[i].node in left]
         for i in decided:
             trace.guards[i] = trace.guards[i]._replace(loop=True)
         stuck = False
