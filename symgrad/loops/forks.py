@@ -254,7 +254,7 @@ class _Reader:
         self.fixed: dict[Node, tuple[Any, Any]] = {}
         self.plain: dict[Node, Any] = {}
         nodes = trace.graph.nodes
-        self.before = nodes[bounds[0].length - 1].index if bounds[0].length else -1
+        self.before = trace.index_before(bounds[0].length)
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
         self.alike: set[tuple[Any, frozenset[Key]]] = set()  # pairs of locals that were one array, by place
         self.parted: set[frozenset[Key]] = set()

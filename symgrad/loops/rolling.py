@@ -649,7 +649,7 @@ class Roller:
         if len(self.boundaries) == 1 and not self.forked and self.counts and any([one.items for one in self.grown.values()]):
             assert self.what is not None
             self.nested = self.forked = self.ran * self.what.length >= OFTEN
-        floor = len(trace.graph.nodes) and trace.graph.nodes[last.length - 1].index if last.length > 0 else -1
+        floor = trace.index_before(last.length)
         begun = self.boundaries[0].nodes  # what an iteration has left in a local, the next one may decide on
         left = {node for key, node in last.nodes.items() if key not in (TEST, EXIT) and begun.get(key) is not node}
         guards = range(last.guards, len(trace.guards))
@@ -1441,8 +1441,7 @@ class Roller:
         """The locals whose Tracer has another name (``among`` those), to which the loop did nothing: it cannot be bound to a
         result."""
         assert self.pattern is not None
-        nodes = self.trace.graph.nodes
-        before = nodes[start.length - 1].index if start.length else -1
+        before = self.trace.index_before(start.length)
         found = {key for key, node in end.nodes.items() if node.index <= before}
         if self.short:
             found -= {TEST, EXIT, COUNTER}

@@ -17,7 +17,7 @@ from symgrad.loops.patterns import TEST, Key, Part
 from symgrad.loops.ways import joined_kind
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import AND, IDENTITY, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import AND, IDENTITY, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON, is_of_math
 from symgrad.ops.engine import BOOL as BOOL_OF
 from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM
 from symgrad.tracing.trace import Trace
@@ -28,7 +28,7 @@ from symgrad.transform.vectorize import going_on, vectorized
 
 def may_raise(node: Node) -> bool:
     """Whether an operation in an iteration may raise an exception, of other values; what hangs on none has not."""
-    if (not node.active and not node.op.name.startswith("math.")) or not node.args or node.op in _HARMLESS:
+    if (not node.active and not is_of_math(node.op)) or not node.args or node.op in _HARMLESS:
         return False
     if node.op in (GETITEM, SETITEM, INDEX_ADD):
         return any([arg.active for arg in node.args[len(node.op.rules) :]])

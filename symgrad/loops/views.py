@@ -38,6 +38,5 @@ def shown(trace: Trace, bounds: Sequence[Boundary], keys: Collection[Key], known
     if any([name not in start or end.get(name) is not start[name] for key, name in pairs if name != key]):
         return None
     arrays = [end[name].owner() for pair in pairs for name in pair if name in end]
-    length = bounds[0].length
-    before = trace.graph.nodes[length - 1].index if length else -1
+    before = trace.index_before(bounds[0].length)
     return None if any([array.written > before for array in arrays]) else Shown(frozenset(pairs), arrays)

@@ -67,3 +67,10 @@ ADD_LISTS = _engine("add_lists", "linear", lambda a, b: [x + y for x, y in zip(a
 # such a list as one array, and as it was
 STACKED = Op(np.array, "constant", (), name="np.array", fun=np.array, sized=True)
 UNSTACKED = Op(runtime.unstacked, "constant", (), name="runtime.unstacked", fun=runtime.unstacked, alias=True)
+
+OF_MATH = "math."  # how operations are named that are functions of ``math``'s
+
+
+def is_of_math(op: Op) -> bool:
+    """Whether it is a function of ``math``'s, which raises what Python does."""
+    return op.name.startswith(OF_MATH)

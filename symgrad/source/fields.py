@@ -14,13 +14,12 @@ from symgrad.source.syntax import (
     FunctionNode,
     assigned,
     copied,
-    declared,
     fresh,
     located,
     placed,
     walk,
 )
-from symgrad.source.texts import bound_otherwise
+from symgrad.source.texts import bound_beside
 
 
 def as_locals(function: FunctionNode) -> FunctionNode:
@@ -40,8 +39,7 @@ def _fields(function: ast.FunctionDef) -> dict[str, dict[str, str]]:
     if not names.isdisjoint(LOCAL_READERS):
         return {}
     made = [node for node in every if isinstance(node, ast.Assign) and _is_made(node)]
-    others = {name for node in every if node is not function for name in bound_otherwise(node)} | declared(function)
-    others |= {node.arg for node in walk(function.args) if isinstance(node, ast.arg)}
+    others = bound_beside(function, every)
     found = {}
     for node in made:
         name, keys = node.targets[0].id, [key.value for key in node.value.keys]  # type: ignore[attr-defined]

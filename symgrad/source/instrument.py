@@ -1520,12 +1520,8 @@ def _measured(loop: ast.AST, statements: Sequence[ast.stmt]) -> set[str]:
     pairs = [pair for statement in statements if isinstance(statement, ast.Assign) for pair in _pairs(statement)]
     found = {target.id for target, value in pairs if isinstance(target, ast.Name) and not _is_int(value)}
     # which of two numbers, Python's and NumPy's, these give, hangs on more than their values
-    found -= {
-        name
-        for target, value in pairs
-        if getattr(getattr(value, "func", None), "id", "") in ("max", "min")
-        for name in names_stored(target)
-    }
+    extremes = [one for one, value in pairs if isinstance(value, ast.Call) and _called_name(value) in ("max", "min")]
+    found -= {name for one in extremes for name in names_stored(one)}
     every = [*walk(loop)]
     sides = [side for node in every if isinstance(node, ast.Compare) for side in (node.left, *node.comparators)]
     sides += [side for node in every if isinstance(node, ast.BinOp) for side in (node.left, node.right)]

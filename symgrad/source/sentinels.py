@@ -24,7 +24,7 @@ from symgrad.source.syntax import (
     placed,
     walk,
 )
-from symgrad.source.texts import bound_otherwise
+from symgrad.source.texts import bound_beside
 
 _LOOPS = (ast.For, ast.While)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -51,8 +51,7 @@ def _sentinels(function: ast.FunctionDef) -> set[str]:
     used = {node.id for node in every if isinstance(node, ast.Name)}
     if not names or not used.isdisjoint(LOCAL_READERS):
         return set()
-    names -= {name for node in every if node is not function for name in bound_otherwise(node)}
-    names -= {node.arg for node in walk(function.args) if isinstance(node, ast.arg)}
+    names -= bound_beside(function, every)
     inside = [part for node in every if isinstance(node, _LOOPS) for part in walk(node)]
     names &= {name for node in inside for name, value in _pairs(node) if not _is_none(value)}
     chosen = {name for node in inside if isinstance(node, ast.If) for part in walk(node) for name, _ in _pairs(part)}

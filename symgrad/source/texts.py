@@ -8,7 +8,7 @@ is ever assigned is texts, None, and other such locals, and all that is done wit
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -46,7 +46,7 @@ def _states(function: ast.FunctionDef) -> set[str]:
     names = texts | {
         name for name, value in values if any([isinstance(end, ast.Name) or _is_none(end) for end in _ends(value)])
     }
-    names -= {name for node in every if node is not function for name in bound_otherwise(node)}
+    names -= bound_beside(function, every)
     left = None
     while names != left:
         left = {*names}
@@ -60,7 +60,13 @@ def _states(function: ast.FunctionDef) -> set[str]:
     return names if names & texts else set()
 
 
-def bound_otherwise(node: ast.AST) -> list[str]:
+def bound_beside(function: ast.FunctionDef, every: Iterable[ast.AST]) -> set[str]:
+    """The names that are bound in a function, ``every`` part of which is given, by what is no assignment, its parameters among
+    them, or that functions and classes in it use."""
+    return {name for node in every if node is not function for name in _bound_otherwise(node)}
+
+
+def _bound_otherwise(node: ast.AST) -> list[str]:
     """The names that a node binds which is no assignment, or that functions and classes in the function use."""
     if isinstance(node, SCOPES):
         return [part.id for part in walk(node) if isinstance(part, ast.Name)] + [getattr(node, "name", "")]

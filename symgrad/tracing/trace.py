@@ -29,7 +29,7 @@ from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, ance
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy, dtype_of
-from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON, WITHIN
+from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON, WITHIN, is_of_math
 from symgrad.ops.spans import Span, span_of
 from symgrad.runtime import add_at
 from symgrad.source.origins import is_users_class
@@ -372,6 +372,10 @@ class Trace:
             if _owns_all(self.writes[i]) and sys.getrefcount(self.writes[i]) <= notes[id(self.writes[i])] + 1:
                 notes[id(self.writes[i])] -= 1
                 self.writes[i] = GONE
+
+    def index_before(self, length: int) -> int:
+        """The index of the last node of a graph that was so long; -1 where it was empty."""
+        return self.graph.nodes[length - 1].index if length > 0 else -1
 
     def next_loop(self) -> int:
         """A number for a loop statement that starts to run."""
@@ -1072,7 +1076,7 @@ class Trace:
                 raise
             return compute_anyway(op, [_example(value) for value in values], params)
         except (ValueError, ArithmeticError):
-            if not (self.exemplary and op.name.startswith("math.")):  # of a body that is not run for it
+            if not (self.exemplary and is_of_math(op)):  # of a body that is not run for it
                 raise
             return 1.0
 

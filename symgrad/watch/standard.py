@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ops.core import Op, Traced
-from symgrad.ops.engine import BOOL
+from symgrad.ops.engine import BOOL, OF_MATH
 from symgrad.source.origins import is_users, of_class, own_ways
 from symgrad.tracing.frames import user_frame
 from symgrad.watch.guards import Path
@@ -96,7 +96,7 @@ def gives_number(fun: BuiltinFunctionType) -> bool:
 @functools.cache
 def of_number(fun: BuiltinFunctionType) -> Op:
     """A function of ``math``'s of numbers that nothing is differentiated by: it raises what Python does."""
-    return Op(fun, "constant", (), name=f"math.{fun.__name__}")
+    return Op(fun, "constant", (), name=f"{OF_MATH}{fun.__name__}")
 
 
 # -- functools.singledispatch --------------------------------------------------------------------------------------
