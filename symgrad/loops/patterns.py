@@ -179,9 +179,11 @@ def joined(key: Key) -> str:
 
 def number_of(node: Node, aval: Any) -> Any:
     """A number that is known beforehand, of the kind ``aval``; None for anything else, and where that is another value."""
-    if node.op not in (INDEX, CONST) or not isinstance(aval, Aval) or aval.kind == "array" or aval.dtype.kind not in "fc":
+    if node.op not in (INDEX, CONST) or not isinstance(aval, Aval) or aval.kind == "array" or aval.dtype.kind not in "bfc":
         return None
     value = dict(node.params)["value"]
+    if aval.dtype.kind == "b" and node.aval.dtype != aval.dtype:
+        return None
     made = aval.dtype.type(value)
     if made != value:
         return None

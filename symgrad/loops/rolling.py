@@ -493,7 +493,7 @@ class Roller:
         grown, node = self.grown.get(name), key.node
         if grown is None or grown.owner is not owner or grown.some or self.what is None or self.what.step != 1:
             return False
-        if node.op in _SHIFTS and node.args[1].op is CONST:
+        while node.op in _SHIFTS and node.args[1].op is CONST:
             node = node.args[0]
         if node.op is not INDEX or dict(node.params)["loop"] != self.serial or not 0 <= key.value < len(owner):
             return False
@@ -738,15 +738,16 @@ class Roller:
                 self._tell()
         elif self.open and not self.forked and len(self.boundaries) <= 2:
             self._recall()
-        if self.forked and self.boundaries and not self.passed:
-            self._stay()
+        if self.forked and self.boundaries:
+            if len(self.boundaries) > SHORTEST or self.section:
+                self._note_numbers(self.boundaries)
+            if not self.passed:
+                self._stay()
         self.boundaries, self.pattern, self.begun = [], None, []
 
     def _stay(self) -> None:
         """Iterations that decide stay as they were recorded: the loop around may be rolled up with them in it."""
         bounds = self.boundaries
-        if len(bounds) > SHORTEST or self.section:
-            self._note_numbers(bounds)
         if self.around is not None and self.around.boundaries and self.whole and len(self.begun) == len(bounds) - 1:
             around = self.around.boundaries[-1]
             for i, (bound, begun) in enumerate(zip(bounds, self.begun, strict=False)):
