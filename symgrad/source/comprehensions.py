@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import operator
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType
@@ -35,9 +36,11 @@ from symgrad.source.syntax import (
     names_read,
     names_stored,
     owner_of,
+    paired,
     placed,
     walk,
 )
+from symgrad.source.texts import bound_beside
 
 _TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
 _TAKES_SOME = frozenset(["any", "all"])  # that take it as far as they must
@@ -45,6 +48,10 @@ _ITERATORS = frozenset(["map", "filter"])
 _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
+_NEW = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.List, ast.ListComp)  # what these give, nothing else stands for
+_CALLABLE = frozenset(["abs", "len", "float", "int", "min", "max", "range", "zip", "enumerate"])  # without effects
+_PLAIN = (ast.Name, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.IfExp, ast.Tuple, ast.Call)
+_PLAIN = (*_PLAIN, ast.Attribute, ast.Subscript, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _TESTS = (ast.If, ast.Assert)  # statements that compute a test first, and once
 
 
@@ -59,8 +66,19 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
                 _append_items(node, declared(node))
-                _Unroller(names | local, local, builtins, folds, makers_of_arrays(own, local)).generic_visit(node)
+                arrays = makers_of_arrays(own, local)
+                _Unroller(names | local, local, builtins, folds, arrays, _made_anew(node)).generic_visit(node)
     return function
+
+
+def _made_anew(function: ast.FunctionDef) -> set[str]:
+    """The locals that only ever stand for numbers, and lists, which nothing else in the function has a name for."""
+    every = [*walk(function)]
+    pairs = [pair for node in every if isinstance(node, ast.Assign) for one in node.targets for pair in paired(one, node.value)]
+    made = Counter([one.id for one, value in pairs if isinstance(one, ast.Name) and isinstance(value, _NEW)])
+    made += Counter([node.target.id for node in every if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)])
+    stored = Counter(names_stored(function))
+    return {name for name, often in made.items() if stored[name] == often} - bound_beside(function, every)
 
 
 def iterators(fun: FunctionType) -> set[str]:
@@ -158,8 +176,9 @@ def _replace(tree: ast.AST, old: ast.stmt, new: ast.stmt) -> None:
 class _Unroller(ast.NodeTransformer):
     """Writes the comprehensions of one function as loops; those of functions in it have their own turn.
 
-    ``names`` are taken; those that are ``local`` only it assigns; the ``builtins`` are what they are, ``folds`` stand for
-    ``functools.reduce``, and ``arrays`` for what makes arrays of rows.
+    ``names`` are taken; those that are ``local`` only it assigns, and those that are ``new`` stand for numbers and lists of its
+    own; the ``builtins`` are what they are, ``folds`` stand for ``functools.reduce``, and ``arrays`` for what makes arrays of
+    rows.
     """
 
     def __init__(
@@ -169,8 +188,10 @@ class _Unroller(ast.NodeTransformer):
         builtins: Collection[str],
         folds: Collection[str],
         arrays: Collection[str],
+        new: Collection[str],
     ) -> None:
         self.names, self.local, self.builtins, self.folds, self.arrays = names, local, builtins, folds, arrays
+        self.new = new
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -195,6 +216,8 @@ class _Unroller(ast.NodeTransformer):
                 before += found
             return [*before, statement]
         if not isinstance(statement, _SIMPLE):
+            while isinstance(statement, ast.For) and (one := self._fused(statement)) is not None:
+                statement = one
             self.visit(statement)
         elif isinstance(getattr(statement, "target", None), (ast.Name, type(None))):
             while (found := self._found(statement)) is not None:
@@ -203,6 +226,57 @@ class _Unroller(ast.NodeTransformer):
         if isinstance(statement, ast.Return):
             made = []
         return [*before, statement, *[assigned(name, ast.Constant(None), statement) for name in made]]
+
+    def _fused(self, loop: ast.For) -> ast.For | None:
+        """``for v in (f(u) for u in x if c):`` as ``for u_ in x:``, with ``v = f(u_)`` and the body below an ``if``; None for other
+        loops. A list, which is whole before the loop begins, may have to be."""
+        items: Any = loop.iter
+        if self._is_builtin(items, _ITERATORS):
+            items = self._items_of(items)
+        if not isinstance(items, (ast.GeneratorExp, ast.ListComp)) or len(items.generators) > 1 or not _is_loop(items):
+            return None
+        if isinstance(items, ast.ListComp) and not (items.generators[0].ifs and self._may_wait(items, loop.body)):
+            return None
+        clause = copied(items.generators[0])
+        over, clause.iter = clause.iter, ast.Constant(None)
+        first = assigned("", copied(items.elt), items)
+        new = {old: fresh(old, self.names) for old in names_stored(clause.target)}
+        for part in [part for item in (clause, first) for part in walk(item)]:
+            if isinstance(part, ast.Name):
+                part.id = new.get(part.id, part.id)
+        first.targets = [loop.target]
+        body = [first, *loop.body]
+        for test in reversed(clause.ifs):
+            body = [placed(ast.If(test, body, []), items)]
+        return located(placed(ast.For(clause.target, over, body, loop.orelse), loop))  # type: ignore[no-any-return]
+
+    def _may_wait(self, items: ast.ListComp, body: list[ast.stmt]) -> bool:
+        """Whether what is in a list may as well be computed one by one, as a loop over it runs."""
+        parts = [part for item in (items.elt, *items.generators) for part in walk(item) if not isinstance(part, ast.comprehension)]
+        if not all([isinstance(part, _PLAIN) and self._is_without_effects(part) for part in parts]):
+            return False
+        every = [part for statement in body for part in walk(statement)]
+        stored = {name for statement in body for name in names_stored(statement)}
+        changed = {name for part in every if isinstance(part, ast.AugAssign) for name in names_stored(part)}
+        read = {part.id for part in parts if isinstance(part, ast.Name)}
+        places = [part for part in every if isinstance(part, (ast.Subscript, ast.Attribute))]
+        if any([not isinstance(part.ctx, ast.Load) for part in places]) or not changed <= {*self.new} or not read.isdisjoint(stored):
+            return False
+        appends = [part for part in every if is_append(part)]
+        if any([part.func.value.id not in self.new or part.func.value.id in read for part in appends]):
+            return False
+        return all([self._is_without_effects(part) for part in every if not any(map(functools.partial(operator.is_, part), appends))])
+
+    def _is_without_effects(self, node: Any) -> bool:
+        """Whether it calls nothing but NumPy's functions and some builtins, which change nothing that they are given."""
+        if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete)):
+            return False
+        if not isinstance(node, ast.Call):
+            return True
+        owner = owner_of(node.func)
+        if any([option.arg in (None, "out") for option in node.keywords]) or not isinstance(owner, ast.Name):
+            return False
+        return owner.id in (MODULES if owner is not node.func else _CALLABLE) and owner.id not in self.local
 
     def _found_in_test(self, parent: Any, place: Any, test: Any) -> list[ast.stmt] | None:
         """What computes the first ``any`` or ``all`` in a test, and what of it comes before; None where there is none."""
@@ -276,9 +350,13 @@ class _Unroller(ast.NodeTransformer):
             return
         if not self._is_builtin(call, _TAKES_ALL | _TAKES_SOME) or len(call.args) != 1:
             return
-        inner: Any = call.args[0]
-        if not self._is_builtin(inner, ("map", "filter")) or inner.keywords or len(inner.args) < 2:
-            return
+        if self._is_builtin(call.args[0], _ITERATORS):
+            call.args[0] = self._items_of(call.args[0])
+
+    def _items_of(self, inner: Any) -> Any:
+        """What ``map`` or ``filter`` gives, as a comprehension; itself, where that is not possible."""
+        if inner.keywords or len(inner.args) < 2:
+            return inner
         fun, *over = inner.args
         kept = inner.func.id == "filter"
         names = [fresh("item", self.names) for _ in over]
@@ -289,12 +367,12 @@ class _Unroller(ast.NodeTransformer):
             or made is None
             or (len(over) > 1 and "zip" not in self.builtins)
         ):
-            return
+            return inner
         targets = [placed(ast.Name(name, ast.Store()), inner) for name in names]
         target = targets[0] if len(over) == 1 else placed(ast.Tuple(targets, ast.Store()), inner)
         each = over[0] if len(over) == 1 else placed(ast.Call(ast.Name("zip", ast.Load()), over, []), inner)
         clause = ast.comprehension(target, each, [made] if kept else [], 0)
-        call.args[0] = located(placed(ast.GeneratorExp(copied(given[0]) if kept else made, [clause]), inner))
+        return located(placed(ast.GeneratorExp(copied(given[0]) if kept else made, [clause]), inner))
 
     def _is_builtin(self, call: Any, names: Collection[str]) -> bool:
         named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
