@@ -1,8 +1,10 @@
 """Dictionaries whose items alone a function names are locals, and what the function does stays as it is."""
 
 import ast
+import collections
 import inspect
 import textwrap
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from symgrad.source.fields import as_locals
 
 
 def rewritten(fun):
-    return ast.unparse(ast.fix_missing_locations(as_locals(ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0])))
+    return ast.unparse(
+        ast.fix_missing_locations(as_locals(ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0], fun.__globals__))
+    )
 
 
 def log(x):
@@ -59,15 +63,70 @@ def names_are_taken(x):
     return d["k"] * d_k
 
 
-APART = [log, state, made_anew, names_are_taken]
-
-
 def asked_for_others(x):
     d = {"k": x[0]}
     for v in x:
         if v > 1:
             d["new"] = v
     return d["k"] + d.get("new", 0.0)
+
+
+def sums(x):
+    d = {}
+    for v in x:
+        k = "up" if v > 0 else "down"
+        d[k] = d.get(k, 0.0) + v
+    return d.get("up", 0.0) ** 2 - d.get("down", 1.0)
+
+
+def defaults(x):
+    d = defaultdict(float)
+    seen = {}
+    for v in x:
+        if v > 0:
+            d["up"] += v
+        else:
+            d["down"] += v * v
+            seen["down"] = True
+    return d["up"] - d["down"] if "down" in seen else d["up"]
+
+
+def two_by_one_key(x):
+    n = collections.Counter()
+    every = defaultdict(list)
+    for v in x:
+        k = "a"
+        if v > 0.2:
+            k = "b"
+        n[k] += 1
+        every[k].append(v * v)
+        n["all"] += 1
+    return (sum(every["a"]) + 1.0) / (n["a"] + 1) + np.sum(every["b"]) / n["all"]
+
+
+def largest(x):
+    most = {"none": x[0]}
+    for v in x:
+        key = "neg"
+        if v > 0:
+            key = "pos"
+        if most.get(key) is None:
+            most[key] = v
+        else:
+            most[key] = max(most[key], v)
+    return most.get("pos", 0.0) - most.get("neg", 0.0) * most["none"]
+
+
+def also_arrays(x):
+    d = {}
+    d["s"] = x.copy()
+    d["s"] += 1
+    if np.sum(x) > 0:
+        d["t"] = d["s"] * 2
+    return np.sum(d["s"] * d["t"]) if "t" in d else d["s"][0]
+
+
+APART = [log, state, made_anew, names_are_taken, asked_for_others, sums, defaults, two_by_one_key, largest]
 
 
 def in_a_function(x):
@@ -107,12 +166,36 @@ def deleted(x):
     return d["k"] * len(d)
 
 
-LEFT = [asked_for_others, in_a_function, handed_on, made_twice, deleted]
+def by_number(x):
+    d = {}
+    for i, v in enumerate(x):
+        d[i % 3] = d.get(i % 3, 0.0) + v * i
+    return d[0] * d[1] - d[2]
+
+
+def not_the_builtin(x):
+    float = lambda: x[0]
+    d = defaultdict(float)
+    for v in x:
+        if v > 0:
+            d["k"] += v
+    return d["k"]
+
+
+def run_over(x):
+    d = {}
+    for v in x[:4]:
+        d["up" if v > 0 else "down"] = v
+    return sum(d.values())
+
+
+LEFT = [by_number, not_the_builtin, run_over, in_a_function, handed_on, made_twice, deleted]
 
 
 @pytest.mark.parametrize("fun", APART)
 def test_items_are_locals(fun):
-    assert not any(isinstance(node, ast.Dict) for node in ast.walk(ast.parse(rewritten(fun))))
+    assigned = [node.value for node in ast.walk(ast.parse(rewritten(fun))) if isinstance(node, ast.Assign)]
+    assert not any(isinstance(value, ast.Dict) for value in assigned)
 
 
 @pytest.mark.parametrize("fun", LEFT)
@@ -120,7 +203,7 @@ def test_others_stay(fun):
     assert rewritten(fun) == ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(fun))))
 
 
-@pytest.mark.parametrize("fun", [*APART, *LEFT])
+@pytest.mark.parametrize("fun", [*APART, *LEFT, also_arrays])
 def test_they_do_what_they_did(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(12):
@@ -145,6 +228,58 @@ def test_a_dictionary_that_is_returned():
         assert list(found) == list(made)
         np.testing.assert_allclose(found["items"], made["items"])
         np.testing.assert_allclose(found["total"], made["total"])
+
+
+def absent(x):
+    d = {}
+    for v in x:
+        if v > 1:
+            d["k"] = v
+    return d["k"] * 2
+
+
+def added_to(x):
+    d = {}
+    for v in x:
+        if v > 1:
+            d["k"] = v
+        if v > 2:
+            d["k"] += v
+    d["other"] += 1.0
+    return d["k"]
+
+
+def given_to_a_list(x):
+    d = defaultdict(list)
+    for v in x:
+        d["all"].append(v)
+        if v > 0:
+            d["up"].append(v)
+    return sum(d["up"]) * d["up"][0]
+
+
+@pytest.mark.parametrize(("fun", "kind"), [(absent, KeyError), (added_to, KeyError), (given_to_a_list, IndexError)])
+def test_keys_that_are_not_there(fun, kind):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(3):
+        if fun is not added_to:
+            right_at(derivative, fun, rng.normal(size=20), (1e-12, 0), (1e-9, 1e-12))
+        with pytest.raises(kind) as found:
+            derivative(-np.abs(rng.normal(size=20)))
+        with pytest.raises(kind) as expected:
+            fun(-np.ones(20))
+        assert found.value.args == expected.value.args
+
+
+@pytest.mark.parametrize("fun", [sums, defaults, two_by_one_key, largest])
+def test_sums_by_keys_are_compiled(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(8):
+        derivative(rng.normal(size=30))
+    before = derivative.cache_info().misses
+    for _ in range(20):
+        derivative(rng.normal(size=30))
+    assert derivative.cache_info().misses <= before + 1
 
 
 def test_logs_of_long_loops_are_arrays():

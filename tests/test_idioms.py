@@ -3,6 +3,7 @@
 import collections
 import itertools
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -286,7 +287,104 @@ def decided_by_the_iteration_before(x):
     return v
 
 
+def through_a_filter(x):
+    s = 0.0
+    for v in filter(lambda v: v > 0, x):
+        s += v * v
+    for v in map(abs, x):
+        s = v if v > s else 0.9 * s
+    return s
+
+
+def through_a_comprehension(x):
+    s, kept = 0.0, []
+    for v in [np.sin(u) + u for u in x if u > 0 and abs(u) < 1.5]:
+        if v > 1.9:
+            continue
+        s += v * v
+        kept.append(v)
+    return s + sum(kept)
+
+
+def through_a_comprehension_up_to_a_break(x):
+    s = 0.0
+    for v in [u for u in x if u > 0]:
+        if s > 9:
+            break
+        s += v * v
+    else:
+        s = 2 * s
+    return s
+
+
+def by_place_through_a_generator(x):
+    s, rate = 0.0, 1.0
+    for i, v in ((i, rate * u) for i, u in enumerate(x) if u > 0):
+        s += i * v
+        rate = 0.5 * rate + 0.1 * v  # which the next item sees
+    return s
+
+
+def step(state, a):
+    x, on = state
+    if on:
+        return x + a, False
+    return 0.9 * x, a > 0
+
+
+def steps_with_a_flag(x):
+    state = (0.0, True)
+    for a in x:
+        state = step(state, a)
+    return state[0] + (1.0 if state[1] else 0.0)
+
+
+@dataclass
+class Switch:
+    x: float
+    on: bool
+
+
+def objects_made_anew_with_a_flag(x):
+    s = Switch(x[0], True)
+    for a in x:
+        if s.on:
+            s = Switch(s.x + a, False)
+        elif a > 0:
+            s = Switch(s.x, True)
+    return s.x if s.on else 0.5 * s.x
+
+
+class Counting:
+    def __init__(self):
+        self.y, self.n = 0.0, 0
+
+    def __call__(self, v):
+        if self.n == 0 or v > self.y:
+            self.y = v
+        else:
+            self.y = 0.5 * self.y
+        self.n += 1
+        return self.y
+
+
+def objects_that_count(x):
+    f, s = Counting(), 0.0
+    for v in x:
+        s += f(v)
+    return s / f.n
+
+
+def items_before_the_place(x):
+    cur = [0.0]
+    for j, w in enumerate(x, start=1):
+        cur.append(cur[j - 1] + w if w > 0 else 0.5 * cur[j - 1])
+    return cur[-1]
+
+
 ALL = [
+    through_a_filter, through_a_comprehension, by_place_through_a_generator, steps_with_a_flag,
+    objects_made_anew_with_a_flag, objects_that_count, items_before_the_place,
     decided_by_the_iteration_before,
     searched, first_above, counted_up_to_a_break, weighted_by_place, states_by_place,
     ints_at_first, places_stay_ints,
@@ -310,6 +408,69 @@ def test_code_answers(fun):
     for _ in range(80):
         derivative(rng.normal(size=30))
     assert derivative.cache_info().misses <= 12
+
+
+def appended_to(x):
+    y, s = list(x[:6]), 0.0
+    for v in [u for u in y if u > 0]:
+        y.append(2 * v)
+        s += v
+    return s + sum(y)
+
+
+def added_to_in_place(x):
+    y = x.copy()
+    total = y
+    for v in [u for u in y[:6] if u > -0.5]:
+        total += v
+    return np.sum(y)
+
+
+def written_by_another_name(x):
+    y = x.copy()
+    other = y
+    for i, v in [(i, u) for i, u in enumerate(y[:6]) if u > 0]:
+        other[i + 1] = 3 * v
+    return np.sum(y * y)
+
+
+def written_by_a_call(x):
+    y, calls = x.copy(), []
+
+    def note(v):
+        calls.append(v)
+        y[1:] = y[1:] * 0.5
+        return v
+
+    s = 0.0
+    for v in [u for u in y[:6] if u > -0.5]:
+        s += note(v)
+    return s + np.sum(y) * len(calls)
+
+
+def bound_anew(x):
+    least, s = 0.0, 0.0
+    for v in [u for u in x[:8] if u > least]:
+        least = v + 1.0
+        s += v
+    return s + least
+
+
+CHANGING = [
+    through_a_comprehension_up_to_a_break,
+    appended_to,
+    added_to_in_place,
+    written_by_another_name,
+    written_by_a_call,
+    bound_anew,
+]
+
+
+@pytest.mark.parametrize("fun", CHANGING)
+def test_lists_that_are_whole_before_a_loop_changes_what_they_are_made_of(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(8):
+        right_at(derivative, fun, rng.normal(size=12), (1e-12, 0), (1e-9, 1e-12))
 
 
 def test_a_changing_list_by_pairs():

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import operator
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType
@@ -50,8 +49,19 @@ _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.key
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
 _NEW = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.List, ast.ListComp)  # what these give, nothing else stands for
 _CALLABLE = frozenset(["abs", "len", "float", "int", "min", "max", "range", "zip", "enumerate"])  # without effects
-_PLAIN = (ast.Name, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.IfExp, ast.Tuple, ast.Call)
-_PLAIN = (*_PLAIN, ast.Attribute, ast.Subscript, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+_PLAIN = (
+    ast.Name,
+    ast.Constant,
+    ast.Compare,
+    ast.BoolOp,
+    ast.UnaryOp,
+    ast.BinOp,
+    ast.IfExp,
+    ast.Tuple,
+    ast.Call,
+    ast.Attribute,
+)
+_PARTS = (*_PLAIN, ast.Subscript, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _TESTS = (ast.If, ast.Assert)  # statements that compute a test first, and once
 
 
@@ -228,8 +238,8 @@ class _Unroller(ast.NodeTransformer):
         return [*before, statement, *[assigned(name, ast.Constant(None), statement) for name in made]]
 
     def _fused(self, loop: ast.For) -> ast.For | None:
-        """``for v in (f(u) for u in x if c):`` as ``for u_ in x:``, with ``v = f(u_)`` and the body below an ``if``; None for other
-        loops. A list, which is whole before the loop begins, may have to be."""
+        """``for v in (f(u) for u in x if c):`` as ``for u_ in x:``, with ``v = f(u_)`` and the body below an ``if``; None for
+        other loops. A list, which is whole before the loop begins, may have to be."""
         items: Any = loop.iter
         if self._is_builtin(items, _ITERATORS):
             items = self._items_of(items)
@@ -239,7 +249,7 @@ class _Unroller(ast.NodeTransformer):
             return None
         clause = copied(items.generators[0])
         over, clause.iter = clause.iter, ast.Constant(None)
-        first = assigned("", copied(items.elt), items)
+        first: Any = assigned("", copied(items.elt), items)
         new = {old: fresh(old, self.names) for old in names_stored(clause.target)}
         for part in [part for item in (clause, first) for part in walk(item)]:
             if isinstance(part, ast.Name):
@@ -252,20 +262,21 @@ class _Unroller(ast.NodeTransformer):
 
     def _may_wait(self, items: ast.ListComp, body: list[ast.stmt]) -> bool:
         """Whether what is in a list may as well be computed one by one, as a loop over it runs."""
-        parts = [part for item in (items.elt, *items.generators) for part in walk(item) if not isinstance(part, ast.comprehension)]
-        if not all([isinstance(part, _PLAIN) and self._is_without_effects(part) for part in parts]):
+        parts = [part for item in (items.elt, *items.generators) for part in walk(item) if part not in items.generators]
+        if not all([isinstance(part, _PARTS) and self._is_without_effects(part) for part in parts]):
             return False
         every = [part for statement in body for part in walk(statement)]
-        stored = {name for statement in body for name in names_stored(statement)}
-        changed = {name for part in every if isinstance(part, ast.AugAssign) for name in names_stored(part)}
         read = {part.id for part in parts if isinstance(part, ast.Name)}
+        changed = {name for part in every if isinstance(part, ast.AugAssign) for name in names_stored(part)}
         places = [part for part in every if isinstance(part, (ast.Subscript, ast.Attribute))]
-        if any([not isinstance(part.ctx, ast.Load) for part in places]) or not changed <= {*self.new} or not read.isdisjoint(stored):
+        if any([not isinstance(part.ctx, ast.Load) for part in places]) or not changed <= {*self.new}:
             return False
-        appends = [part for part in every if is_append(part)]
+        if not read.isdisjoint([name for statement in body for name in names_stored(statement)]):
+            return False
+        appends: list[Any] = [part for part in every if is_append(part)]
         if any([part.func.value.id not in self.new or part.func.value.id in read for part in appends]):
             return False
-        return all([self._is_without_effects(part) for part in every if not any(map(functools.partial(operator.is_, part), appends))])
+        return all([self._is_without_effects(part) for part in every if part not in appends])
 
     def _is_without_effects(self, node: Any) -> bool:
         """Whether it calls nothing but NumPy's functions and some builtins, which change nothing that they are given."""

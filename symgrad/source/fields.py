@@ -2,13 +2,21 @@
 
 ``log = {"x": []}``, ``log["x"].append(x)``, ``np.mean(log["x"])`` is ``log_x = []``, ``log_x.append(x)``, ``np.mean(log_x)``:
 what is known of loops over locals holds for it, too. Where it is returned, it is made.
+
+So is one that begins empty, with a flag beside each local that says whether it is there: ``total["up"] = total.get("up", 0.0) +
+v`` is ``total_up, total_has_up = (total_up if total_has_up else 0.0) + v, True``; ``defaultdict(float)`` needs no flags. A key
+may be a local that only ever stands for some texts: there is an ``if`` for each.
 """
 
 from __future__ import annotations
 
 import ast
+import collections
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from symgrad.source.constants import bound_anywhere, constant
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
@@ -19,20 +27,134 @@ from symgrad.source.syntax import (
     placed,
     walk,
 )
-from symgrad.source.texts import bound_beside
+from symgrad.source.texts import bound_beside, texts_of
+
+MOST = 8  # keys of a dictionary that begins empty
+_STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
 
 
-def as_locals(function: FunctionNode) -> FunctionNode:
-    """The function, changed in place, as are those in it."""
+@dataclass
+class _Dictionary:
+    """``fields`` are the locals, by key; ``flags``, of one that begins empty, those that say whether a key is there; ``begin``
+    is what a ``defaultdict`` begins with."""
+
+    fields: dict[str, str]
+    flags: dict[str, str] = field(default_factory=dict)
+    begin: ast.expr | None = None
+
+
+def as_locals(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
+    """The function, changed in place, as are those in it. ``space``: what is outside of it."""
+    bound = bound_anywhere(function)
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
-            fields = _fields(node)
-            if fields:
-                _Fields(fields).generic_visit(node)
+            found = _begun_otherwise(node, space, bound) | _fields(node)
+            if found:
+                uses = [use for use in map(_use, walk(node)) if use is not None and use.name.id in found]
+                keys = {use.key.id for use in uses if isinstance(use.key, ast.Name)}
+                texts = {key: texts_of(node, key) or [] for key in keys}
+                _Fields(found, texts, {part.id for part in _names(node)}).generic_visit(node)
     return function
 
 
-def _fields(function: ast.FunctionDef) -> dict[str, dict[str, str]]:
+def _begun_otherwise(function: ast.FunctionDef, space: Mapping[str, Any], bound: Any) -> dict[str, _Dictionary]:
+    """The dictionaries that begin without some keys, or with a default, and get but items by known ones."""
+    every = [*walk(function)]
+    names = {node.id for node in every if isinstance(node, ast.Name)}
+    if not names.isdisjoint(LOCAL_READERS):
+        return {}
+    begins = {node.targets[0].id: node for node in every if isinstance(node, ast.Assign) and _is_begun(node, space, bound)}  # type: ignore[attr-defined]
+    found = {}
+    for name, node in begins.items() if begins else ():
+        stored = [part for part in _names(function) if part.id == name and not isinstance(part.ctx, ast.Load)]
+        uses = [use for use in map(_use, every) if use is not None and use.name.id == name]
+        loads = [part for part in _names(function) if part.id == name and isinstance(part.ctx, ast.Load)]
+        begin = _default(node.value, space, bound) if isinstance(node.value, ast.Call) else None
+        if len(stored) != 1 or len(uses) != len(loads) or name in bound_beside(function, every):
+            continue
+        if begin is not None and any([use.how != "item" for use in uses]):
+            continue
+        keys = _keys(function, every, uses, node.value)
+        if keys is None or not 0 < len(keys) <= MOST:
+            continue
+        local = {key: fresh(f"{name}_{key}" if key.isidentifier() else f"{name}_item", names) for key in keys}
+        made: Any = node.value
+        there = [*keys] if begin is not None else [key.value for key in made.keys]
+        flags = {key: fresh(f"has_{local[key]}", names) for key in keys if key not in there}
+        found[name] = _Dictionary(local, flags, begin)
+    return found
+
+
+@dataclass
+class _Use:
+    """``name[key]`` (``how`` is ``"item"``), ``name.get(key)``, ``name.get(key, default)`` or ``key in name``."""
+
+    name: ast.Name
+    how: str
+    key: ast.expr
+    node: Any
+
+
+def _use(node: Any) -> _Use | None:
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and not isinstance(node.ctx, ast.Del):
+        return _Use(node.value, "item", node.slice, node)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        (side,) = node.comparators
+        return _Use(side, "in", node.left, node) if isinstance(side, ast.Name) else None
+    fun = node.func if isinstance(node, ast.Call) and not node.keywords and 1 <= len(node.args) <= 2 else None
+    if isinstance(fun, ast.Attribute) and fun.attr == "get" and isinstance(fun.value, ast.Name):
+        return _Use(fun.value, "get", node.args[0], node)
+    return None
+
+
+def _keys(function: ast.FunctionDef, every: list[ast.AST], uses: list[_Use], made: Any) -> list[str] | None:
+    """The keys of a dictionary that is ``made`` so, in the order in which they are named; None where they are not all known."""
+    found = dict.fromkeys([key.value for key in getattr(made, "keys", [])])
+    asked = [node.test for node in every if isinstance(node, ast.If)]
+    simple = {id(part) for node in (*every, *asked) if isinstance(node, _STATEMENTS) or node in asked for part in walk(node)}
+    later = {id(part) for node in every if isinstance(node, _LATER) for part in walk(node)}
+    for use in uses:
+        if isinstance(use.key, ast.Constant) and type(use.key.value) is str:
+            found[use.key.value] = None
+            continue
+        known = texts_of(function, use.key.id) if isinstance(use.key, ast.Name) else None
+        if known is None or id(use.node) not in simple or id(use.node) in later:
+            return None
+        found.update(dict.fromkeys(known))
+    return [*found]
+
+
+_LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _is_begun(node: ast.Assign, space: Mapping[str, Any], bound: Any) -> bool:
+    """Whether it is ``name = {"key": value}``, ``name = {}``, ``name = defaultdict(float)`` or ``name = Counter()``."""
+    if len(node.targets) > 1 or not isinstance(node.targets[0], ast.Name):
+        return False
+    if isinstance(node.value, ast.Dict):
+        return not node.value.keys or _is_made(node)
+    return isinstance(node.value, ast.Call) and _default(node.value, space, bound) is not None
+
+
+def _default(call: ast.Call, space: Mapping[str, Any], bound: Any) -> ast.expr | None:
+    """What items of a dictionary that is made so begin with."""
+    if not isinstance(call.func, (ast.Name, ast.Attribute)) or call.keywords:
+        return None
+    kind = constant(call.func, space, bound)
+    if kind is collections.Counter and not call.args:
+        return placed(ast.Constant(0), call)  # type: ignore[no-any-return]
+    if kind is not collections.defaultdict or len(call.args) != 1 or not isinstance(call.args[0], ast.Name):
+        return None
+    made = call.args[0].id
+    if made in bound or made in space or made not in _BEGINNINGS:
+        return None
+    return placed(copied(_BEGINNINGS[made]), call)  # type: ignore[no-any-return]
+
+
+_BEGINNINGS = {"float": ast.Constant(0.0), "int": ast.Constant(0), "list": ast.List([], ast.Load())}
+
+
+def _fields(function: ast.FunctionDef) -> dict[str, _Dictionary]:
     """The dictionaries, by name, and the name of the local for each key."""
     every = [*walk(function)]
     names = {node.id for node in every if isinstance(node, ast.Name)}
@@ -44,7 +166,8 @@ def _fields(function: ast.FunctionDef) -> dict[str, dict[str, str]]:
     for node in made:
         name, keys = node.targets[0].id, [key.value for key in node.value.keys]  # type: ignore[attr-defined]
         if name not in others and _is_taken_apart(function, name, {*keys}):
-            found[name] = {key: fresh(f"{name}_{key}" if key.isidentifier() else f"{name}_item", names) for key in keys}
+            local = {key: fresh(f"{name}_{key}" if key.isidentifier() else f"{name}_item", names) for key in keys}
+            found[name] = _Dictionary(local)
     return found
 
 
@@ -81,28 +204,152 @@ def _is_item(node: Any, name: str) -> bool:
 
 
 class _Fields(ast.NodeTransformer):
-    """Puts locals in the place of items. The ``fields`` are their names, by that of a dictionary, and key."""
+    """Puts locals in the place of items, of these dictionaries, by name. ``texts``: what each local that is a key may stand
+    for; ``names`` are taken."""
 
-    def __init__(self, fields: dict[str, dict[str, str]]) -> None:
-        self.fields = fields
+    def __init__(self, dictionaries: dict[str, _Dictionary], texts: dict[str, list[str]], names: set[str]) -> None:
+        self.dictionaries, self.texts, self.names = dictionaries, texts, names
+
+    def visit(self, node: Any) -> Any:
+        """A statement with such items; one by a local key is an ``if`` for each text that this may stand for."""
+        if isinstance(node, ast.If) and self._local_key(node.test) is not None:
+            asked = fresh("asked", self.names)
+            first = self._listed(assigned(asked, node.test, node))
+            node.test = placed(ast.Name(asked, ast.Load()), node.test)
+            return [*first, super().visit(node)]
+        local = self._local_key(node) if isinstance(node, _STATEMENTS) else None
+        if local is None:
+            return super().visit(node)
+        name, keys = local
+        *others, last = keys
+        made = self._listed(_with_key(node, name, last))
+        for key in reversed(others):
+            test = placed(ast.Compare(ast.Name(name, ast.Load()), [ast.Eq()], [ast.Constant(key)]), node)
+            made = [located(placed(ast.If(test, self._listed(_with_key(node, name, key)), made), node))]
+        return made
+
+    def _listed(self, statement: Any) -> list[Any]:
+        made = self.visit(statement)
+        return made if isinstance(made, list) else [made]
+
+    def _local_key(self, node: ast.AST) -> tuple[str, list[str]] | None:
+        """The first local that is a key of such a dictionary in a statement, and what it may stand for."""
+        for use in map(_use, walk(node)):
+            if use is not None and use.name.id in self.dictionaries and isinstance(use.key, ast.Name):
+                return use.key.id, [*dict.fromkeys(self.texts[use.key.id])]
+        return None
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        name = getattr(node.targets[0], "id", "")
+        known = self.dictionaries.get(name)
+        if known is None:
+            put = [use for target in node.targets for use in self._uses(target)]
+            self.generic_visit(node)
+            return [node, *self._flagged(put, node)]
+        given = zip(node.value.keys, node.value.values, strict=True) if isinstance(node.value, ast.Dict) else ()
+        values = {key.value: self.visit(value) for key, value in given}  # type: ignore[union-attr]
+        missing = known.begin or ast.Constant(0.0)
+        begun = [assigned(one, values.get(key, copied(missing)), node) for key, one in known.fields.items()]
+        return begun + [assigned(flag, ast.Constant(False), node) for flag in known.flags.values()]
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        added = self._uses(node.target)
         self.generic_visit(node)
-        fields = self.fields.get(getattr(node.targets[0], "id", ""))
-        if fields is None:
-            return node
-        return [assigned(name, value, node) for name, value in zip(fields.values(), node.value.values, strict=True)]  # type: ignore[attr-defined]
+        missing = [placed(ast.If(self._absent(use, node), [placed(ast.Expr(_missing(use)), node)], []), node) for use in added]
+        return [*map(located, missing), node]
+
+    def _uses(self, node: ast.AST) -> list[_Use]:
+        """The items of dictionaries that began empty into which a target puts something."""
+        found = [use for use in map(_use, walk(node)) if use is not None and use.name.id in self.dictionaries]
+        stored = [use for use in found if isinstance(getattr(use.node, "ctx", None), ast.Store)]
+        return [use for use in stored if self._flag(use)]
+
+    def _flag(self, use: _Use) -> str | None:
+        return self.dictionaries[use.name.id].flags.get(use.key.value)  # type: ignore[attr-defined]
+
+    def _flagged(self, uses: list[_Use], node: ast.stmt) -> Iterator[ast.stmt]:
+        for use in uses:
+            yield assigned(self._flag(use) or "", ast.Constant(True), node)
+
+    def _there(self, use: _Use) -> ast.expr:
+        """Whether a key is there."""
+        flag = self._flag(use)
+        return ast.Constant(True) if flag is None else ast.Name(flag, ast.Load())
+
+    def _absent(self, use: _Use, node: ast.AST) -> ast.expr:
+        return placed(ast.UnaryOp(ast.Not(), self._there(use)), node)  # type: ignore[no-any-return]
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        for name, fields in self.fields.items():
-            if _is_item(node, name):
-                return placed(ast.Name(fields[node.slice.value], copied(node.ctx)), node)  # type: ignore[attr-defined]
+        use = _use(node)
+        known = self.dictionaries.get(use.name.id) if use is not None else None
+        if use is None or known is None:
+            self.generic_visit(node)
+            return node
+        item = placed(ast.Name(known.fields[use.key.value], copied(node.ctx)), node)  # type: ignore[attr-defined]
+        if self._flag(use) is None or not isinstance(node.ctx, ast.Load):
+            return item
+        return located(placed(ast.IfExp(self._there(use), item, _missing(use)), node))
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        use = _use(node)
+        known = self.dictionaries.get(use.name.id) if use is not None else None
         self.generic_visit(node)
-        return node
+        if use is None or known is None:
+            return node
+        item = ast.Name(known.fields[use.key.value], ast.Load())  # type: ignore[attr-defined]
+        default = node.args[1] if len(node.args) > 1 else ast.Constant(None)
+        made = item if self._flag(use) is None else ast.IfExp(self._there(use), item, default)
+        return located(placed(made, node))
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        use = _use(node)
+        known = self.dictionaries.get(use.name.id) if use is not None else None
+        if use is None or known is None:
+            got = self._is_got(node)
+            self.generic_visit(node)
+            asked: Any = node.left
+            if got and isinstance(asked, ast.IfExp):  # whether it is None, or is none
+                there, item = asked.test, placed(ast.Compare(asked.body, node.ops, node.comparators), node)
+                absent = isinstance(node.ops[0], ast.Is)
+                first = placed(ast.UnaryOp(ast.Not(), there), node) if absent else there
+                return located(placed(ast.BoolOp(ast.Or() if absent else ast.And(), [first, item]), node))
+            return node
+        flag = self._there(use)
+        if isinstance(node.ops[0], ast.NotIn):
+            flag = ast.UnaryOp(ast.Not(), flag)
+        return located(placed(flag, node))
+
+    def _is_got(self, node: ast.Compare) -> bool:
+        """Whether it asks if ``name.get(key)`` is None."""
+        use = _use(node.left)
+        known = use is not None and use.how == "get" and len(use.node.args) == 1 and use.name.id in self.dictionaries
+        none = [isinstance(side, ast.Constant) and side.value is None for side in node.comparators]
+        return known and none == [True] and isinstance(node.ops[0], (ast.Is, ast.IsNot))
 
     def visit_Name(self, node: ast.Name) -> Any:
-        fields = self.fields.get(node.id)
-        if fields is None or not isinstance(node.ctx, ast.Load):
+        known = self.dictionaries.get(node.id)
+        if known is None or not isinstance(node.ctx, ast.Load):
             return node
+        fields = known.fields
         made = ast.Dict([ast.Constant(key) for key in fields], [ast.Name(name, ast.Load()) for name in fields.values()])
         return located(placed(made, node))
+
+
+def _missing(use: _Use) -> ast.expr:
+    """What raises the error of a key that is not there."""
+    return placed(ast.Subscript(ast.Dict([], []), copied(use.key), ast.Load()), use.node)  # type: ignore[no-any-return]
+
+
+def _with_key(statement: ast.stmt, name: str, key: str) -> ast.stmt:
+    """The same statement, where a local that is a key stands for this text."""
+    made = copied(statement)
+    for use in map(_use, walk(made)):
+        if use is not None and isinstance(use.key, ast.Name) and use.key.id == name:
+            text = placed(ast.Constant(key), use.key)
+            if use.how == "item":
+                use.node.slice = text
+            elif use.how == "in":
+                use.node.left = text
+            else:
+                use.node.args[0] = text
+    return made  # type: ignore[no-any-return]

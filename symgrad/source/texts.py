@@ -60,6 +60,19 @@ def _states(function: ast.FunctionDef) -> set[str]:
     return names if names & texts else set()
 
 
+def texts_of(function: ast.FunctionDef, name: str) -> list[str] | None:
+    """The texts that a local may stand for; None where it may stand for anything else."""
+    every = [*walk(function)]
+    stored = [node for node in every if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)]
+    statements = [node for node in every if isinstance(node, ast.Assign)]
+    values = [(target, value) for node in statements for target, value in _pairs(node) if target.id == name]
+    ends = [end for _, value in values for end in _ends(value)]
+    if not stored or len(stored) != len(values) or name in bound_beside(function, every):
+        return None
+    texts = [end.value for end in ends if isinstance(end, ast.Constant) and isinstance(end.value, str)]
+    return texts if len(texts) == len(ends) else None
+
+
 def bound_beside(function: ast.FunctionDef, every: Iterable[ast.AST]) -> set[str]:
     """The names that are bound in a function, ``every`` part of which is given, by what is no assignment, its parameters among
     them, or that functions and classes in it use."""
