@@ -61,7 +61,7 @@ class Grown:
         item = self.owner[-1]
         known = type(item) is Tracer and isinstance(item.node.aval, Aval)
         dtype = item.node.aval.dtype if known else np.result_type(item) if type(item) in NUMBERS else None
-        if type(item) is int and not self.some:
+        if type(item) in (int, bool) and not self.some:
             dtype = np.dtype(float)
         self.first = 0 if self.some else number
         self.shape = item.node.aval.shape if known else ()
@@ -124,11 +124,15 @@ class Grown:
             return False
         if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
             return False
-        if own and not self.some and all([type(one) is int for one in own]):
-            return False
         if self.shape and any([item.written >= since for item, since in zip(self.items, self.since, strict=True)]):
             return False
         return all([item is one for item, one in zip(self.items, own, strict=True)])
+
+    @property
+    def whole_kind(self) -> type | None:
+        """Whether all iterations have appended ints, or True or False: plain, unless other iterations would append others."""
+        kinds = {type(one) for one in self.owner[self.begin :]} if self.items and not self.some else set()
+        return next(iter(kinds)) if kinds in ({int}, {bool}) else None
 
     def seen(self, name: str, trace: Trace) -> tuple[Any, dict[Key, Tracer]]:
         """What is noted of it between iterations, and the traced values that go round for it."""
@@ -177,16 +181,17 @@ class Grown:
                 items[-far] = self.array.tape.lookup(node)
         self.items = self.owner[self.begin :] = items
 
-    def spread(self, python: bool) -> None:
+    def spread(self, python: bool, whole: type | None) -> None:
         """The loop is rolled up: the items are what it has left in the array; where not all append, ``chosen`` has
-        them. ``python``: iterations append Python's numbers alone."""
+        them. ``python``: iterations append Python's numbers alone, of this ``whole`` kind, if it is one."""
         self.rolled, self.all_python = True, python
         if self.array is None:
             return
         if self.some:
             del self.owner[self.begin :]
             return
-        items = [index.GETITEM(self.array, spec=(self.first + i,)) for i in range(len(self.items))]
+        array = self.array if whole is None else self.array.astype(whole)
+        items = [index.GETITEM(array, spec=(self.first + i,)) for i in range(len(self.items))]
         if self.shape:
             items = [self.array.tape.alone(item) for item in items]
         self.owner[self.begin :] = _numbers(self.array, items, self.python)

@@ -35,6 +35,7 @@ from symgrad.loops.patterns import (
     BOOL,
     COUNTER,
     EXIT,
+    INT,
     LEAVES,
     TEST,
     TRACED,
@@ -58,10 +59,11 @@ from symgrad.loops.ways import (
     Taken,
     Unclear,
     Way,
-    appends_python,
+    appends,
     bare,
     called,
     every_way,
+    is_pythons,
     is_whole,
     joined_kind,
     one_kind,
@@ -150,6 +152,7 @@ class Fork(NamedTuple):
         Key, frozenset[Any]
     ]  # locals that NumPy's numbers go on in, and Python's may be left in; what mixed them before
     python: set[Key]  # of the arrays beside lists, those that have Python's numbers alone
+    whole: dict[Key, type]  # and of these, those that have ints alone, or True and False
 
 
 def fork(
@@ -354,7 +357,14 @@ class _Reader:
                 break
             plain |= before
         lists = {key for key in self.keys if key[-1] == WHOLE}
-        python = {key for key in lists if all([appends_python(way, key, kinds) for ways in every for way in ways.values()])}
+        taken = [way for ways in every for way in ways.values()]
+        python = {key for key in lists if all([appends(way, key, kinds, is_pythons) for way in taken])}
+        whole: dict[Key, type] = {
+            key: kind
+            for key in python
+            for kind, aval in ((int, INT), (bool, BOOL))
+            if all([appends(way, key, kinds, aval.__eq__) for way in taken])
+        }
         plain -= python
         kept = self._kept(first, stretches, every, known)
         causes = {key: mixed[begin[key]].causes if begin.get(key) in mixed else frozenset() for key in plain} | kept.mixed
@@ -367,7 +377,7 @@ class _Reader:
             if not self.section:
                 raise
             written = None, None, kinds  # other calls may tell more
-        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, causes, python)
+        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, causes, python, whole)
 
     def _settle_first(self, ways: Taken) -> None:
         """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is
@@ -517,19 +527,29 @@ class _Reader:
     def _learn(self, stretch: Stretch, ways: Taken) -> None:
         """Take in what these iterations did in a stretch."""
         twins: dict[tuple[bool, ...], list[tuple[Way, Boundary, Boundary]]] = {}  # iterations that tell less than others
+        doubtful: list[tuple[Way, tuple[bool, ...], Boundary, Boundary]] = []  # those that may have asked less often
         for b, c in stretch.pairs:
             way = self._read(stretch, b, c)
             taken = tuple([value for _, value in way.tests])
             if self._has_twins(stretch, b) or _is_vague(way):
                 twins.setdefault(taken, []).append((way, b, c))
+            elif taken not in ways and self._has_one_number_twice(stretch, b):
+                doubtful.append((way, taken, b, c))
             elif (known := ways.setdefault(taken, way)) is not way:
+                unite(known, way)
+            if len(ways.keys() | twins.keys()) > MOST:
+                raise Unclear
+        for way, taken, b, c in doubtful:
+            if taken not in ways and any([self._is_told_by(other, way, b, c) for other in ways.values()]):
+                continue
+            if (known := ways.setdefault(taken, way)) is not way:
                 unite(known, way)
             if len(ways.keys() | twins.keys()) > MOST:
                 raise Unclear
         for taken, alike in twins.items():
             if taken in ways:
-                for way, b, c in alike:
-                    self._retrace(ways[taken], way, b, c)
+                if not all([self._is_told_by(ways[taken], way, b, c) for way, b, c in alike]):
+                    raise Unclear
             else:
                 ways[taken] = alike[0][0]
                 for way, _, _ in alike[1:]:
@@ -778,27 +798,31 @@ class _Reader:
         begun = [b.nodes[key] for key in stretch.read if getattr(b.nodes[key].aval, "shape", ())]
         return len(set(begun)) < len(begun)
 
-    def _retrace(self, way: Way, own: Way, b: Boundary, c: Boundary) -> None:
-        """An iteration, whose ``own`` reading has fewer steps, did what other iterations tell of its ``way``."""
+    def _has_one_number_twice(self, stretch: Stretch, b: Boundary) -> bool:
+        """The same of numbers: what is asked of both is asked once."""
+        begun = [b.nodes[key] for key in stretch.read if key not in (TEST, EXIT, UNSEEN, COUNTER)]
+        return len(set(begun)) < len(begun)
 
-        def found(parts: Parts, made: Sequence[Node]) -> Node:
+    def _is_told_by(self, way: Way, own: Way, b: Boundary, c: Boundary) -> bool:
+        """Whether an iteration, whose ``own`` reading tells less, did what other iterations tell of their ``way``."""
+
+        def found(parts: Parts, made: Sequence[Node]) -> Node | None:
             if any([kind in ("again", "anew") for kind, _ in parts.values()]):
-                raise Unclear
+                return None
             node, *others = {b.part(part, made) for part in parts.values()}
-            if node is None or others:
-                raise Unclear
-            return node
+            return None if others else node
 
         made: list[Node] = []
         for op, params, _, args in way.steps:
-            node = self.trace.graph.find(op, tuple([found(parts, made) for parts in args]), params)
+            given = [found(parts, made) for parts in args]
+            node = None if None in given else self.trace.graph.find(op, tuple(given), params)  # type: ignore[arg-type]
             if node is None:
-                raise Unclear
+                return False
             made.append(node)
-        tests = zip(way.tests, own.tests, strict=True)
-        same = all([found(parts, made) is found(others, own.nodes) for (parts, _), (others, _) in tests])
-        if not same or any([found(parts, made) is not c.nodes[key] for key, (parts, _) in way.after.items()]):
-            raise Unclear
+        asked = {found(parts, own.nodes): value for parts, value in own.tests}
+        tests = [(found(parts, made), value) for parts, value in way.tests]
+        same = asked.keys() == {node for node, _ in tests} and all([asked[node] is value for node, value in tests])
+        return same and all([found(parts, made) is c.nodes[key] for key, (parts, _) in way.after.items()])
 
     def _settled(self) -> set[Node]:
         """What locals hold that no iteration assigns, and none has computed: it may have been made of what goes round now."""

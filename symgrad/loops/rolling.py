@@ -903,9 +903,12 @@ class Roller:
             held = bounds[-1].holds
             if found is None:
                 continue
-            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python = found
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python, whole = found
             if self.plain and self.place in trace.asking:
                 trace.apart.add(self.place)
+                return
+            kinds = [(one.whole_kind, whole.get((name, WHOLE)) if several else None) for name, one in self.grown.items()]
+            if any([here not in (None, always) for here, always in kinds]):
                 return
             if pattern is None:
                 alone = alone or (known, ways)
@@ -938,7 +941,7 @@ class Roller:
             at_once = together is not None and self._replaced(together, views, first, True)
             if at_once or (not short and self._replaced(pattern, views, first, False)):
                 for name, grown in self.grown.items():
-                    grown.spread((name, WHOLE) in python)
+                    grown.spread((name, WHOLE) in python, whole.get((name, WHOLE)))
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 for array in left.arrays:
@@ -1034,7 +1037,7 @@ class Roller:
         if count < 2 * few or (ahead is not None and ahead < few):
             return False
         self.wait = 2 * count
-        if not (self._lists_hold() and all([grown.can_leap() for grown in self.grown.values()])):
+        if not self._lists_hold() or any([one.whole_kind or not one.can_leap() for one in self.grown.values()]):
             return False
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return False
