@@ -382,7 +382,77 @@ def items_before_the_place(x):
     return cur[-1]
 
 
+def distance_of_two_series(x):
+    a, b = x[:14], x[14:]
+    before = [0.5 * j for j in range(len(b) + 1)]
+    for i, u in enumerate(a, 1):
+        now = [0.5 * i]
+        for j, v in enumerate(b, 1):
+            best = before[j - 1] + abs(u - v)
+            if before[j] + 0.5 < best:
+                best = before[j] + 0.5
+            if now[j - 1] + 0.5 < best:
+                best = now[j - 1] + 0.5
+            now.append(best)
+        before = now
+    return before[-1]
+
+
+def numbers_of_either(x):
+    weights, s = [2.0] + [v * v for v in x], 0.0
+    for i in range(len(x)):
+        if x[i] > 0:
+            s += x[i] / (1.0 + weights[i])
+        else:
+            s += weights[i + 1] / 3
+    return s
+
+
+def labels(x):
+    label = [1 if v > 0.4 else -1 if v < -0.4 else 0 for v in x]
+    weights, s = np.array([0.5, 2.0, 3.0]), 0.0
+    for v, now, before in zip(x[1:], label[1:], label, strict=False):
+        if now == before:
+            s += v * weights[now]
+    return s + sum(v * w for v, w in zip(x, label, strict=True))
+
+
+def flags(x):
+    high = []
+    for v in x:
+        if v > 0.5:
+            high.append(True)
+        else:
+            high.append(False)
+    s = 0.0
+    for v, h in zip(x, high, strict=True):
+        if h:
+            s += v * v
+    return s * sum(high)
+
+
+class Slow:
+    def __init__(self, rate):
+        self.rate, self.y, self.n = rate, 0.0, 0
+
+    def step(self, v):
+        if v > self.y:
+            self.y = v
+        else:
+            self.y = self.rate * self.y
+        self.n += 1
+        return self.y
+
+
+def two_that_may_agree(x):
+    fast, slow, s = Slow(0.2), Slow(0.7), 0.0
+    for v in x:
+        s += slow.step(v) - 0.5 * fast.step(v)
+    return s / slow.n
+
+
 ALL = [
+    distance_of_two_series, numbers_of_either, labels, flags, two_that_may_agree,
     through_a_filter, through_a_comprehension, by_place_through_a_generator, steps_with_a_flag,
     objects_made_anew_with_a_flag, objects_that_count, items_before_the_place,
     decided_by_the_iteration_before,
@@ -408,6 +478,30 @@ def test_code_answers(fun):
     for _ in range(80):
         derivative(rng.normal(size=30))
     assert derivative.cache_info().misses <= 12
+
+
+def seldom_of_another_kind(x):
+    kinds, s = [0 if v > 0 else 1 if v > -2.2 else 0.5 for v in x], 0.0
+    for v, k in zip(x, kinds, strict=True):
+        s += v * (k + 1) / 2
+    return s
+
+
+def places(x):
+    chosen, s = [i if x[i] > 0 else 0 for i in range(len(x))], 0.0
+    for i, j in enumerate(chosen):
+        if j == i:
+            s += x[j] * x[i - 1]
+        else:
+            s -= x[j]
+    return s
+
+
+def test_lists_of_ints_and_seldom_others():
+    for fun in (seldom_of_another_kind, places):
+        derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+        for _ in range(30):
+            right_at(derivative, fun, rng.normal(size=30), (1e-12, 0), (1e-9, 1e-12))
 
 
 def appended_to(x):

@@ -825,11 +825,10 @@ class _Reader:
         return same and all([found(parts, made) is c.nodes[key] for key, (parts, _) in way.after.items()])
 
     def _settled(self) -> set[Node]:
-        """What locals hold that no iteration assigns, and none has computed: it may have been made of what goes round now."""
+        """What was there before, and no iteration has computed once more: it may have been made of what goes round now."""
         begin, end = self.bounds[0], self.bounds[-1]
         met = set(self.trace.met[begin.met : end.met])
-        held = {key: node for key, node in begin.nodes.items() if key not in self.moving and node.index not in met}
-        return {node for key, node in held.items() if all([bound.nodes.get(key) is node for bound in self.bounds])}
+        return {node for node in self.trace.graph.nodes[: begin.length] if node.index < self.floor and node.index not in met}
 
     def _make(self, nodes: Sequence[Node], moves: set[Node]) -> set[Node]:
         """Note which of these nodes hang on what ``moves``: those are made anew in each iteration, if only to be the same. In a

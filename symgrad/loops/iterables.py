@@ -16,12 +16,13 @@ import numpy as np
 
 from symgrad.equal import is_same
 from symgrad.ops.engine import TO_PYTHON
-from symgrad.tracing.mixed import Otherwise
+from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 
 MOST = 65536  # combinations that are listed beforehand
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
+EITHER = "a list of either's numbers"  # a cause of ``Mixed``
 _NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
 _KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
 Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
@@ -142,11 +143,40 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
         before = [*value]
         return _listed(value, before, _read(value, before, value[0].tape.gather(value)))
+    if Tracer in kinds and all(map(_is_double, value)):
+        return _table_of_either(value)
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
     if column is None or column.dtype.kind not in "biuf":
         return None
     column, before = once(column), [*value]
     return _listed(value, before, _read(value, before, column), (column,))
+
+
+def _table_of_either(value: Items) -> Over | None:
+    """A list with numbers of Python's beside NumPy's, read as one of NumPy's: see ``Mixed``."""
+    trace = next(item.tape for item in value if type(item) is Tracer)
+    if not isinstance(trace, Trace) or EITHER in trace.apart:
+        return None
+    before, column = [*value], trace.gather(value)
+
+    def at(i: Any) -> Any:
+        item = value[i.value if type(i) is Tracer else i]
+        if type(i) is not Tracer or not _is_still(item, before[i.value]):
+            return item
+        made = column[i]
+        known = trace.mixed.get(item.node) if type(item) is Tracer else None
+        python = known.python if known else type(item) is float or (type(item) is Tracer and item.node.aval.kind == "python")
+        trace.mixed[made.node] = Mixed(python, frozenset({EITHER}) | (known.causes if known else frozenset()))
+        return made
+
+    return _listed(value, before, at)
+
+
+def _is_double(item: Any) -> bool:
+    """Whether it is a number of double precision, Python's or NumPy's."""
+    if type(item) is Tracer:
+        return bool(item.node.aval.shape == () and item.node.aval.dtype == np.float64)
+    return type(item) in (float, np.float64)
 
 
 def columns(

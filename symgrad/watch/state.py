@@ -283,8 +283,19 @@ class State(Calls):
         """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call; a number in one of the
         function's own is traced where iterations of a loop decide on it."""
         value = super().stored(value, owner, kind, key, how)
+        if type(value) is Tracer:
+            return self._stored_number(value, owner, key)
         loop = self._deciding() if type(value) in _NUMBERS and self._places(owner) is not None else None
         return value if loop is None else loop.number("put", value)
+
+    def _stored_number(self, value: Tracer, owner: Any, key: Any) -> Tracer:
+        """A number that is put into one of the function's own objects, where iterations decide on those: under one more name,
+        as two objects may get the same one."""
+        loop = self.trace.innermost_loop()
+        if loop is None or loop.moving is None or self._places(owner) is None:
+            return value
+        _, number = self._deciders.setdefault(id(owner), (owner, len(self._deciders)))
+        return self.renamed(value, f"{number}.{key}")  # type: ignore[no-any-return]
 
     def _traced(self, value: Any) -> Any:
         """An array that the function has made of plain numbers, traced, if it is known who writes into it; else the value."""
