@@ -451,7 +451,34 @@ def two_that_may_agree(x):
     return s / slow.n
 
 
+def variance_of_some(x):
+    some = [u for u in x if u > 0]
+    mean = sum(some) / len(some)
+    return sum((v - mean) ** 2 for v in some) / len(some)
+
+
+def loop_over_what_was_kept(x):
+    kept, s, last = [], 0.0, 0.0
+    for u in x:
+        if u > 0:
+            kept.append(2 * u)
+    for v in kept:
+        if v > 1:
+            s += v
+            last = v
+            continue
+        s -= 0.5 * v
+    return s + last * len(kept)
+
+
+def some_of_some(x):
+    above = [u for u in x if u > -0.5]
+    low = [v * v for v in above if v < 0.5]
+    return max(low) + sum(low)
+
+
 ALL = [
+    variance_of_some, loop_over_what_was_kept, some_of_some,
     distance_of_two_series, numbers_of_either, labels, flags, two_that_may_agree,
     through_a_filter, through_a_comprehension, by_place_through_a_generator, steps_with_a_flag,
     objects_made_anew_with_a_flag, objects_that_count, items_before_the_place,
@@ -550,7 +577,58 @@ def bound_anew(x):
     return s + least
 
 
+def the_last_one_that_was_kept(x):
+    v, kept = 0.0, [2 * u for u in x if u > 0.8]
+    for v in kept:
+        x = x + v
+    return v * x[0]
+
+
+def kept_until_a_break(x):
+    kept, s = [u for u in x if u > 0], 0.0
+    for v in kept:
+        if s > 2:
+            break
+        s += v
+    else:
+        s = 2 * s
+    return s
+
+
+def kept_beside_others(x):
+    kept, s = [1.5, x[0]], 0.0
+    for u in x:
+        if u > 0.2:
+            kept.append(u)
+    for v in kept:
+        s += v / (1 + v * v)
+    return s
+
+
+def kept_and_changed(x):
+    kept, s = [u for u in x if u > 0], 0.0
+    for v in kept:
+        s += v
+    kept.append(s)
+    for v in kept:
+        s += v * v
+    return s
+
+
+def pythons_numbers_kept(x):
+    kept = [1 / (i - 20) for i, u in enumerate(x) if u > 0]
+    s = 0.0
+    for v in kept:
+        s += x[0] / v
+    return s
+
+
 CHANGING = [
+    the_last_one_that_was_kept,
+    kept_until_a_break,
+    kept_beside_others,
+    kept_and_changed,
+    pythons_numbers_kept,
     through_a_comprehension_up_to_a_break,
     appended_to,
     added_to_in_place,

@@ -48,7 +48,7 @@ def as_locals(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     bound = bound_anywhere(function)
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
-            found = _begun_otherwise(node, space, bound) | _fields(node)
+            found = _fields(node) | _begun_otherwise(node, space, bound)
             if found:
                 uses = [use for use in map(_use, walk(node)) if use is not None and use.name.id in found]
                 keys = {use.key.id for use in uses if isinstance(use.key, ast.Name)}

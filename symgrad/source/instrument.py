@@ -24,7 +24,7 @@ from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
-from symgrad.source.lists import ROW, Appended, appended, in_room, marked
+from symgrad.source.lists import CHOSEN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -255,6 +255,8 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
     return node
 
 
+# what the rewritten function calls by these names
+_OWN = {ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of"}
 _FUTURE = 0x1000000  # from __future__ import annotations
 
 
@@ -758,8 +760,8 @@ class _Rewriter(ast.NodeTransformer):
         if name in FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
             node.args = [*map(self.visit, node.args)]
             return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
-        if name in (ROW, TWO):
-            return _hook("row" if name == ROW else "two", node, *map(self.visit, node.args))
+        if name in _OWN:
+            return _hook(_OWN[name], node, *map(self.visit, node.args))
         node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
         node.keywords = [
             placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)

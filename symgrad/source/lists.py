@@ -12,6 +12,7 @@ from symgrad.source.syntax import (
     FunctionNode,
     copied,
     declared,
+    fresh,
     located,
     names_stored,
     parts_of,
@@ -24,6 +25,8 @@ _SCOPES = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 )  # fmt: skip
 _ENDS = {"0": "first", "-1": "last"}
+CHOSEN, ITEMS, TAKEN, ITEM = [f"__symgrad_{word}__" for word in ("chosen", "items", "taken", "item")]  # see ``_run_over``
+_WORDS = (CHOSEN, ITEMS, TAKEN, ITEM)
 ROW = "__symgrad_row__"  # what makes an array of a row, if there are but numbers in it: see ``rows.py``
 
 
@@ -95,28 +98,79 @@ def marked(function: FunctionNode) -> FunctionNode:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
+                if "zip" not in names_stored_or_given(node):
+                    _run_over(node, declared(node), names)
                 _mark(node, declared(node))
     return function
 
 
-def _mark(function: ast.FunctionDef, others: set[str]) -> None:
+def names_stored_or_given(function: ast.FunctionDef) -> set[str]:
+    """The names that a function assigns, and its parameters."""
+    return {*names_stored(function), *[arg.arg for arg in walk(function.args) if isinstance(arg, ast.arg)]}
+
+
+def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> None:
+    """A loop over a list of some items, ``for v in y: b``, runs over all places, ``for v_, taken in zip(...): if taken: v = v_;
+    b``, where the list is a ``Chosen`` one when it begins; so that code does not hang on how many items there are."""
     uses = [*_uses(function.body, ())]
-    for block, loop, around in _fors(function.body, ()):
-        before = {name for item in block[: block.index(loop)] if isinstance(item, ast.Assign) for name in names_stored(item)}
-        loop.kept = []  # type: ignore[attr-defined]
+    found: dict[int, ast.For] = {}
+    for before, loop, around in _fors(function.body, ()):
         for name, _, some, *_ in appended(loop, before - others):
             handed = _handed(name, [use for use in uses if loop not in use.around], around) if some else None
+            found |= {id(use.of): use.of for use in handed or () if isinstance(use.of, ast.For)}
+    for block in [*_all_blocks(function)] if found else ():
+        block[:] = [_over_all_places(item, names) if id(item) in found else item for item in block]  # type: ignore[arg-type]
+
+
+def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
+    def called(word: str, *args: ast.expr) -> ast.expr:
+        return ast.Call(ast.Name(word, ast.Load()), [copied(loop.iter), *args], [])
+
+    item, taken = fresh("item", names), fresh("taken", names)
+    pair = ast.Tuple([ast.Name(item, ast.Store()), ast.Name(taken, ast.Store())], ast.Store())
+    first = placed(ast.Assign([copied(loop.target)], called(ITEM, ast.Name(item, ast.Load()))), loop)
+    body = placed(ast.If(ast.Name(taken, ast.Load()), [first, *copied(loop).body], []), loop)
+    pairs = ast.Call(ast.Name("zip", ast.Load()), [called(ITEMS), called(TAKEN)], [])
+    every = placed(ast.For(pair, placed(pairs, loop.iter), [body], []), loop)
+    every.twin, loop.twin = loop, every  # type: ignore[attr-defined]
+    made = located(placed(ast.If(placed(called(CHOSEN), loop.iter), [every], [loop]), loop))
+    made.either = True
+    return made  # type: ignore[no-any-return]
+
+
+def _all_blocks(node: Any) -> Iterator[list[ast.stmt]]:
+    """The statements of a function, block by block, but for functions in it."""
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list):
+            yield block
+            for statement in block:
+                if not isinstance(statement, _SCOPES):
+                    yield from _all_blocks(statement)
+
+
+def _mark(function: ast.FunctionDef, others: set[str]) -> None:
+    uses = [*_uses(function.body, ())]
+    for before, loop, around in _fors(function.body, ()):
+        loop.kept = []  # type: ignore[attr-defined]
+        same = {id(loop), id(getattr(loop, "twin", loop))}  # of which one runs
+        for name, _, some, *_ in appended(loop, before - others):
+            outside = [use for use in uses if not any([id(one) in same for one in use.around])]
+            handed = _handed(name, outside, around) if some else None
             if handed is not None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
                 for use in handed:
-                    use.name.use = copied(use.of)
+                    if isinstance(use.of, ast.For):
+                        use.name.use = placed(ast.Constant("items"), use.name)
+                    elif not _is_of_own(use):
+                        use.name.use = copied(use.of)
 
 
 def _handed(name: str, uses: Sequence[_Use], around: Any) -> list[_Use] | None:
     """Where functions are given what a name stands for, or another name that it gets; None if there are other uses."""
     own = [use for use in uses if use.name.id == name]
     found = [use for use in own if not isinstance(use.name.ctx, ast.Store)]
-    if any([use.around != around for use in own]) or any([use.of is None for use in found]):
+    if any([use.around != around and not _is_of_own(use) for use in own]) or any([use.of is None for use in found]):
         return None
     for use in [use for use in found if isinstance(use.of, ast.Assign)]:
         more = _handed(use.of.targets[0].id, [use for use in uses if use.name.id != name], around)
@@ -132,6 +186,11 @@ class _Use(NamedTuple):
     name: Any
     around: tuple[ast.AST, ...]
     of: Any
+
+
+def _is_of_own(use: _Use) -> bool:
+    """Whether it is what ``_run_over`` has written."""
+    return getattr(use.of, "id", "") in _WORDS
 
 
 def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Use]:
@@ -156,6 +215,11 @@ def _use_of(name: ast.Name, node: Any) -> Any:
     """
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == ROW:
         return None
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in _WORDS:
+        return node.func
+    if isinstance(node, ast.For) and name is node.iter:
+        leaves = any([isinstance(part, (ast.Break, ast.Return)) for part in walk(node)])
+        return None if (leaves or node.orelse) and not hasattr(node, "twin") else node
     if isinstance(node, ast.Call) and name in node.args and _is_name(node.func):
         alone = len(node.args) == 1 and all([keyword.arg == "default" for keyword in node.keywords])
         return node.func if alone or isinstance(node.func, ast.Attribute) else None
@@ -171,15 +235,21 @@ def _use_of(name: ast.Name, node: Any) -> Any:
     return None
 
 
-def _fors(statements: list[ast.stmt], around: tuple[ast.AST, ...]) -> Iterator[tuple[list[ast.stmt], ast.For, Any]]:
-    """The ``for`` statements among these, and in them, each with those that it stands among and the loops around it."""
+def _fors(
+    statements: list[ast.stmt], around: tuple[ast.AST, ...], first: Collection[str] = ()
+) -> Iterator[tuple[set[str], ast.For, Any]]:
+    """The ``for`` statements among these, and in them, each with the names that those assign that it stands among and that come
+    before it (and the ``first`` ones), and the loops around it."""
+    before = {*first}
     for statement in statements:
         if isinstance(statement, ast.For):
-            yield statements, statement, around
+            yield {*before}, statement, around
         if not isinstance(statement, _SCOPES):
             inner = (*around, statement) if isinstance(statement, _LOOPS) else around
             for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-                yield from _fors(getattr(statement, field, []), inner)
+                yield from _fors(getattr(statement, field, []), inner, before if hasattr(statement, "either") else ())
+        if isinstance(statement, ast.Assign):
+            before.update(names_stored(statement))
 
 
 def _is_name(node: ast.expr) -> bool:

@@ -212,11 +212,15 @@ class State(Calls):
         return made.listed() if type(made) is Chosen and not kept else made
 
     def handed(self, value: Any, fun: Any) -> Any:
-        """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"`` or
-        ``"last"``."""
+        """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
+        ``"items"``, one by one."""
         if type(value) is not Chosen:
             return value
-        known = isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is str) or any([fun is one for one in _OF_CHOSEN])
+        known = (
+            isinstance(fun, (np.ufunc, type(np.sum)))
+            or (type(fun) is str and fun != "items")
+            or any([fun is one for one in _OF_CHOSEN])
+        )
         if value.is_whole or not known or (fun == "index" and value.array.dtype.kind not in "iu"):
             return value.listed()
         extreme = fun is min or fun is max
@@ -231,6 +235,22 @@ class State(Calls):
         array, taken = value.parts()
         items = array[taken]
         return self._len(items) if fun == "test" else items
+
+    def is_chosen(self, value: Any) -> bool:
+        """Whether a list has the numbers that a mask selects from an array, and how many these are is not known yet."""
+        return type(value) is Chosen and not (value.is_whole or value.owner) and value.array.ndim == 1
+
+    def every_item(self, value: Chosen) -> Any:
+        """What the items of such a list are among, and whatever else there is."""
+        return value.array
+
+    def taken(self, value: Chosen) -> Any:
+        """Which of these are its items."""
+        return value.taken
+
+    def item_of(self, value: Chosen, item: Any) -> Any:
+        """An item of such a list as the number that was appended."""
+        return value.numbers([item])[0]
 
     def private(self, names: tuple[str, ...], doubtful: tuple[str, ...]) -> tuple[str, ...]:
         """The ``names`` that a loop has for itself, and those of the ``doubtful`` ones that stand for no array now."""
