@@ -134,7 +134,18 @@ def also_arrays(x):
     return np.sum(d["s"] * d["t"]) if "t" in d else d["s"][0]
 
 
-APART = [asked_for_in_the_end, log, state, made_anew, names_are_taken, asked_for_others, sums, defaults, two_by_one_key, largest]
+APART = [
+    asked_for_in_the_end,
+    log,
+    state,
+    made_anew,
+    names_are_taken,
+    asked_for_others,
+    sums,
+    defaults,
+    two_by_one_key,
+    largest,
+]
 
 
 def in_a_function(x):

@@ -1,0 +1,166 @@
+"""A local that only ever stands for tuples of one length is as many locals in the traced function.
+
+``best = (d, i)``, ``if d < best[0]:``, ``d, i = best`` is ``best_0, best_1 = d, i``, ``if d < best_0:``, ``d, i = best_0,
+best_1``: what is known of loops over locals holds for it, too. One that is None at times has a flag beside it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, copied, fresh, located, placed, walk
+from symgrad.source.texts import bound_beside
+
+_LOOPS = (ast.For, ast.While)
+LONGEST = 6  # items of such a tuple
+
+
+@dataclass
+class _Tuple:
+    """The locals in its place, and the flag that says whether it is a tuple, if it may be None."""
+
+    items: list[str]
+    flag: str | None
+
+
+def item_by_item(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place, as are those in it."""
+    for node in [*walk(function)]:
+        if isinstance(node, ast.FunctionDef):
+            found = _tuples(node)
+            if found:
+                _Items(found).generic_visit(node)
+    return function
+
+
+def _tuples(function: ast.FunctionDef) -> dict[str, _Tuple]:
+    """The locals that only stand for tuples of one length, or None, and of which items are asked for."""
+    every = [*walk(function)]
+    names = {node.id for node in every if isinstance(node, ast.Name)}
+    if not names.isdisjoint(LOCAL_READERS):
+        return {}
+    made: dict[str, list[ast.Assign]] = {}
+    for node in every:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            made.setdefault(node.targets[0].id, []).append(node)
+    again = {id(node) for loop in every if isinstance(loop, _LOOPS) for node in walk(loop)}
+    found: dict[str, _Tuple] = {}
+    others: set[str] | None = None
+    for name, statements in made.items():
+        ends = [end for node in statements for end in _ends(node.value)]
+        lengths = {len(end.elts) for end in ends if isinstance(end, ast.Tuple)}
+        if len(lengths) != 1 or not any([id(node) in again for node in statements]) or not 0 < min(lengths) <= LONGEST:
+            continue
+        if not all([_is_known(end, name) for end in ends]) or not _is_taken_apart(every, name, len(statements), min(lengths)):
+            continue
+        others = bound_beside(function, every) if others is None else others
+        if name not in others:
+            items = [fresh(f"{name}_{i}", names) for i in range(min(lengths))]
+            found[name] = _Tuple(items, fresh(f"is_{name}", names) if any(map(_is_none, ends)) else None)
+    return found
+
+
+def _ends(value: ast.expr) -> list[ast.expr]:
+    """What an expression may be the value of."""
+    return [*_ends(value.body), *_ends(value.orelse)] if isinstance(value, ast.IfExp) else [value]
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_known(end: ast.expr, name: str) -> bool:
+    """Whether it is a tuple whose items are named one by one, None, or the local itself."""
+    if isinstance(end, ast.Tuple):
+        return not any([isinstance(item, ast.Starred) for item in end.elts])
+    return _is_none(end) or (isinstance(end, ast.Name) and end.id == name)
+
+
+def _is_taken_apart(every: list[ast.AST], name: str, often: int, length: int) -> bool:
+    """Whether so many statements alone assign a local, others ask for its items, and none whether it is another object."""
+    stored = [node for node in every if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)]
+    if len(stored) != often:
+        return False
+    for node in every:
+        if isinstance(node, ast.Compare) and any([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops]):
+            sides = [node.left, *node.comparators]
+            named = any([isinstance(side, ast.Name) and side.id == name for side in sides])
+            if named and not (len(sides) == 2 and any(map(_is_none, sides))):
+                return False
+    unpacked = [node for node in every if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)]
+    apart = any([isinstance(node.value, ast.Name) and node.value.id == name for node in unpacked])
+    return apart or any([_place(node, name, length) is not None for node in every])
+
+
+def _place(node: Any, name: str, length: int) -> int | None:
+    """Which item ``name[1]`` or ``name[-1]`` is; None for anything else."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load) or getattr(node.value, "id", "") != name:
+        return None
+    index, sign = node.slice, 1
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
+        index, sign = index.operand, -1
+    place = sign * index.value if isinstance(index, ast.Constant) and type(index.value) is int else length
+    return place % length if -length <= place < length else None
+
+
+class _Items(ast.NodeTransformer):
+    """Puts locals in the place of these tuples."""
+
+    def __init__(self, tuples: dict[str, _Tuple]) -> None:
+        self.tuples = tuples
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        name = getattr(node.targets[0], "id", "")
+        known = self.tuples.get(name)
+        if known is None:
+            self.generic_visit(node)
+            return node
+        return self._assigned(name, known, node.value, node)
+
+    def _assigned(self, name: str, known: _Tuple, value: ast.expr, node: ast.Assign) -> list[ast.stmt]:
+        if isinstance(value, ast.IfExp):
+            test = self.visit(value.test)
+            body, other = [self._assigned(name, known, side, node) for side in (value.body, value.orelse)]
+            return [located(placed(ast.If(test, body or [placed(ast.Pass(), node)], other), node))]
+        if isinstance(value, ast.Name):  # as it was
+            return []
+        there = [] if known.flag is None else [assigned(known.flag, ast.Constant(not _is_none(value)), node)]
+        if not isinstance(value, ast.Tuple):
+            return [*[assigned(item, ast.Constant(0.0), node) for item in known.items], *there]
+        given: ast.expr = placed(ast.Tuple([self.visit(item) for item in value.elts], ast.Load()), value)
+        targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in known.items]
+        made = ast.Assign([ast.Tuple(targets, ast.Store())], given)
+        return [located(placed(made, node)), *there]
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        for name, known in self.tuples.items():
+            place = _place(node, name, len(known.items))
+            if place is not None:
+                item = ast.Name(known.items[place], ast.Load())
+                none = ast.Subscript(ast.Constant(None), ast.Constant(place), ast.Load())
+                return located(placed(item if known.flag is None else ast.IfExp(self._flag(known), item, none), node))
+        self.generic_visit(node)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        sides = [node.left, *node.comparators]
+        named = [self.tuples[side.id] for side in sides if isinstance(side, ast.Name) and side.id in self.tuples]
+        if len(named) != 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)) or not any(map(_is_none, sides)):
+            self.generic_visit(node)
+            return node
+        flag = self._flag(named[0])
+        return located(placed(ast.UnaryOp(ast.Not(), flag) if isinstance(node.ops[0], ast.Is) else flag, node))
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        known = self.tuples.get(node.id)
+        if known is None:
+            return node
+        made: ast.expr = ast.Tuple([ast.Name(item, ast.Load()) for item in known.items], ast.Load())
+        if known.flag is not None:
+            made = ast.IfExp(self._flag(known), made, ast.Constant(None))
+        return located(placed(made, node))
+
+    def _flag(self, known: _Tuple) -> ast.expr:
+        return copied(ast.Constant(True) if known.flag is None else ast.Name(known.flag, ast.Load()))  # type: ignore[no-any-return]
