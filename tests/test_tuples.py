@@ -63,7 +63,32 @@ def handed_on(x):
     return max(best) + sum(best) + len(best)
 
 
-APART = [nearest_pair, largest, turned, seldom, handed_on]
+def closest_pair(x):
+    best = None
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            d = abs(x[i] - x[j])
+            if best is None or d < best[0]:
+                best = (d, i, j)
+    if best:
+        d, i, j = best
+    return d + x[i] * x[j]
+
+
+def read_where_it_is_there(x):
+    best, s = None, 0.0
+    for v in x:
+        if best is not None and best[0] > v:
+            s += best[0]
+        if best is None:
+            best = (v, 1.0)
+        elif v > best[0]:
+            s -= best[1]
+            best = (v, 2 * v)
+    return s
+
+
+APART = [closest_pair, read_where_it_is_there, nearest_pair, largest, turned, seldom, handed_on]
 
 
 def kept(x):

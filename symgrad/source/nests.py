@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from symgrad.source.lists import is_append
+from symgrad.source.liveness import note_live, read_later
 from symgrad.source.quiet import LOOKED_UP, QUIET, is_quiet
 from symgrad.source.syntax import (
     LOCAL_READERS,
@@ -63,6 +64,9 @@ class _Joiner(ast.NodeTransformer):
         self.function, self.of = function, of
         self.names = {item.id for item in walk(function) if isinstance(item, ast.Name)}
         self.quiet = self.names.isdisjoint(LOCAL_READERS)
+        self.later = read_later(function)
+        if not isinstance(function, ast.Lambda):
+            note_live(function)
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -91,14 +95,21 @@ class _Joiner(ast.NodeTransformer):
         else:
             rest = [*rest[:-1], ast.comprehension(rest[-1].target, rest[-1].iter, [*rest[-1].ifs, test], 0)]
         made_of = [part for clause in (first, *rest) for part in (clause.iter, *clause.ifs)]
-        if not self._is_settled(own, made_of, between, body):
+        read_on = getattr(node, "live", None)  # None where that is not known
+        if not self._is_settled(own, made_of, between, body, read_on):
             return None
         return self._written(node, [first, *rest], own, [*between, *body])
 
     def _is_settled(
-        self, own: list[str], made_of: list[ast.expr], between: Sequence[ast.stmt], body: Sequence[ast.stmt]
+        self,
+        own: list[str],
+        made_of: list[ast.expr],
+        between: Sequence[ast.stmt],
+        body: Sequence[ast.stmt],
+        live: Collection[str] | None,
     ) -> bool:
-        """Whether what pairs and statements ``between`` are made of stays meanwhile, and nobody asks how far the loops are."""
+        """Whether what pairs and statements ``between`` are made of stays meanwhile, and nobody asks how far the loops are; of
+        what is ``live`` when they are over, somebody may."""
         put, values = list[str](), list[ast.expr]()
         for statement in between:
             if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not _is_read(statement.value):
@@ -110,7 +121,10 @@ class _Joiner(ast.NodeTransformer):
         names = {*own, *put}
         stored = {name for statement in body for name in names_stored(statement)}
         read = {name for part in (*made_of, *values) for name in names_read(part)} - names
-        if len(names) < len(own) + len(put) or not stored.isdisjoint(names | read) or not all(map(self._is_private, names)):
+        if len(names) < len(own) + len(put) or not stored.isdisjoint(names | read):
+            return False
+        over = set[str]() if live is None else names - self.later - {*live}
+        if not all(map(self._is_private, names - over)):
             return False
         if not read.isdisjoint(declared(self.function)):  # what functions may change that the body calls
             return False

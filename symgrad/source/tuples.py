@@ -7,6 +7,7 @@ best_1``: what is known of loops over locals holds for it, too. One that is None
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ def item_by_item(function: FunctionNode) -> FunctionNode:
     """The function, changed in place, as are those in it."""
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
+            _Apart().generic_visit(node)
             found = _tuples(node)
             if found:
                 _Items(found).generic_visit(node)
@@ -71,6 +73,13 @@ def _is_none(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
+def _made_none(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement, or one in it, may make None."""
+    for node in walk(statement):
+        if isinstance(node, ast.Assign) and any(map(_is_none, _ends(node.value))):
+            yield from [target.id for target in node.targets if isinstance(target, ast.Name)]
+
+
 def _is_known(end: ast.expr, name: str) -> bool:
     """Whether it is a tuple whose items are named one by one, None, or the local itself."""
     if isinstance(end, ast.Tuple):
@@ -105,11 +114,76 @@ def _place(node: Any, name: str, length: int) -> int | None:
     return place % length if -length <= place < length else None
 
 
+class _Apart(ast.NodeTransformer):
+    """``best, s = None, 0.0`` are two statements, where one of the constants is None or a tuple."""
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        target, value = node.targets[0], node.value
+        if len(node.targets) > 1 or not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+            return node
+        named = all([isinstance(item, ast.Name) for item in target.elts]) and len(target.elts) == len(value.elts)
+        some = any([_is_none(item) or isinstance(item, ast.Tuple) for item in value.elts])
+        if not named or not some or not all([isinstance(part, _CONSTANT) for item in value.elts for part in walk(item)]):
+            return node
+        return [located(placed(ast.Assign([one], item), node)) for one, item in zip(target.elts, value.elts, strict=True)]
+
+
+_CONSTANT = (ast.Constant, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+
+
 class _Items(ast.NodeTransformer):
     """Puts locals in the place of these tuples."""
 
     def __init__(self, tuples: dict[str, _Tuple]) -> None:
         self.tuples = tuples
+        self.sure = set[str]()  # those that are no None where a node stands
+
+    def _visited(self, nodes: Sequence[Any], sure: set[str]) -> list[Any]:
+        """These nodes, where so many more are no None."""
+        before, self.sure = self.sure, self.sure | sure
+        made = [self.visit(node) for node in nodes]
+        self.sure = before
+        return [one for item in made for one in (item if isinstance(item, list) else [item])]
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        sure, values = set[str](), list[Any]()
+        for value in node.values:
+            names = self._told(value, isinstance(node.op, ast.And))
+            values += self._visited([value], sure)
+            sure |= names
+        node.values = values
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        sides = []
+        for side, when in ((node.body, True), (node.orelse, False)):
+            told = self._told(node.test, when)
+            told -= {name for part in side for name in _made_none(part)}
+            sides.append((side, told))
+        (node.test,) = self._visited([self._asked(node.test)], set())
+        node.body, node.orelse = [self._visited(side, told) for side, told in sides]
+        return node
+
+    def _asked(self, test: ast.expr) -> ast.expr:
+        """``if best:``, of what may be None: whether it is none."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return placed(ast.UnaryOp(test.op, self._asked(test.operand)), test)  # type: ignore[no-any-return]
+        known = self.tuples.get(test.id) if isinstance(test, ast.Name) else None
+        return placed(self._flag(known), test) if known is not None and known.flag is not None else test
+
+    def _told(self, test: ast.expr, when: bool) -> set[str]:
+        """The names that are no None if a test is so: ``best is not None and ...``, or ``best is None or ...`` if it is not."""
+        if isinstance(test, ast.BoolOp):
+            known = isinstance(test.op, ast.And if when else ast.Or)
+            return set[str]().union(*[self._told(value, when) for value in test.values]) if known else set()
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._told(test.operand, not when)
+        if isinstance(test, ast.Name):
+            return {test.id} & self.tuples.keys() if when else set()
+        if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not any(map(_is_none, test.comparators)):
+            return set()
+        asked = isinstance(test.left, ast.Name) and isinstance(test.ops[0], ast.IsNot if when else ast.Is)
+        return {test.left.id} & self.tuples.keys() if asked else set()  # type: ignore[attr-defined]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         name = getattr(node.targets[0], "id", "")
@@ -121,8 +195,14 @@ class _Items(ast.NodeTransformer):
 
     def _assigned(self, name: str, known: _Tuple, value: ast.expr, node: ast.Assign) -> list[ast.stmt]:
         if isinstance(value, ast.IfExp):
+            told = [self._told(value.test, when) for when in (True, False)]
             test = self.visit(value.test)
-            body, other = [self._assigned(name, known, side, node) for side in (value.body, value.orelse)]
+            before, sides = self.sure, []
+            for side, more in zip((value.body, value.orelse), told, strict=True):
+                self.sure = before | more
+                sides.append(self._assigned(name, known, side, node))
+            self.sure = before
+            body, other = sides
             return [located(placed(ast.If(test, body or [placed(ast.Pass(), node)], other), node))]
         if isinstance(value, ast.Name):  # as it was
             return []
@@ -140,7 +220,9 @@ class _Items(ast.NodeTransformer):
             if place is not None:
                 item = ast.Name(known.items[place], ast.Load())
                 none = ast.Subscript(ast.Constant(None), ast.Constant(place), ast.Load())
-                return located(placed(item if known.flag is None else ast.IfExp(self._flag(known), item, none), node))
+                return located(
+                    placed(item if known.flag is None or name in self.sure else ast.IfExp(self._flag(known), item, none), node)
+                )
         self.generic_visit(node)
         return node
 
