@@ -201,6 +201,49 @@ def not_the_builtin(x):
     return d["k"]
 
 
+def default_that_may_fail(x):
+    d = {}
+    for v in x:
+        if v > 0:
+            d["a"] = v
+    return d.get("a", d["a"] * 2)
+
+
+def put_by_a_loop(x):
+    d = {}
+    for d["k"] in x:
+        pass
+    return d["k"] * d.get("k", 1.0)
+
+
+def key_that_changes_at_once(x):
+    d = {"a": 0.0, "b": 1.0}
+    k = "a"
+    for v in x:
+        if v > 0:
+            k, d[k] = "b", v
+    return d["a"] * 2 + d["b"]
+
+
+def key_that_may_be_unbound(x):
+    d, s = {}, 0.0
+    d["a"] = 1.0
+    for v in x:
+        s = s + (d[k] if s > 0 else 0.5) * v  # noqa: F821
+        k = "a"  # noqa: F841
+    return s
+
+
+def text_that_is_put_together(x):
+    d = {"aa": 1.0, "ab": x[0]}
+    k = "a"
+    k += "b" if x[0] > 0 else "a"
+    for v in x:
+        if v > 0:
+            d["ab"] = v
+    return d[k] * x[1]
+
+
 def run_over(x):
     d = {}
     for v in x[:4]:
@@ -208,6 +251,7 @@ def run_over(x):
     return sum(d.values())
 
 
+MORE = [default_that_may_fail, put_by_a_loop, key_that_changes_at_once, key_that_may_be_unbound, text_that_is_put_together]
 LEFT = [by_number, not_the_builtin, run_over, in_a_function, handed_on, made_twice, deleted]
 
 
@@ -222,11 +266,13 @@ def test_others_stay(fun):
     assert rewritten(fun) == ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(fun))))
 
 
-@pytest.mark.parametrize("fun", [*APART, *LEFT, also_arrays])
+@pytest.mark.parametrize("fun", [*APART, *LEFT, *MORE, also_arrays])
 def test_they_do_what_they_did(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(12):
-        right_at(derivative, fun, rng.normal(size=20), (1e-12, 0), (1e-9, 1e-12))
+        x = rng.normal(size=20)
+        x[0] = abs(x[0])
+        right_at(derivative, fun, x, (1e-12, 0), (1e-9, 1e-12))
 
 
 def test_a_dictionary_that_is_returned():

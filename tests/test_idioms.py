@@ -645,6 +645,119 @@ def test_lists_that_are_whole_before_a_loop_changes_what_they_are_made_of(fun):
         right_at(derivative, fun, rng.normal(size=12), (1e-12, 0), (1e-9, 1e-12))
 
 
+def errors_before_the_loop(x):
+    s, w = 0.0, [float(np.round(v)) for v in x[:6]]
+    try:
+        for v in [1.0 / u for u in w if u > -1]:
+            s = s + v
+    except ZeroDivisionError:
+        s = s * 2.0 + 1.0
+    return s + np.sum(x)
+
+
+def target_that_the_list_is_made_of(x):
+    v, s = 2.0, 0.0
+    for v in [u * v for u in x if u > 0]:
+        s = s + v
+    return s
+
+
+def other_names_of_what_grows(x):
+    y, s = [x[0], x[1], x[2]], 0.0
+    z = y
+    for v in [2 * u for u in z if u > 0]:
+        y.append(v)
+        if len(y) > 20:
+            break
+    return s + sum(y)
+
+
+def written_by_numpy(x):
+    y, s = x * 1.0, 0.0
+    for v in [u for u in y if u > 0]:
+        np.multiply(y, -1.0, y)
+        s = s + v
+    return s + np.sum(y)
+
+
+def the_function_of_a_map(x):
+    def f(u):
+        return u
+
+    def g(u):
+        return 2 * u
+
+    s = 0.0
+    for v in map(f, x):
+        s = s + v
+        f = g
+    return s
+
+
+def errors_that_end_a_map(x):
+    rest, s = iter([1.0, 2.0, 3.0]), 0.0
+    for v in map(lambda u: u * next(rest), x):  # noqa: C417
+        s = s + v
+    return s
+
+
+BEFORE = [
+    errors_before_the_loop, target_that_the_list_is_made_of, other_names_of_what_grows, written_by_numpy,
+    the_function_of_a_map, errors_that_end_a_map,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", BEFORE)
+def test_what_comes_before_a_loop_stays_there(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(12):
+        right_at(derivative, fun, rng.normal(size=12), (1e-12, 0), (1e-9, 1e-12))
+
+
+def two_flags(x):
+    high, low, is_high, is_low = 0.0, 0.0, False, False
+    for v in x:
+        if v < -1:
+            if not is_low:
+                low = 0.0
+                is_low = True
+            low = low + v
+        else:
+            if not is_high:
+                high = 0.0
+                is_high = True
+            high = high + v
+    return (low if is_low else 7.0) + (high if is_high else 0.0)
+
+
+def test_what_the_first_iteration_settles_other_calls_may_not():
+    derivative, rng = value_and_grad(two_flags), np.random.default_rng(1)
+    mixed = np.r_[rng.random(5), -1.5, rng.random(8)]
+    low = -1.5 - rng.random(14)
+    for x in (mixed, low, low, mixed, low, mixed[::-1], -low):
+        right_at(derivative, two_flags, x, (1e-12, 0), (1e-9, 1e-12))
+
+
+def seldom_a_float(x):
+    s, kept, n = 0.0, [], 0
+    for v in x:
+        n = n + 1
+        if v > s:
+            kept.append(2.5)
+        else:
+            kept.append(1)
+        if n > 3:
+            s = s + v * v
+    return sum(kept) + x[0]
+
+
+def test_lists_of_ints_in_which_other_calls_put_floats():
+    derivative, rng = value_and_grad(seldom_a_float), np.random.default_rng(1)
+    for i in range(30):
+        x = rng.normal(size=14)
+        right_at(derivative, seldom_a_float, x if i % 3 else -np.abs(x), (1e-12, 0), (1e-9, 1e-12))
+
+
 def test_a_changing_list_by_pairs():
     def fun(x):
         items, s = [2.0 * v for v in x], 0.0

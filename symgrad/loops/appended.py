@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Node
-from symgrad.loops.patterns import WHOLE, Key
+from symgrad.loops.patterns import INT, WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.engine import INDEX, TO_PYTHON
 from symgrad.tracing.mixed import Mixed
@@ -32,10 +32,12 @@ MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 class Grown:
     """A list to which each iteration, from number ``first`` on, appends a number; ``begin`` items were there before.
 
-    ``deepest``: how far from its end iterations read it; ``some``: not all iterations append one.
+    ``deepest``: how far from its end iterations read it; ``some``: not all iterations append one; ``constants``: the source
+    says that all that are appended are constants of this kind, ``"int"`` or ``"bool"``.
     """
 
-    def __init__(self, owner: list[Any], deepest: int, some: bool) -> None:
+    def __init__(self, owner: list[Any], deepest: int, some: bool, constants: str) -> None:
+        self.constants = None if some else {"int": int, "bool": bool}.get(constants)
         self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
         self.first = 0
         self.items: list[Any] = []  # that were appended
@@ -61,7 +63,7 @@ class Grown:
         item = self.owner[-1]
         known = type(item) is Tracer and isinstance(item.node.aval, Aval)
         dtype = item.node.aval.dtype if known else np.result_type(item) if type(item) in NUMBERS else None
-        if type(item) in (int, bool) and not self.some:
+        if not self.some and (type(item) is int or self.constants is not None):
             dtype = np.dtype(float)
         self.first = 0 if self.some else number
         self.shape = item.node.aval.shape if known else ()
@@ -124,15 +126,11 @@ class Grown:
             return False
         if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
             return False
+        if own and not self.some and self.constants is None and all(map(_is_int, own)):
+            return False
         if self.shape and any([item.written >= since for item, since in zip(self.items, self.since, strict=True)]):
             return False
         return all([item is one for item, one in zip(self.items, own, strict=True)])
-
-    @property
-    def whole_kind(self) -> type | None:
-        """Whether all iterations have appended ints, or True or False: plain, unless other iterations would append others."""
-        kinds = {type(one) for one in self.owner[self.begin :]} if self.items and not self.some else set()
-        return next(iter(kinds)) if kinds in ({int}, {bool}) else None
 
     def seen(self, name: str, trace: Trace) -> tuple[Any, dict[Key, Tracer]]:
         """What is noted of it between iterations, and the traced values that go round for it."""
@@ -181,16 +179,16 @@ class Grown:
                 items[-far] = self.array.tape.lookup(node)
         self.items = self.owner[self.begin :] = items
 
-    def spread(self, python: bool, whole: type | None) -> None:
+    def spread(self, python: bool) -> None:
         """The loop is rolled up: the items are what it has left in the array; where not all append, ``chosen`` has
-        them. ``python``: iterations append Python's numbers alone, of this ``whole`` kind, if it is one."""
+        them. ``python``: iterations append Python's numbers alone."""
         self.rolled, self.all_python = True, python
         if self.array is None:
             return
         if self.some:
             del self.owner[self.begin :]
             return
-        array = self.array if whole is None else self.array.astype(whole)
+        array = self.array if self.constants is None else self.array.astype(self.constants)
         items = [index.GETITEM(array, spec=(self.first + i,)) for i in range(len(self.items))]
         if self.shape:
             items = [self.array.tape.alone(item) for item in items]
@@ -269,6 +267,11 @@ class Chosen:
         for item in items:
             item.parted |= self.parted
         return items
+
+
+def _is_int(item: Any) -> bool:
+    """Whether an item is an int of Python's, traced or not."""
+    return type(item) is int or (type(item) is Tracer and item.node.aval == INT)
 
 
 def _is_python(item: Any) -> bool:

@@ -35,7 +35,6 @@ from symgrad.loops.patterns import (
     BOOL,
     COUNTER,
     EXIT,
-    INT,
     LEAVES,
     TEST,
     TRACED,
@@ -59,11 +58,10 @@ from symgrad.loops.ways import (
     Taken,
     Unclear,
     Way,
-    appends,
+    appends_python,
     bare,
     called,
     every_way,
-    is_pythons,
     is_whole,
     joined_kind,
     one_kind,
@@ -152,7 +150,6 @@ class Fork(NamedTuple):
         Key, frozenset[Any]
     ]  # locals that NumPy's numbers go on in, and Python's may be left in; what mixed them before
     python: set[Key]  # of the arrays beside lists, those that have Python's numbers alone
-    whole: dict[Key, type]  # and of these, those that have ints alone, or True and False
 
 
 def fork(
@@ -357,14 +354,7 @@ class _Reader:
                 break
             plain |= before
         lists = {key for key in self.keys if key[-1] == WHOLE}
-        taken = [way for ways in every for way in ways.values()]
-        python = {key for key in lists if all([appends(way, key, kinds, is_pythons) for way in taken])}
-        whole: dict[Key, type] = {
-            key: kind
-            for key in python
-            for kind, aval in ((int, INT), (bool, BOOL))
-            if all([appends(way, key, kinds, aval.__eq__) for way in taken])
-        }
+        python = {key for key in lists if all([appends_python(way, key, kinds) for ways in every for way in ways.values()])}
         plain -= python
         kept = self._kept(first, stretches, every, known)
         causes = {key: mixed[begin[key]].causes if begin.get(key) in mixed else frozenset() for key in plain} | kept.mixed
@@ -377,7 +367,7 @@ class _Reader:
             if not self.section:
                 raise
             written = None, None, kinds  # other calls may tell more
-        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, causes, python, whole)
+        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, causes, python)
 
     def _settle_first(self, ways: Taken) -> None:
         """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is
@@ -611,6 +601,7 @@ class _Reader:
         self.recall = recall = Recall(self.trace, known.nodes, begin.nodes, known.arrays, most)
         if any([key not in bound.nodes for bound in self.bounds for key in moving]):
             raise Unclear
+        elsewhere = self.other or (first, known.first) != (0, 0)
         for node, seen in known.fixed.items():
             here = recall.only(node)
             if self.trace.computed(here) != seen[0]:
@@ -618,12 +609,12 @@ class _Reader:
             self.fixed[here] = seen
         for node, value in known.plain.items():
             here = recall.only(node)
-            if self.other and not np.array_equal(self.trace.computed(here), value):
+            if elsewhere and not np.array_equal(self.trace.computed(here), value):
                 raise Unclear
             self.plain[here] = value
         if not self.moving - moving <= known.left:
             raise Unclear
-        if self.other or (first, known.first) != (0, 0):  # what was put in place of the same may be something else here
+        if elsewhere:  # what was put in place of the same may be something else here
             for key in known.nodes.keys() - known.left - moving:
                 put = key[0] in self.names.stored or any([key[:i] in known.written for i in range(1, len(key))])
                 if put and not self._is_unread(key) and recall.without(known.nodes[key]) is not begin.nodes[key]:

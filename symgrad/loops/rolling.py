@@ -110,14 +110,14 @@ class Roller:
         stored: Sequence[str],
         tested: bool = False,
         targets: Sequence[str] = (),
-        lists: Sequence[tuple[str, int, bool]] = (),
+        lists: Sequence[tuple[str, int, bool, str]] = (),
         decides: bool = False,
         ends: Ends | None = None,
         apart: Collection[str] = (),
     ) -> None:
         self.apart = frozenset(apart)
         self.sealed = dict[str, int]()  # of these the lists of numbers, or of rows of such, that nobody else holds (ids)
-        self.lists = {name: (deepest, some) for name, deepest, some in lists}
+        self.lists = {name: (deepest, some, constants) for name, deepest, some, constants in lists}
         self.grown = dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(() if tested else targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
@@ -903,13 +903,12 @@ class Roller:
             held = bounds[-1].holds
             if found is None:
                 continue
-            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python, whole = found
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python = found
             if self.plain and self.place in trace.asking:
                 trace.apart.add(self.place)
                 return
-            kinds = [(one.whole_kind, whole.get((name, WHOLE)) if several else None) for name, one in self.grown.items()]
-            if any([here not in (None, always) for here, always in kinds]):
-                return
+            if not several and any([one.constants is not None and one.items for one in self.grown.values()]):
+                return  # they stay plain
             if pattern is None:
                 alone = alone or (known, ways)
                 continue
@@ -941,7 +940,7 @@ class Roller:
             at_once = together is not None and self._replaced(together, views, first, True)
             if at_once or (not short and self._replaced(pattern, views, first, False)):
                 for name, grown in self.grown.items():
-                    grown.spread((name, WHOLE) in python, whole.get((name, WHOLE)))
+                    grown.spread((name, WHOLE) in python)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 for array in left.arrays:
@@ -1037,7 +1036,7 @@ class Roller:
         if count < 2 * few or (ahead is not None and ahead < few):
             return False
         self.wait = 2 * count
-        if not self._lists_hold() or any([one.whole_kind or not one.can_leap() for one in self.grown.values()]):
+        if not self._lists_hold() or any([one.constants is not None or not one.can_leap() for one in self.grown.values()]):
             return False
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return False

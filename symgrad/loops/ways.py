@@ -125,26 +125,20 @@ def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Contain
     return {key for key, parts, aval in ends if aval.kind == "python" or any(map(is_plain, parts.values()))}
 
 
-def appends(way: Way, key: Key, kinds: dict[Key, Any], known: Callable[[Any], bool]) -> bool:
-    """Whether what a way appends to a list, if it does, is of a ``known`` kind for sure; ``key`` is that of the array beside
-    it."""
+def appends_python(way: Way, key: Key, kinds: dict[Key, Any]) -> bool:
+    """Whether what a way appends to a list, if it does, is Python's number for sure; ``key`` is that of the array beside it."""
 
-    def is_known(part: Part) -> bool:
+    def is_python(part: Part) -> bool:
         kind, what = part
         if kind == "index":
-            return known(INT)
+            return True
         aval = way.steps[what][2] if kind == "step" else kinds.get(what) if kind == "carry" else what.aval
-        return aval is not None and known(aval)
+        return aval is not None and bool(aval.kind == "python")
 
     for op, _, _, args in way.steps:
-        if op is index.SETITEM and ("carry", key) in args[0].values() and not all(map(is_known, args[1].values())):
+        if op is index.SETITEM and ("carry", key) in args[0].values() and not all(map(is_python, args[1].values())):
             return False
     return True
-
-
-def is_pythons(aval: Any) -> bool:
-    """Whether it is a number of Python's."""
-    return bool(aval.kind == "python")
 
 
 def _is_count(exponent: Part) -> bool:

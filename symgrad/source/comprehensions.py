@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
+from symgrad.source.constants import bound_anywhere
 from symgrad.source.lists import is_append
 from symgrad.source.rows import as_array, is_of_rows, makers_of_arrays
 from symgrad.source.syntax import (
@@ -48,31 +49,20 @@ _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.S
 _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
 _NEW = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.List, ast.ListComp)  # what these give, nothing else stands for
-_CALLABLE = frozenset(["abs", "len", "float", "int", "min", "max", "range", "zip", "enumerate"])  # without effects
-_PLAIN = (
-    ast.Name,
-    ast.Constant,
-    ast.Compare,
-    ast.BoolOp,
-    ast.UnaryOp,
-    ast.BinOp,
-    ast.IfExp,
-    ast.Tuple,
-    ast.Call,
-    ast.Attribute,
-)
-_PARTS = (*_PLAIN, ast.Subscript, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+_PARTS = (ast.Name, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.IfExp, ast.Tuple, ast.Call)
+_HARMLESS = (ast.Add, ast.Sub, ast.Mult)  # what raises no error, of numbers
 _TESTS = (ast.If, ast.Assert)  # statements that compute a test first, and once
 
 
 def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
     """The function, changed in place: its comprehensions are loops. ``own``: the module's names, no more those of builtins."""
+    bound = bound_anywhere(function)
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
                 local = local_names(node)
-                builtins = (_TAKES_ALL | _TAKES_SOME | _ITERATORS | {"zip"}) - {*own, *local}
+                builtins = (_TAKES_ALL | _TAKES_SOME | _ITERATORS | {"zip"}) - {*own, *bound}
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
                 _append_items(node, declared(node))
@@ -88,7 +78,52 @@ def _made_anew(function: ast.FunctionDef) -> set[str]:
     made = Counter([one.id for one, value in pairs if isinstance(one, ast.Name) and isinstance(value, _NEW)])
     made += Counter([node.target.id for node in every if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)])
     stored = Counter(names_stored(function))
-    return {name for name, often in made.items() if stored[name] == often} - bound_beside(function, every)
+    known = {name for name, often in made.items() if stored[name] == often} - bound_beside(function, every)
+    values = [getattr(node, "value", None) for node in every if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr))]
+    values += [node.iter for node in every if isinstance(node, (ast.For, ast.comprehension))]
+    values += [arg for node in every if isinstance(node, ast.Call) and not _is_of_numpy(node) for arg in node.args]
+    return known - {name for value in values if value is not None for name in _under_other_names(value)}
+
+
+def _under_other_names(value: ast.expr) -> Iterator[str]:
+    """The names of which an expression may give what they stand for, or a part of it."""
+    if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant)):
+        return
+    if isinstance(value, ast.Name):
+        yield value.id
+    elif isinstance(value, ast.Call) and not isinstance(value.func, ast.Attribute):
+        return
+    for part in ast.iter_child_nodes(value):
+        if isinstance(part, (ast.expr, ast.keyword)):
+            yield from _under_other_names(part.value if isinstance(part, ast.keyword) else part)
+
+
+def _is_of_numpy(call: ast.Call) -> bool:
+    """Whether it is a function of NumPy's that changes nothing it is given, and draws no numbers, nor raises an error."""
+    if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name) or call.keywords:
+        return isinstance(call.func, ast.Name) and call.func.id in ("len", "sum", "abs", "float", "min", "max")
+    known = call.func.value.id in ("np", "numpy") and _WITHOUT_EFFECTS.get(call.func.attr) == len(call.args)
+    return known and not any([isinstance(arg, ast.Starred) for arg in call.args])
+
+
+_OF_ONE = [
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "exp",
+    "log",
+    "log1p",
+    "expm1",
+    "sqrt",
+    "abs",
+    "square",
+    "sign",
+    "arctan",
+    "sum",
+    "mean",
+]
+_WITHOUT_EFFECTS = {**dict.fromkeys(_OF_ONE, 1), "maximum": 2, "minimum": 2, "dot": 2, "hypot": 2, "arctan2": 2, "where": 3}
 
 
 def iterators(fun: FunctionType) -> set[str]:
@@ -241,11 +276,16 @@ class _Unroller(ast.NodeTransformer):
         """``for v in (f(u) for u in x if c):`` as ``for u_ in x:``, with ``v = f(u_)`` and the body below an ``if``; None for
         other loops. A list, which is whole before the loop begins, may have to be."""
         items: Any = loop.iter
+        stored = {name for part in (loop.target, *loop.body) for name in names_stored(part)}
         if self._is_builtin(items, _ITERATORS):
+            if len(items.args) != 2 or getattr(items.args[0], "id", "") in stored:  # which function it is, it asks once
+                return None
             items = self._items_of(items)
         if not isinstance(items, (ast.GeneratorExp, ast.ListComp)) or len(items.generators) > 1 or not _is_loop(items):
             return None
-        if isinstance(items, ast.ListComp) and not (items.generators[0].ifs and self._may_wait(items, loop.body)):
+        if any([isinstance(part, ast.Name) and part.id == "next" for part in walk(items)]):  # it may end the loop
+            return None
+        if isinstance(items, ast.ListComp) and not (items.generators[0].ifs and self._may_wait(items, loop.body, stored)):
             return None
         clause = copied(items.generators[0])
         over, clause.iter = clause.iter, ast.Constant(None)
@@ -260,34 +300,41 @@ class _Unroller(ast.NodeTransformer):
             body = [placed(ast.If(test, body, []), items)]
         return located(placed(ast.For(clause.target, over, body, loop.orelse), loop))  # type: ignore[no-any-return]
 
-    def _may_wait(self, items: ast.ListComp, body: list[ast.stmt]) -> bool:
-        """Whether what is in a list may as well be computed one by one, as a loop over it runs."""
-        parts = [part for item in (items.elt, *items.generators) for part in walk(item) if part not in items.generators]
-        if not all([isinstance(part, _PARTS) and self._is_without_effects(part) for part in parts]):
-            return False
+    def _may_wait(self, items: ast.ListComp, body: list[ast.stmt], stored: Collection[str]) -> bool:
+        """Whether what is in a list may as well be computed one by one, as a loop runs over it that has ``stored`` these."""
+        (clause,) = items.generators
+        parts = [part for item in (items.elt, *clause.ifs) for part in walk(item)]
+        if not all([self._is_harmless(part) for part in parts]):
+            return False  # errors come before the loop
         every = [part for statement in body for part in walk(statement)]
-        read = {part.id for part in parts if isinstance(part, ast.Name)}
+        read = {part.id for item in (items.elt, clause.iter, *clause.ifs) for part in walk(item) if isinstance(part, ast.Name)}
         changed = {name for part in every if isinstance(part, ast.AugAssign) for name in names_stored(part)}
         places = [part for part in every if isinstance(part, (ast.Subscript, ast.Attribute))]
         if any([not isinstance(part.ctx, ast.Load) for part in places]) or not changed <= {*self.new}:
             return False
-        if not read.isdisjoint([name for statement in body for name in names_stored(statement)]):
+        if not read.isdisjoint(stored):
             return False
         appends: list[Any] = [part for part in every if is_append(part)]
         if any([part.func.value.id not in self.new or part.func.value.id in read for part in appends]):
             return False
         return all([self._is_without_effects(part) for part in every if part not in appends])
 
+    def _is_harmless(self, node: Any) -> bool:
+        """Whether it raises no error, of numbers, and has no effects."""
+        if isinstance(node, ast.Attribute):  # of a module
+            return isinstance(node.value, ast.Name) and node.value.id in MODULES
+        if not isinstance(node, (*_PARTS, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+            return False
+        return self._is_without_effects(node) and (not isinstance(node, ast.BinOp) or isinstance(node.op, _HARMLESS))
+
     def _is_without_effects(self, node: Any) -> bool:
-        """Whether it calls nothing but NumPy's functions and some builtins, which change nothing that they are given."""
+        """Whether it calls nothing but some of NumPy's functions and builtins, which change nothing that they are given."""
         if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete)):
             return False
         if not isinstance(node, ast.Call):
             return True
         owner = owner_of(node.func)
-        if any([option.arg in (None, "out") for option in node.keywords]) or not isinstance(owner, ast.Name):
-            return False
-        return owner.id in (MODULES if owner is not node.func else _CALLABLE) and owner.id not in self.local
+        return _is_of_numpy(node) and isinstance(owner, ast.Name) and owner.id not in self.local
 
     def _found_in_test(self, parent: Any, place: Any, test: Any) -> list[ast.stmt] | None:
         """What computes the first ``any`` or ``all`` in a test, and what of it comes before; None where there is none."""

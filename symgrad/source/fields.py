@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,9 @@ def _begun_otherwise(function: ast.FunctionDef, space: Mapping[str, Any], bound:
         return {}
     begins = {node.targets[0].id: node for node in every if isinstance(node, ast.Assign) and _is_begun(node, space, bound)}  # type: ignore[attr-defined]
     found = {}
+    targets = [part for node in every if isinstance(node, ast.Assign) for part in node.targets]
+    targets += [node.target for node in every if isinstance(node, ast.AugAssign)]
+    put = {id(part) for target in targets for part in walk(target)}
     for name, node in begins.items() if begins else ():
         stored = [part for part in _names(function) if part.id == name and not isinstance(part.ctx, ast.Load)]
         uses = [use for use in map(_use, every) if use is not None and use.name.id == name]
@@ -73,6 +76,8 @@ def _begun_otherwise(function: ast.FunctionDef, space: Mapping[str, Any], bound:
         if len(stored) != 1 or len(uses) != len(loads) or name in bound_beside(function, every):
             continue
         if begin is not None and any([use.how != "item" for use in uses]):
+            continue
+        if not all([_is_put_plainly(use, put) and _has_plain_default(use) for use in uses]):
             continue
         keys = _keys(function, every, uses, node.value)
         if keys is None or not 0 < len(keys) <= MOST:
@@ -107,10 +112,46 @@ def _use(node: Any) -> _Use | None:
     return None
 
 
+def _is_put_plainly(use: _Use, put: Collection[int]) -> bool:
+    """Whether an item gets something by an assignment, if it does; ``put`` are the nodes there (ids)."""
+    return not isinstance(getattr(use.node, "ctx", None), ast.Store) or id(use.node) in put
+
+
+def _has_plain_default(use: _Use) -> bool:
+    """Whether it makes no difference if the default of ``name.get(key, default)`` is computed."""
+    if use.how != "get" or len(use.node.args) < 2:
+        return True
+    return all([isinstance(part, _HARMLESS) for part in walk(use.node.args[1])])
+
+
+_HARMLESS = (ast.Constant, ast.Name, ast.Load, ast.UnaryOp, ast.USub)
+
+
+def _always(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a statement that are computed whenever it runs."""
+    yield node
+    parts = [*ast.iter_child_nodes(node)]
+    if isinstance(node, ast.IfExp):
+        parts = [node.test]
+    elif isinstance(node, ast.BoolOp):
+        parts = node.values[:1]  # type: ignore[assignment]
+    elif isinstance(node, ast.Compare):
+        parts = [node.left, *node.comparators[:1]]
+    for part in parts:
+        yield from _always(part)
+
+
 def _keys(function: ast.FunctionDef, every: list[ast.AST], uses: list[_Use], made: Any) -> list[str] | None:
     """The keys of a dictionary that is ``made`` so, in the order in which they are named; None where they are not all known."""
     found = dict.fromkeys([key.value for key in getattr(made, "keys", [])])
     asked = [node.test for node in every if isinstance(node, ast.If)]
+    for node in (*every, *asked):
+        if isinstance(node, _STATEMENTS) or node in asked:
+            own = [use for use in map(_use, walk(node)) if use is not None and isinstance(use.key, ast.Name)]
+            sure = {use.key.id for use in map(_use, _always(node)) if use is not None and isinstance(use.key, ast.Name)}
+            bound = {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+            if any([use.key.id not in sure or use.key.id in bound for use in own]):  # type: ignore[attr-defined]
+                return None
     simple = {id(part) for node in (*every, *asked) if isinstance(node, _STATEMENTS) or node in asked for part in walk(node)}
     later = {id(part) for node in every if isinstance(node, _LATER) for part in walk(node)}
     for use in uses:
@@ -235,8 +276,9 @@ class _Fields(ast.NodeTransformer):
     def _local_key(self, node: ast.AST) -> tuple[str, list[str]] | None:
         """The first local that is a key of such a dictionary in a statement, and what it may stand for."""
         for use in map(_use, walk(node)):
-            if use is not None and use.name.id in self.dictionaries and isinstance(use.key, ast.Name):
-                return use.key.id, [*dict.fromkeys(self.texts[use.key.id])]
+            named = use is not None and use.name.id in self.dictionaries and isinstance(use.key, ast.Name)
+            if named and self.texts[use.key.id]:  # type: ignore[union-attr]
+                return use.key.id, [*dict.fromkeys(self.texts[use.key.id])]  # type: ignore[union-attr]
         return None
 
     def visit_Assign(self, node: ast.Assign) -> Any:
@@ -258,6 +300,14 @@ class _Fields(ast.NodeTransformer):
         missing = [placed(ast.If(self._absent(use, node), [placed(ast.Expr(_missing(use)), node)], []), node) for use in added]
         return [*map(located, missing), node]
 
+    def _item(self, node: Any) -> tuple[_Use, _Dictionary] | None:
+        """The use of an item by a known key, and of which dictionary; None for other nodes."""
+        use = _use(node)
+        known = self.dictionaries.get(use.name.id) if use is not None else None
+        if use is None or known is None or not isinstance(use.key, ast.Constant) or use.key.value not in known.fields:
+            return None
+        return use, known
+
     def _uses(self, node: ast.AST) -> list[_Use]:
         """The items of dictionaries that began empty into which a target puts something."""
         found = [use for use in map(_use, walk(node)) if use is not None and use.name.id in self.dictionaries]
@@ -265,7 +315,7 @@ class _Fields(ast.NodeTransformer):
         return [use for use in stored if self._flag(use)]
 
     def _flag(self, use: _Use) -> str | None:
-        return self.dictionaries[use.name.id].flags.get(use.key.value)  # type: ignore[attr-defined]
+        return self.dictionaries[use.name.id].flags.get(getattr(use.key, "value", ""))
 
     def _flagged(self, uses: list[_Use], node: ast.stmt) -> Iterator[ast.stmt]:
         for use in uses:
@@ -280,31 +330,30 @@ class _Fields(ast.NodeTransformer):
         return placed(ast.UnaryOp(ast.Not(), self._there(use)), node)  # type: ignore[no-any-return]
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        use = _use(node)
-        known = self.dictionaries.get(use.name.id) if use is not None else None
-        if use is None or known is None:
+        found = self._item(node)
+        if found is None:
             self.generic_visit(node)
             return node
+        use, known = found
         item = placed(ast.Name(known.fields[use.key.value], copied(node.ctx)), node)  # type: ignore[attr-defined]
         if self._flag(use) is None or not isinstance(node.ctx, ast.Load):
             return item
         return located(placed(ast.IfExp(self._there(use), item, _missing(use)), node))
 
     def visit_Call(self, node: ast.Call) -> Any:
-        use = _use(node)
-        known = self.dictionaries.get(use.name.id) if use is not None else None
+        found = self._item(node)
         self.generic_visit(node)
-        if use is None or known is None:
+        if found is None:
             return node
+        use, known = found
         item = ast.Name(known.fields[use.key.value], ast.Load())  # type: ignore[attr-defined]
         default = node.args[1] if len(node.args) > 1 else ast.Constant(None)
         made = item if self._flag(use) is None else ast.IfExp(self._there(use), item, default)
         return located(placed(made, node))
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        use = _use(node)
-        known = self.dictionaries.get(use.name.id) if use is not None else None
-        if use is None or known is None:
+        found = self._item(node)
+        if found is None:
             got = self._is_got(node)
             self.generic_visit(node)
             asked: Any = node.left
@@ -314,7 +363,7 @@ class _Fields(ast.NodeTransformer):
                 first = placed(ast.UnaryOp(ast.Not(), there), node) if absent else there
                 return located(placed(ast.BoolOp(ast.Or() if absent else ast.And(), [first, item]), node))
             return node
-        flag = self._there(use)
+        flag = self._there(found[0])
         if isinstance(node.ops[0], ast.NotIn):
             flag = ast.UnaryOp(ast.Not(), flag)
         return located(placed(flag, node))

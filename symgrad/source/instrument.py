@@ -21,6 +21,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from symgrad.source.comprehensions import iterators, unrolled
+from symgrad.source.constants import space_of
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
@@ -126,8 +127,8 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozense
             item_by_item(one_by_one(as_locals(as_ifs(tree), fun.__globals__))), tables, {*fun.__globals__, *free}
         )
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
-        tree = in_room(joined(at_the_end(unrolled(tree, fun.__globals__)), fun))
-        tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
+        tree = in_room(joined(at_the_end(unrolled(tree, space_of(fun))), fun))
+        tree = decided(marked(in_sections(tree) if kind is _InSections else tree, space_of(fun)), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
 
@@ -983,12 +984,12 @@ class _Rewriter(ast.NodeTransformer):
             more = new
         return changed
 
-    def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool]], list[ast.stmt]]:
+    def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool, str]], list[ast.stmt]]:
         """The lists that a loop only appends to, and what follows it: of those to which not all iterations do, the function
         gets what there is."""
         lists: list[Appended] = node.grows  # type: ignore[attr-defined]
         after: list[ast.stmt] = []
-        for name, _, some, statements, read in lists:
+        for name, _, some, statements, read, _ in lists:
             for statement in statements:
                 statement.appends = loop, name
             for item in read:
@@ -997,7 +998,7 @@ class _Rewriter(ast.NodeTransformer):
                 facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ()))
                 made = _hook("chosen", node, ast.Name(name, ast.Load()), ast.Name(loop, ast.Load()), *facts)
                 after.append(self._if_bound(assigned(name, made, node), node))
-        return [one[:3] for one in lists], after
+        return [(one.name, one.deepest, one.some, one.constants) for one in lists], after
 
     def _if_bound(self, statement: ast.stmt, like: ast.AST) -> ast.stmt:
         """A statement that does nothing where a local that it reads has no value yet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.source.exits import has_test, way_out
@@ -35,6 +35,7 @@ class Appended(NamedTuple):
     another index, which may be as far from it in all iterations.
 
     ``some``: an iteration may append nothing, or a ``break`` ends the loop before all have run; and none appends two items.
+    ``constants``: ``"int"`` or ``"bool"``, where all that is appended are constants of this kind.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Appended(NamedTuple):
     some: bool
     statements: list[Any]
     read: list[Any]
+    constants: str = ""
 
 
 def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
@@ -56,8 +58,20 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
             read = [item for item in _items(loop, name) if isinstance(item.slice, _INDICES)]
             some = (0 in every or early) and 2 not in every and not (deepest or read or loop.orelse)
             if some or not early:
-                found.append(Appended(name, deepest, some, statements, read))
+                kinds = {kind for item in statements for kind in _constants(item.value.args[0])}
+                one = next(iter(kinds)) if len(kinds) == 1 else ""
+                found.append(Appended(name, deepest, some, statements, read, one))
     return found
+
+
+def _constants(value: ast.expr) -> Iterator[str]:
+    """The kinds of the constants that an expression may be; a word that is none for anything else."""
+    if isinstance(value, ast.IfExp):
+        yield from (*_constants(value.body), *_constants(value.orelse))
+    else:
+        inner = value.operand if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) else value
+        kind = type(inner.value).__name__ if isinstance(inner, ast.Constant) else ""
+        yield kind if kind == "int" or (kind == "bool" and inner is value) else "other"
 
 
 def in_room(function: FunctionNode) -> FunctionNode:
@@ -91,14 +105,15 @@ class _Rooms(ast.NodeTransformer):
         return loop if way_out(loop) and any([one.some for one in appended(loop, self.own)]) else node
 
 
-def marked(function: FunctionNode) -> FunctionNode:
+def marked(function: FunctionNode, space: Container[str]) -> FunctionNode:
     """The function, changed in place: loops know (``kept``) the lists of some items that nothing else is done with than to hand
-    them to functions, or to ask whether they are empty; where that is done, the names know (``use``) the function's name."""
+    them to functions, or to ask whether they are empty; where that is done, the names know (``use``) the function's name.
+    ``space``: what there is outside of the function."""
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
-                if "zip" not in names_stored_or_given(node):
+                if "zip" not in space and "zip" not in names_stored_or_given(node):
                     _run_over(node, declared(node), names)
                 _mark(node, declared(node))
     return function

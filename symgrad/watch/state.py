@@ -76,7 +76,7 @@ class State(Calls):
         nested: bool | None,
         targets: tuple[str, ...],
         decides: bool,
-        lists: tuple[tuple[str, int, bool], ...],
+        lists: tuple[tuple[str, int, bool, str], ...],
         apart: tuple[str, ...],
     ) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
@@ -124,7 +124,7 @@ class State(Calls):
         stored: tuple[str, ...],
         targets: tuple[str, ...],
         decides: bool,
-        lists: tuple[tuple[str, int, bool], ...],
+        lists: tuple[tuple[str, int, bool, str], ...],
         apart: tuple[str, ...],
     ) -> Any:
         """What a ``while`` loop at this ``site`` runs over, which appends to ``lists``; see ``loop``."""
