@@ -123,9 +123,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozense
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls and _turns(tree, fun):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
-        tree = with_tables(
-            item_by_item(one_by_one(as_locals(as_ifs(tree), space_of(fun)))), tables, {*fun.__globals__, *free}
-        )
+        tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space_of(fun)))), tables, {*fun.__globals__, *free})
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = in_room(joined(at_the_end(unrolled(tree, space_of(fun))), fun))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree, space_of(fun)), fun, owner)
