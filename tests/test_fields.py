@@ -117,6 +117,17 @@ def largest(x):
     return most.get("pos", 0.0) - most.get("neg", 0.0) * most["none"]
 
 
+def beside_other_items(x):
+    d = {}
+    w, i = [1.0, 2.0], 1
+    for v in x:
+        k = "up" if v > 0 else "down"
+        d[k] = d.get(k, 0.0) + v
+        s = w[i] if v > 1 else 0.0
+        d["more"] = s
+    return d.get("up", 0.0) + d["more"]
+
+
 def asked_for_in_the_end(x):
     d = {"k": x[0], "l": 0.0}
     for v in x:

@@ -317,6 +317,13 @@ def through_a_comprehension_up_to_a_break(x):
     return s
 
 
+def by_place_through_a_comprehension(x):
+    s = 0.0
+    for i, v in [(i, u) for i, u in enumerate(x) if u > 0]:
+        s += i * v
+    return s
+
+
 def by_place_through_a_generator(x):
     s, rate = 0.0, 1.0
     for i, v in ((i, rate * u) for i, u in enumerate(x) if u > 0):
@@ -480,7 +487,8 @@ def some_of_some(x):
 ALL = [
     variance_of_some, loop_over_what_was_kept, some_of_some,
     distance_of_two_series, numbers_of_either, labels, flags, two_that_may_agree,
-    through_a_filter, through_a_comprehension, by_place_through_a_generator, steps_with_a_flag,
+    through_a_filter, through_a_comprehension, by_place_through_a_comprehension, by_place_through_a_generator,
+    steps_with_a_flag,
     objects_made_anew_with_a_flag, objects_that_count, items_before_the_place,
     decided_by_the_iteration_before,
     searched, first_above, counted_up_to_a_break, weighted_by_place, states_by_place,
@@ -638,13 +646,6 @@ CHANGING = [
 ]
 
 
-@pytest.mark.parametrize("fun", CHANGING)
-def test_lists_that_are_whole_before_a_loop_changes_what_they_are_made_of(fun):
-    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
-    for _ in range(8):
-        right_at(derivative, fun, rng.normal(size=12), (1e-12, 0), (1e-9, 1e-12))
-
-
 def errors_before_the_loop(x):
     s, w = 0.0, [float(np.round(v)) for v in x[:6]]
     try:
@@ -707,8 +708,8 @@ BEFORE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("fun", BEFORE)
-def test_what_comes_before_a_loop_stays_there(fun):
+@pytest.mark.parametrize("fun", [*CHANGING, *BEFORE])
+def test_lists_that_are_whole_before_a_loop_changes_what_they_are_made_of(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(12):
         right_at(derivative, fun, rng.normal(size=12), (1e-12, 0), (1e-9, 1e-12))

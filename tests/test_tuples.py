@@ -9,11 +9,14 @@ import pytest
 from agreement import right_at
 
 from symgrad import value_and_grad
+from symgrad.source.targets import one_by_one
 from symgrad.source.tuples import item_by_item
 
 
 def rewritten(fun):
-    return ast.unparse(ast.fix_missing_locations(item_by_item(ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0])))
+    return ast.unparse(
+        ast.fix_missing_locations(item_by_item(one_by_one(ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0])))
+    )
 
 
 def nearest_pair(x):

@@ -246,7 +246,6 @@ class _Reader:
         self.first: dict[Any, Node] = {}  # of arrays that iterations make, the first of each content
         self.fresh: set[Node] = set()  # what moves in this call, and did not in earlier ones
         self.made: set[Node] = set()  # by iterations, of what moves
-        self.settled: set[Node] = set()  # by none
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
         self.decided: set[Node] = set()
         self.named: dict[int, tuple[Boundary, dict[int, list[Key]]]] = {}  # see ``_names_of``
@@ -256,6 +255,7 @@ class _Reader:
         nodes = trace.graph.nodes
         self.before = trace.index_before(bounds[0].length)
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
+        self.met = set(trace.met[bounds[0].met : bounds[-1].met])  # what iterations have computed once more, by index
         self.alike: set[tuple[Any, frozenset[Key]]] = set()  # pairs of locals that were one array, by place
         self.parted: set[frozenset[Key]] = set()
         self.written: set[Key] = set()
@@ -328,7 +328,6 @@ class _Reader:
         if any([not pair.isdisjoint(self.written) for pair in self.parted]):
             raise Unclear  # what is written into one of them is in both, or not
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
-        self.settled = self._settled()
         self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
         stretches = self._cut(begun, known)
         every: list[Taken] = [{} for _ in stretches] if known is None else self._recall(known, stretches)
@@ -525,17 +524,15 @@ class _Reader:
                 twins.setdefault(taken, []).append((way, b, c))
             elif taken not in ways and self._has_one_number_twice(stretch, b):
                 doubtful.append((way, taken, b, c))
-            elif (known := ways.setdefault(taken, way)) is not way:
-                unite(known, way)
+            else:
+                _take_in(ways, taken, way)
             if len(ways.keys() | twins.keys()) > MOST:
                 raise Unclear
         for way, taken, b, c in doubtful:
-            if taken not in ways and any([self._is_told_by(other, way, b, c) for other in ways.values()]):
-                continue
-            if (known := ways.setdefault(taken, way)) is not way:
-                unite(known, way)
-            if len(ways.keys() | twins.keys()) > MOST:
-                raise Unclear
+            if taken in ways or not any([self._is_told_by(other, way, b, c) for other in ways.values()]):
+                _take_in(ways, taken, way)
+        if len(ways.keys() | twins.keys()) > MOST:
+            raise Unclear
         for taken, alike in twins.items():
             if taken in ways:
                 if not all([self._is_told_by(ways[taken], way, b, c) for way, b, c in alike]):
@@ -815,19 +812,13 @@ class _Reader:
         same = asked.keys() == {node for node, _ in tests} and all([asked[node] is value for node, value in tests])
         return same and all([found(parts, made) is c.nodes[key] for key, (parts, _) in way.after.items()])
 
-    def _settled(self) -> set[Node]:
-        """What was there before, and no iteration has computed once more: it may have been made of what goes round now."""
-        begin, end = self.bounds[0], self.bounds[-1]
-        met = set(self.trace.met[begin.met : end.met])
-        return {node for node in self.trace.graph.nodes[: begin.length] if node.index < self.floor and node.index not in met}
-
     def _make(self, nodes: Sequence[Node], moves: set[Node]) -> set[Node]:
         """Note which of these nodes hang on what ``moves``: those are made anew in each iteration, if only to be the same. In a
         section, so is all else."""
         found: set[Node] = set()
-        made, put, settled = self.made, self.put, self.settled
+        made, put, floor, met = self.made, self.put, self.floor, self.met
         for node in nodes:
-            if node.op in LEAVES or node in settled:
+            if node.op in LEAVES or (node.index < floor and node.index not in met):  # may be made of what goes round now
                 continue
             anew = self.section and node.index >= self.floor
             for arg in () if anew else node.args:  # one by one: an iteration has many
@@ -921,6 +912,12 @@ class _Reader:
         if x.op in (INPUT, CONST, CAPTURED) or x.index in self.again:
             return False
         return not any([node is x for key, node in b.nodes.items() if key not in stretch.read])
+
+
+def _take_in(ways: Taken, taken: tuple[bool, ...], way: Way) -> None:
+    """An iteration, which has ``taken`` these decisions, is one more of its way, or the first."""
+    if (known := ways.setdefault(taken, way)) is not way:
+        unite(known, way)
 
 
 def _is_vague(way: Way) -> bool:

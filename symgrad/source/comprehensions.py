@@ -31,6 +31,7 @@ from symgrad.source.syntax import (
     copied,
     declared,
     fresh,
+    is_none,
     local_names,
     located,
     names_read,
@@ -81,7 +82,7 @@ def _made_anew(function: ast.FunctionDef) -> set[str]:
     known = {name for name, often in made.items() if stored[name] == often} - bound_beside(function, every)
     values = [getattr(node, "value", None) for node in every if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr))]
     values += [node.iter for node in every if isinstance(node, (ast.For, ast.comprehension))]
-    values += [arg for node in every if isinstance(node, ast.Call) and not _is_of_numpy(node) for arg in node.args]
+    values += [arg for node in every if isinstance(node, ast.Call) and not _is_pure(node) for arg in node.args]
     return known - {name for value in values if value is not None for name in _under_other_names(value)}
 
 
@@ -98,31 +99,15 @@ def _under_other_names(value: ast.expr) -> Iterator[str]:
             yield from _under_other_names(part.value if isinstance(part, ast.keyword) else part)
 
 
-def _is_of_numpy(call: ast.Call) -> bool:
-    """Whether it is a function of NumPy's that changes nothing it is given, and draws no numbers, nor raises an error."""
+def _is_pure(call: ast.Call) -> bool:
+    """Whether it is a builtin, or one of NumPy's functions, that changes nothing it is given, and draws no numbers."""
     if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name) or call.keywords:
         return isinstance(call.func, ast.Name) and call.func.id in ("len", "sum", "abs", "float", "min", "max")
     known = call.func.value.id in ("np", "numpy") and _WITHOUT_EFFECTS.get(call.func.attr) == len(call.args)
     return known and not any([isinstance(arg, ast.Starred) for arg in call.args])
 
 
-_OF_ONE = [
-    "sin",
-    "cos",
-    "tan",
-    "tanh",
-    "exp",
-    "log",
-    "log1p",
-    "expm1",
-    "sqrt",
-    "abs",
-    "square",
-    "sign",
-    "arctan",
-    "sum",
-    "mean",
-]
+_OF_ONE = "sin cos tan tanh exp log log1p expm1 sqrt abs square sign arctan sum mean".split()
 _WITHOUT_EFFECTS = {**dict.fromkeys(_OF_ONE, 1), "maximum": 2, "minimum": 2, "dot": 2, "hypot": 2, "arctan2": 2, "where": 3}
 
 
@@ -308,6 +293,7 @@ class _Unroller(ast.NodeTransformer):
             return False  # errors come before the loop
         every = [part for statement in body for part in walk(statement)]
         read = {part.id for item in (items.elt, clause.iter, *clause.ifs) for part in walk(item) if isinstance(part, ast.Name)}
+        read -= {*names_stored(clause.target)}  # which are its own
         changed = {name for part in every if isinstance(part, ast.AugAssign) for name in names_stored(part)}
         places = [part for part in every if isinstance(part, (ast.Subscript, ast.Attribute))]
         if any([not isinstance(part.ctx, ast.Load) for part in places]) or not changed <= {*self.new}:
@@ -334,7 +320,7 @@ class _Unroller(ast.NodeTransformer):
         if not isinstance(node, ast.Call):
             return True
         owner = owner_of(node.func)
-        return _is_of_numpy(node) and isinstance(owner, ast.Name) and owner.id not in self.local
+        return _is_pure(node) and isinstance(owner, ast.Name) and owner.id not in self.local
 
     def _found_in_test(self, parent: Any, place: Any, test: Any) -> list[ast.stmt] | None:
         """What computes the first ``any`` or ``all`` in a test, and what of it comes before; None where there is none."""
@@ -419,7 +405,7 @@ class _Unroller(ast.NodeTransformer):
         kept = inner.func.id == "filter"
         names = [fresh("item", self.names) for _ in over]
         given = [placed(ast.Name(name, ast.Load()), inner) for name in names]
-        made = given[0] if kept and _is_none(fun) else _called(fun, given)
+        made = given[0] if kept and is_none(fun) else _called(fun, given)
         if (
             any([isinstance(item, ast.Starred) for item in over])
             or made is None
@@ -515,10 +501,6 @@ class _Unroller(ast.NodeTransformer):
 def _joined(test: ast.BoolOp, parts: list[ast.expr]) -> ast.expr:
     """These parts of a test, joined as they are in it."""
     return parts[0] if len(parts) == 1 else placed(ast.BoolOp(test.op, parts), test)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _called(fun: ast.expr, given: list[Any]) -> Any:

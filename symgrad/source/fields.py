@@ -4,8 +4,8 @@
 what is known of loops over locals holds for it, too. Where it is returned, it is made.
 
 So is one that begins empty, with a flag beside each local that says whether it is there: ``total["up"] = total.get("up", 0.0) +
-v`` is ``total_up, total_has_up = (total_up if total_has_up else 0.0) + v, True``; ``defaultdict(float)`` needs no flags. A key
-may be a local that only ever stands for some texts: there is an ``if`` for each.
+v`` is ``total_up = (total_up if has_total_up else 0.0) + v``, ``has_total_up = True``; ``defaultdict(float)`` needs no flags. A
+key may be a local that only ever stands for some texts: there is an ``if`` for each.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from symgrad.source.syntax import (
     copied,
     fresh,
     located,
+    names_stored,
     placed,
     walk,
 )
@@ -68,12 +69,13 @@ def _begun_otherwise(function: ast.FunctionDef, space: Mapping[str, Any], bound:
     targets = [part for node in every if isinstance(node, ast.Assign) for part in node.targets]
     targets += [node.target for node in every if isinstance(node, ast.AugAssign)]
     put = {id(part) for target in targets for part in walk(target)}
-    for name, node in begins.items() if begins else ():
+    others = bound_beside(function, every) if begins else set()
+    for name, node in begins.items():
         stored = [part for part in _names(function) if part.id == name and not isinstance(part.ctx, ast.Load)]
         uses = [use for use in map(_use, every) if use is not None and use.name.id == name]
         loads = [part for part in _names(function) if part.id == name and isinstance(part.ctx, ast.Load)]
         begin = _default(node.value, space, bound) if isinstance(node.value, ast.Call) else None
-        if len(stored) != 1 or len(uses) != len(loads) or name in bound_beside(function, every):
+        if len(stored) != 1 or len(uses) != len(loads) or name in others:
             continue
         if begin is not None and any([use.how != "item" for use in uses]):
             continue
@@ -144,15 +146,16 @@ def _always(node: ast.AST) -> Iterator[ast.AST]:
 def _keys(function: ast.FunctionDef, every: list[ast.AST], uses: list[_Use], made: Any) -> list[str] | None:
     """The keys of a dictionary that is ``made`` so, in the order in which they are named; None where they are not all known."""
     found = dict.fromkeys([key.value for key in getattr(made, "keys", [])])
-    asked = [node.test for node in every if isinstance(node, ast.If)]
-    for node in (*every, *asked):
-        if isinstance(node, _STATEMENTS) or node in asked:
-            own = [use for use in map(_use, walk(node)) if use is not None and isinstance(use.key, ast.Name)]
-            sure = {use.key.id for use in map(_use, _always(node)) if use is not None and isinstance(use.key, ast.Name)}
-            bound = {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-            if any([use.key.id not in sure or use.key.id in bound for use in own]):  # type: ignore[attr-defined]
-                return None
-    simple = {id(part) for node in (*every, *asked) if isinstance(node, _STATEMENTS) or node in asked for part in walk(node)}
+    by_name = {id(use.node): use.key.id for use in uses if isinstance(use.key, ast.Name)}
+    computed = [node for node in every if isinstance(node, _STATEMENTS)] + [
+        node.test for node in every if isinstance(node, ast.If)
+    ]
+    for node in computed if by_name else ():
+        own = {by_name[id(part)] for part in walk(node) if id(part) in by_name}
+        sure = {by_name[id(part)] for part in _always(node) if id(part) in by_name}
+        if own - sure or not own.isdisjoint(names_stored(node)):
+            return None
+    simple = {id(part) for node in computed for part in walk(node)}
     later = {id(part) for node in every if isinstance(node, _LATER) for part in walk(node)}
     for use in uses:
         if isinstance(use.key, ast.Constant) and type(use.key.value) is str:

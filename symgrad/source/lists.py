@@ -6,12 +6,15 @@ import ast
 from collections.abc import Collection, Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from symgrad.source.constants import bound_anywhere
 from symgrad.source.exits import has_test, way_out
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
+    blocks_of,
     copied,
     declared,
+    ends_of,
     fresh,
     located,
     names_stored,
@@ -66,12 +69,10 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
 
 def _constants(value: ast.expr) -> Iterator[str]:
     """The kinds of the constants that an expression may be; a word that is none for anything else."""
-    if isinstance(value, ast.IfExp):
-        yield from (*_constants(value.body), *_constants(value.orelse))
-    else:
-        inner = value.operand if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) else value
+    for end in ends_of(value):
+        inner = end.operand if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) else end
         kind = type(inner.value).__name__ if isinstance(inner, ast.Constant) else ""
-        yield kind if kind == "int" or (kind == "bool" and inner is value) else "other"
+        yield kind if kind == "int" or (kind == "bool" and inner is end) else "other"
 
 
 def in_room(function: FunctionNode) -> FunctionNode:
@@ -109,19 +110,15 @@ def marked(function: FunctionNode, space: Container[str]) -> FunctionNode:
     """The function, changed in place: loops know (``kept``) the lists of some items that nothing else is done with than to hand
     them to functions, or to ask whether they are empty; where that is done, the names know (``use``) the function's name.
     ``space``: what there is outside of the function."""
+    zips = "zip" not in space and "zip" not in bound_anywhere(function)
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
-                if "zip" not in space and "zip" not in names_stored_or_given(node):
+                if zips:
                     _run_over(node, declared(node), names)
                 _mark(node, declared(node))
     return function
-
-
-def names_stored_or_given(function: ast.FunctionDef) -> set[str]:
-    """The names that a function assigns, and its parameters."""
-    return {*names_stored(function), *[arg.arg for arg in walk(function.args) if isinstance(arg, ast.arg)]}
 
 
 def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> None:
@@ -133,7 +130,7 @@ def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> N
         for name, _, some, *_ in appended(loop, before - others):
             handed = _handed(name, [use for use in uses if loop not in use.around], around) if some else None
             found |= {id(use.of): use.of for use in handed or () if isinstance(use.of, ast.For)}
-    for block in [*_all_blocks(function)] if found else ():
+    for block in [*blocks_of(function)] if found else ():
         block[:] = [_over_all_places(item, names) if id(item) in found else item for item in block]  # type: ignore[arg-type]
 
 
@@ -151,17 +148,6 @@ def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
     made = located(placed(ast.If(placed(called(CHOSEN), loop.iter), [every], [loop]), loop))
     made.either = True
     return made  # type: ignore[no-any-return]
-
-
-def _all_blocks(node: Any) -> Iterator[list[ast.stmt]]:
-    """The statements of a function, block by block, but for functions in it."""
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(node, field, None)
-        if isinstance(block, list):
-            yield block
-            for statement in block:
-                if not isinstance(statement, _SCOPES):
-                    yield from _all_blocks(statement)
 
 
 def _mark(function: ast.FunctionDef, others: set[str]) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 from symgrad.source.lists import ROW, is_append
 from symgrad.source.syntax import (
     LOCAL_READERS,
-    SCOPES,
     FunctionNode,
+    blocks_of,
     copied,
     declared,
     local_names,
@@ -30,7 +30,6 @@ from symgrad.source.syntax import (
 )
 
 _MAKERS = frozenset(["array", "asarray", "asanyarray", "stack", "vstack"])  # of NumPy's, to which lists of lists are arrays
-_BLOCKS = ("body", "orelse", "finalbody")
 
 
 def makers_of_arrays(own: Mapping[str, Any], local: Collection[str]) -> set[str]:
@@ -82,7 +81,7 @@ class _Rows:
         for name, uses in self.uses.items():
             appends = [use[-3] for use in self._appends(name)]
             made = [use[-2] for use in uses if self._is_made_an_array(use)]
-            begun = sum([_begins(item, name) for block in _blocks(self.function) for item in block])
+            begun = sum([_begins(item, name) for block in blocks_of(self.function) for item in block])
             whole = len(uses) == len(appends) + len(made) + begun
             if not (appends and made and begun and whole) or name in self.shared:
                 continue
@@ -93,7 +92,7 @@ class _Rows:
 
     def _appends(self, name: str) -> Iterator[list[Any]]:
         """Where something is appended to the list, in a statement of its own."""
-        for block in _blocks(self.function):
+        for block in blocks_of(self.function):
             for statement in block:
                 call = getattr(statement, "value", None)
                 if isinstance(statement, ast.Expr) and is_append(call) and call.func.value.id == name:  # type: ignore[union-attr]
@@ -110,7 +109,7 @@ class _Rows:
         row = append.args[0]
         if not isinstance(row, ast.Name) or row.id in self.shared:
             return False
-        for block in _blocks(self.function):
+        for block in blocks_of(self.function):
             last = next((i for i, item in enumerate(block) if getattr(item, "value", None) is append), None)
             if last is not None:
                 begins = [i for i, item in enumerate(block[:last]) if _begins(item, row.id)]
@@ -120,19 +119,6 @@ class _Rows:
                 read = sum([_reads(item, row.id) for item in between])
                 return len(begins) == 1 and len(uses) == 2 + grown + read
         return False
-
-
-def _blocks(node: Any) -> Iterator[list[ast.stmt]]:
-    """The statements of a function, block by block, but for functions in it."""
-    for field in _BLOCKS:
-        block = getattr(node, field, None)
-        if isinstance(block, list):
-            yield block
-            for statement in block:
-                if not isinstance(statement, SCOPES):
-                    yield from _blocks(statement)
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield from _blocks(part)
 
 
 def _begins(statement: ast.AST, name: str) -> bool:

@@ -18,6 +18,7 @@ from symgrad.source.syntax import (
     assigned,
     counted_by,
     fresh,
+    is_none,
     located,
     names_stored,
     paired,
@@ -47,13 +48,13 @@ def _sentinels(function: ast.FunctionDef) -> set[str]:
     """The locals that are None at first, and that a loop gives something else, where an ``if`` says whether, or asks for it."""
     every = [*walk(function)]
     values = [pair for node in every for pair in _pairs(node)]
-    names = {name for name, value in values if _is_none(value)}
+    names = {name for name, value in values if is_none(value)}
     used = {node.id for node in every if isinstance(node, ast.Name)}
     if not names or not used.isdisjoint(LOCAL_READERS):
         return set()
     names -= bound_beside(function, every)
     inside = [part for node in every if isinstance(node, _LOOPS) for part in walk(node)]
-    names &= {name for node in inside for name, value in _pairs(node) if not _is_none(value)}
+    names &= {name for node in inside for name, value in _pairs(node) if not is_none(value)}
     chosen = {name for node in inside if isinstance(node, ast.If) for part in walk(node) for name, _ in _pairs(part)}
     names &= chosen | {node.left.id for node in every if _is_asked(node)}  # type: ignore[attr-defined]
     stored = [node.id for node in every if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
@@ -73,7 +74,7 @@ def _places(function: ast.FunctionDef) -> set[str]:
     known = {name for loop in loops for name in counted_by(loop)}
     made: dict[str, list[ast.expr]] = {}
     for name, value in [pair for node in every for pair in _pairs(node)]:
-        made.setdefault(name, []).extend([] if _is_none(value) else [value])
+        made.setdefault(name, []).extend([] if is_none(value) else [value])
     return {name for name, values in made.items() if values and all([_is_place(value, known) for value in values])}
 
 
@@ -83,15 +84,11 @@ def _is_place(value: ast.expr, known: Collection[str]) -> bool:
     return value.id in known if isinstance(value, ast.Name) else isinstance(value, ast.Constant) and type(value.value) is int
 
 
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def _is_asked(node: ast.AST) -> bool:
     """Whether it is ``name is None``, or ``name is not None``."""
     if not isinstance(node, ast.Compare) or len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return False
-    return isinstance(node.left, ast.Name) and _is_none(node.comparators[0])
+    return isinstance(node.left, ast.Name) and is_none(node.comparators[0])
 
 
 class _Told(NamedTuple):
@@ -153,7 +150,7 @@ class _Flags:
         return [node], start
 
     def _assigned(self, node: ast.Assign, pairs: Any, known: Collection[str]) -> tuple[list[Any], Collection[str]]:
-        nothing = [value for _, value in pairs if _is_none(value)]
+        nothing = [value for _, value in pairs if is_none(value)]
         node.value = self.expression(node.value, known)
         made: list[Any] = [node]
         known = {*known} - {name for name, _ in pairs}

@@ -255,6 +255,29 @@ def declared(node: ast.AST) -> set[str]:
     return {name for part in walk(node) if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
 
 
+def is_none(node: ast.AST) -> bool:
+    """Whether it is the constant None."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def ends_of(value: ast.expr) -> list[ast.expr]:
+    """What an expression may be the value of: the sides of ``a if c else b``."""
+    return [*ends_of(value.body), *ends_of(value.orelse)] if isinstance(value, ast.IfExp) else [value]
+
+
+def blocks_of(node: Any) -> Iterator[list[ast.stmt]]:
+    """The statements of a function, block by block, but for functions in it."""
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list):
+            yield block
+            for statement in block:
+                if not isinstance(statement, SCOPES):
+                    yield from blocks_of(statement)
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield from blocks_of(part)
+
+
 def local_names(function: ast.AST) -> set[str]:
     """The names that a function, or one in it, has as parameters or assigns, but for those that are another one's."""
     given = {part.arg for part in walk(function) if isinstance(part, ast.arg)}

@@ -1,7 +1,8 @@
 """What is assigned to several names at once is assigned to one after the other.
 
 ``a = b = f(x)`` is ``a = f(x)``, ``b = a``: so what follows only meets statements that assign to one target, and in a loop each
-name goes round on its own.
+name goes round on its own. ``best, s = None, 0.0`` is two statements, too, where one of the constants is None or a tuple:
+others ask what a name only ever stands for.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from symgrad.source.syntax import FunctionNode, copied, located, names_stored, parts_of, placed, walk
+from symgrad.source.syntax import FunctionNode, copied, is_none, located, names_stored, paired, parts_of, placed, walk
 
 
 def one_by_one(function: FunctionNode) -> FunctionNode:
@@ -25,13 +26,31 @@ def one_by_one(function: FunctionNode) -> FunctionNode:
 
 
 def _split(node: Any) -> list[Any]:
-    if not isinstance(node, ast.Assign) or len(node.targets) == 1:
+    if not isinstance(node, ast.Assign):
         return [node]
+    if len(node.targets) == 1:
+        return _item_by_item(node) if isinstance(node.targets[0], ast.Tuple) else [node]
     again = _again(node)
     if again is None:
         return [node]
     pairs = zip(node.targets, [node.value, *[copied(again) for _ in node.targets[1:]]], strict=True)
     return [located(placed(ast.Assign([target], value), node)) for target, value in pairs]
+
+
+def _item_by_item(node: ast.Assign) -> list[Any]:
+    """Several constants that several names get."""
+    target: Any = node.targets[0]
+    value = node.value
+    if not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return [node]
+    named = all([isinstance(item, ast.Name) for item in target.elts])
+    some = any([is_none(item) or isinstance(item, ast.Tuple) for item in value.elts])
+    if not (named and some) or not all([isinstance(part, _CONSTANT) for item in value.elts for part in walk(item)]):
+        return [node]
+    return [located(placed(ast.Assign([one], item), node)) for one, item in paired(target, value)]
+
+
+_CONSTANT = (ast.Constant, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
 
 
 def _again(node: ast.Assign) -> ast.expr | None:

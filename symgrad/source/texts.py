@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.syntax import LOCAL_READERS, SCOPES, FunctionNode, paired, parts_of, placed, walk
+from symgrad.source.syntax import LOCAL_READERS, SCOPES, FunctionNode, ends_of, is_none, paired, parts_of, placed, walk
 
 _LISTS = (ast.Tuple, ast.List, ast.Set)
 _EQUALITIES = (object.__eq__, int.__eq__, str.__eq__)
@@ -39,12 +39,12 @@ def _states(function: ast.FunctionDef) -> set[str]:
     every = [*walk(function)]
     statements = [node for node in every if isinstance(node, ast.Assign)]
     values = [(target.id, value) for node in statements for target, value in _pairs(node)]
-    texts = {name for name, value in values if any(map(_is_text, _ends(value)))}
+    texts = {name for name, value in values if any(map(_is_text, ends_of(value)))}
     used = [node for node in every if isinstance(node, ast.Name)]
     if not texts or not {node.id for node in used}.isdisjoint(LOCAL_READERS):
         return set()
     names = texts | {
-        name for name, value in values if any([isinstance(end, ast.Name) or _is_none(end) for end in _ends(value)])
+        name for name, value in values if any([isinstance(end, ast.Name) or is_none(end) for end in ends_of(value)])
     }
     names -= bound_beside(function, every)
     left = None
@@ -66,7 +66,7 @@ def texts_of(function: ast.FunctionDef, name: str) -> list[str] | None:
     stored = [node for node in every if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)]
     statements = [node for node in every if isinstance(node, ast.Assign)]
     values = [(target, value) for node in statements for target, value in _pairs(node) if target.id == name]
-    ends = [end for _, value in values for end in _ends(value)]
+    ends = [end for _, value in values for end in ends_of(value)]
     if not stored or len(stored) != len(values) or name in bound_beside(function, every):
         return None
     texts = [end.value for end in ends if isinstance(end, ast.Constant) and isinstance(end.value, str)]
@@ -98,7 +98,7 @@ def _known(every: list[ast.AST], names: set[str]) -> list[ast.AST]:
         if isinstance(node, ast.Assign):
             pairs = _pairs(node)
             found += [target for target, value in pairs if _stands_for_text(value, names)]
-            found += [part for target, value in pairs if target.id in names for part in _ends(value)]
+            found += [part for target, value in pairs if target.id in names for part in ends_of(value)]
         elif isinstance(node, ast.Compare) and _is_of_texts(node, names):
             found += [part for side in (node.left, *node.comparators) for part in [side, *parts_of(side)]]
     return found
@@ -108,11 +108,6 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.Name, ast.expr]]:
     """The names that a statement assigns one by one, and what."""
     found = [pair for target in node.targets for pair in paired(target, node.value)]
     return [(target, value) for target, value in found if isinstance(target, ast.Name)]
-
-
-def _ends(value: ast.expr) -> list[ast.expr]:
-    """What an expression may be the value of."""
-    return [*_ends(value.body), *_ends(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -125,20 +120,16 @@ def _equality(value: Any) -> Any:
 
 def _is_one_of_a_kind(node: ast.AST) -> bool:
     """Whether nothing else is equal to it."""
-    return _is_none(node) or (hasattr(node, "member") and _equality(node.member) is object.__eq__)
-
-
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return is_none(node) or (hasattr(node, "member") and _equality(node.member) is object.__eq__)
 
 
 def _is_code(node: ast.AST, names: set[str]) -> bool:
     """Whether it is a text, None, or such a name."""
-    return _is_none(node) or _is_text(node) or (isinstance(node, ast.Name) and node.id in names)
+    return is_none(node) or _is_text(node) or (isinstance(node, ast.Name) and node.id in names)
 
 
 def _stands_for_text(value: ast.expr, names: set[str]) -> bool:
-    return all([_is_code(end, names) for end in _ends(value)])
+    return all([_is_code(end, names) for end in ends_of(value)])
 
 
 def _is_of_texts(node: ast.Compare, names: set[str]) -> bool:

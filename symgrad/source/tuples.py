@@ -7,11 +7,23 @@ best_1``: what is known of loops over locals holds for it, too. One that is None
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, copied, fresh, located, placed, walk
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    FunctionNode,
+    assigned,
+    copied,
+    ends_of,
+    fresh,
+    is_none,
+    located,
+    placed,
+    walk,
+)
 from symgrad.source.texts import bound_beside
 
 _LOOPS = (ast.For, ast.While)
@@ -30,7 +42,6 @@ def item_by_item(function: FunctionNode) -> FunctionNode:
     """The function, changed in place, as are those in it."""
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
-            _Apart().generic_visit(node)
             found = _tuples(node)
             if found:
                 _Items(found).generic_visit(node)
@@ -51,7 +62,7 @@ def _tuples(function: ast.FunctionDef) -> dict[str, _Tuple]:
     found: dict[str, _Tuple] = {}
     others: set[str] | None = None
     for name, statements in made.items():
-        ends = [end for node in statements for end in _ends(node.value)]
+        ends = [end for node in statements for end in ends_of(node.value)]
         lengths = {len(end.elts) for end in ends if isinstance(end, ast.Tuple)}
         if len(lengths) != 1 or not any([id(node) in again for node in statements]) or not 0 < min(lengths) <= LONGEST:
             continue
@@ -60,23 +71,14 @@ def _tuples(function: ast.FunctionDef) -> dict[str, _Tuple]:
         others = bound_beside(function, every) if others is None else others
         if name not in others:
             items = [fresh(f"{name}_{i}", names) for i in range(min(lengths))]
-            found[name] = _Tuple(items, fresh(f"is_{name}", names) if any(map(_is_none, ends)) else None)
+            found[name] = _Tuple(items, fresh(f"is_{name}", names) if any(map(is_none, ends)) else None)
     return found
-
-
-def _ends(value: ast.expr) -> list[ast.expr]:
-    """What an expression may be the value of."""
-    return [*_ends(value.body), *_ends(value.orelse)] if isinstance(value, ast.IfExp) else [value]
-
-
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _made_none(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement, or one in it, may make None."""
     for node in walk(statement):
-        if isinstance(node, ast.Assign) and any(map(_is_none, _ends(node.value))):
+        if isinstance(node, ast.Assign) and any(map(is_none, ends_of(node.value))):
             yield from [target.id for target in node.targets if isinstance(target, ast.Name)]
 
 
@@ -84,7 +86,7 @@ def _is_known(end: ast.expr, name: str) -> bool:
     """Whether it is a tuple whose items are named one by one, None, or the local itself."""
     if isinstance(end, ast.Tuple):
         return not any([isinstance(item, ast.Starred) for item in end.elts])
-    return _is_none(end) or (isinstance(end, ast.Name) and end.id == name)
+    return is_none(end) or (isinstance(end, ast.Name) and end.id == name)
 
 
 def _is_taken_apart(every: list[ast.AST], name: str, often: int, length: int) -> bool:
@@ -96,7 +98,7 @@ def _is_taken_apart(every: list[ast.AST], name: str, often: int, length: int) ->
         if isinstance(node, ast.Compare) and any([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops]):
             sides = [node.left, *node.comparators]
             named = any([isinstance(side, ast.Name) and side.id == name for side in sides])
-            if named and not (len(sides) == 2 and any(map(_is_none, sides))):
+            if named and not (len(sides) == 2 and any(map(is_none, sides))):
                 return False
     unpacked = [node for node in every if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)]
     apart = any([isinstance(node.value, ast.Name) and node.value.id == name for node in unpacked])
@@ -114,23 +116,6 @@ def _place(node: Any, name: str, length: int) -> int | None:
     return place % length if -length <= place < length else None
 
 
-class _Apart(ast.NodeTransformer):
-    """``best, s = None, 0.0`` are two statements, where one of the constants is None or a tuple."""
-
-    def visit_Assign(self, node: ast.Assign) -> Any:
-        target, value = node.targets[0], node.value
-        if len(node.targets) > 1 or not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
-            return node
-        named = all([isinstance(item, ast.Name) for item in target.elts]) and len(target.elts) == len(value.elts)
-        some = any([_is_none(item) or isinstance(item, ast.Tuple) for item in value.elts])
-        if not named or not some or not all([isinstance(part, _CONSTANT) for item in value.elts for part in walk(item)]):
-            return node
-        return [located(placed(ast.Assign([one], item), node)) for one, item in zip(target.elts, value.elts, strict=True)]
-
-
-_CONSTANT = (ast.Constant, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
-
-
 class _Items(ast.NodeTransformer):
     """Puts locals in the place of these tuples."""
 
@@ -138,11 +123,17 @@ class _Items(ast.NodeTransformer):
         self.tuples = tuples
         self.sure = set[str]()  # those that are no None where a node stands
 
+    @contextlib.contextmanager
+    def _told_of(self, names: set[str]) -> Iterator[None]:
+        """So many more are no None."""
+        before, self.sure = self.sure, self.sure | names
+        yield
+        self.sure = before
+
     def _visited(self, nodes: Sequence[Any], sure: set[str]) -> list[Any]:
         """These nodes, where so many more are no None."""
-        before, self.sure = self.sure, self.sure | sure
-        made = [self.visit(node) for node in nodes]
-        self.sure = before
+        with self._told_of(sure):
+            made = [self.visit(node) for node in nodes]
         return [one for item in made for one in (item if isinstance(item, list) else [item])]
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -180,7 +171,7 @@ class _Items(ast.NodeTransformer):
             return self._told(test.operand, not when)
         if isinstance(test, ast.Name):
             return {test.id} & self.tuples.keys() if when else set()
-        if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not any(map(_is_none, test.comparators)):
+        if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not any(map(is_none, test.comparators)):
             return set()
         asked = isinstance(test.left, ast.Name) and isinstance(test.ops[0], ast.IsNot if when else ast.Is)
         return {test.left.id} & self.tuples.keys() if asked else set()  # type: ignore[attr-defined]
@@ -196,17 +187,15 @@ class _Items(ast.NodeTransformer):
     def _assigned(self, name: str, known: _Tuple, value: ast.expr, node: ast.Assign) -> list[ast.stmt]:
         if isinstance(value, ast.IfExp):
             told = [self._told(value.test, when) for when in (True, False)]
-            test = self.visit(value.test)
-            before, sides = self.sure, []
+            test, sides = self.visit(value.test), []
             for side, more in zip((value.body, value.orelse), told, strict=True):
-                self.sure = before | more
-                sides.append(self._assigned(name, known, side, node))
-            self.sure = before
+                with self._told_of(more):
+                    sides.append(self._assigned(name, known, side, node))
             body, other = sides
             return [located(placed(ast.If(test, body or [placed(ast.Pass(), node)], other), node))]
         if isinstance(value, ast.Name):  # as it was
             return []
-        there = [] if known.flag is None else [assigned(known.flag, ast.Constant(not _is_none(value)), node)]
+        there = [] if known.flag is None else [assigned(known.flag, ast.Constant(not is_none(value)), node)]
         if not isinstance(value, ast.Tuple):
             return [*[assigned(item, ast.Constant(0.0), node) for item in known.items], *there]
         given: ast.expr = placed(ast.Tuple([self.visit(item) for item in value.elts], ast.Load()), value)
@@ -229,7 +218,7 @@ class _Items(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         sides = [node.left, *node.comparators]
         named = [self.tuples[side.id] for side in sides if isinstance(side, ast.Name) and side.id in self.tuples]
-        if len(named) != 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)) or not any(map(_is_none, sides)):
+        if len(named) != 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)) or not any(map(is_none, sides)):
             self.generic_visit(node)
             return node
         flag = self._flag(named[0])
