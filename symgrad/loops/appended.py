@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Node
-from symgrad.loops.patterns import INT, WHOLE, Key
+from symgrad.loops.patterns import BOOL, INT, WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.engine import INDEX, TO_PYTHON
 from symgrad.tracing.mixed import Mixed
@@ -33,11 +33,13 @@ class Grown:
     """A list to which each iteration, from number ``first`` on, appends a number; ``begin`` items were there before.
 
     ``deepest``: how far from its end iterations read it; ``some``: not all iterations append one; ``constants``: the source
-    says that all that are appended are constants of this kind, ``"int"`` or ``"bool"``.
+    says that all that are appended are constants of this kind, ``"int"`` or ``"bool"``; or ``"some"``, ints or such beside
+    other numbers.
     """
 
     def __init__(self, owner: list[Any], deepest: int, some: bool, constants: str) -> None:
         self.constants = None if some else {"int": int, "bool": bool}.get(constants)
+        self.unlike = constants == "some"  # whether the array has other numbers in place of ints, and of flags
         self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
         self.first = 0
         self.items: list[Any] = []  # that were appended
@@ -86,7 +88,8 @@ class Grown:
             self.items.append(item)
             self.since.append(trace.graph.next_index)
             self.python.append(_is_python(item))
-            if {True, False} <= {*self.python}:
+            self.unlike = self.unlike or (self.constants is None and _is_int(item))
+            if self.unlike or {True, False} <= {*self.python}:
                 trace.mixed[self.array.node] = Mixed(None, frozenset())
 
     def take_last(self, place: Tracer) -> None:
@@ -179,12 +182,14 @@ class Grown:
                 items[-far] = self.array.tape.lookup(node)
         self.items = self.owner[self.begin :] = items
 
-    def spread(self, python: bool) -> None:
-        """The loop is rolled up: the items are what it has left in the array; where not all append, ``chosen`` has
-        them. ``python``: iterations append Python's numbers alone."""
+    def spread(self, place: Any, python: bool, unlike: bool) -> None:
+        """The loop, at this ``place``, is rolled up: the items are what it has left in the array; where not all append,
+        ``chosen`` has them. ``python``: iterations append Python's numbers alone; ``unlike``: they may append ints or flags."""
         self.rolled, self.all_python = True, python
         if self.array is None:
             return
+        if (unlike or self.unlike) and self.array.dtype.kind in "fc" and self.constants is None:
+            self.array.tape.mixed[self.array.node] = Mixed(None, frozenset([place]))
         if self.some:
             del self.owner[self.begin :]
             return
@@ -270,8 +275,8 @@ class Chosen:
 
 
 def _is_int(item: Any) -> bool:
-    """Whether an item is an int of Python's, traced or not."""
-    return type(item) is int or (type(item) is Tracer and item.node.aval == INT)
+    """Whether an item is an int of Python's, or a flag, traced or not."""
+    return type(item) in (int, bool) or (type(item) is Tracer and item.node.aval in (INT, BOOL))
 
 
 def _is_python(item: Any) -> bool:

@@ -35,6 +35,7 @@ from symgrad.loops.patterns import (
     BOOL,
     COUNTER,
     EXIT,
+    INT,
     LEAVES,
     TEST,
     TRACED,
@@ -58,10 +59,11 @@ from symgrad.loops.ways import (
     Taken,
     Unclear,
     Way,
-    appends_python,
+    appended_kinds,
     bare,
     called,
     every_way,
+    is_float,
     is_whole,
     joined_kind,
     one_kind,
@@ -150,6 +152,8 @@ class Fork(NamedTuple):
         Key, frozenset[Any]
     ]  # locals that NumPy's numbers go on in, and Python's may be left in; what mixed them before
     python: set[Key]  # of the arrays beside lists, those that have Python's numbers alone
+    unlike: set[Key]  # and those that may have ints or flags
+    coarse: bool  # whether there are floats in place of such
 
 
 def fork(
@@ -353,8 +357,15 @@ class _Reader:
                 break
             plain |= before
         lists = {key for key in self.keys if key[-1] == WHOLE}
-        python = {key for key in lists if all([appends_python(way, key, kinds) for ways in every for way in ways.values()])}
+        taken = [way for ways in every for way in ways.values()]
+        put = {key: set[Any]().union(*[appended_kinds(way, key, kinds) for way in taken]) for key in lists}
+        python = {key for key in lists if None not in put[key] and all([aval.kind == "python" for aval in put[key]])}
+        unlike = {key for key in lists if not put[key].isdisjoint((INT, BOOL))}
         plain -= python
+        coarse = self._are_ints_floats(stretches, every)
+        if coarse:
+            plain |= {key for key in self.moving if is_float(kinds[key]) and kinds[key].kind == "python"}
+            unlike |= {key for key in lists if any(map(is_float, put[key]))}
         kept = self._kept(first, stretches, every, known)
         causes = {key: mixed[begin[key]].causes if begin.get(key) in mixed else frozenset() for key in plain} | kept.mixed
         several = any([len(ways) > 1 for ways in every])
@@ -366,7 +377,27 @@ class _Reader:
             if not self.section:
                 raise
             written = None, None, kinds  # other calls may tell more
-        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, causes, python)
+        return Fork(
+            *written[:2],
+            self.decided,
+            self.fixed,
+            written[2],
+            self.anew,
+            kept,
+            several,
+            causes,
+            python,
+            unlike,
+            coarse or bool(unlike),
+        )
+
+    def _are_ints_floats(self, stretches: list[Stretch], every: list[Taken]) -> bool:
+        """Whether floats go round in place of ints, or flags, that a local holds at first, or after some ways."""
+        begin = self.bounds[0].nodes
+        pairs = [(begin[key].aval, stretches[-1].kinds[key]) for key in self.moving]
+        for stretch, ways in zip(stretches, every, strict=True):
+            pairs += [(aval, stretch.kinds[key]) for way in ways.values() for key, (_, aval) in way.after.items()]
+        return any([is_float(kind) and aval in (INT, BOOL) for aval, kind in pairs])
 
     def _settle_first(self, ways: Taken) -> None:
         """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is

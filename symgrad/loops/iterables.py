@@ -158,18 +158,7 @@ def _table_of_either(value: Items) -> Over | None:
     if not isinstance(trace, Trace) or EITHER in trace.apart:
         return None
     before, column = [*value], trace.gather(value)
-
-    def at(i: Any) -> Any:
-        item = value[i.value if type(i) is Tracer else i]
-        if type(i) is not Tracer or not _is_still(item, before[i.value]):
-            return item
-        made = column[i]
-        known = trace.mixed.get(item.node) if type(item) is Tracer else None
-        python = known.python if known else type(item) is float or (type(item) is Tracer and item.node.aval.kind == "python")
-        trace.mixed[made.node] = Mixed(python, frozenset({EITHER}) | (known.causes if known else frozenset()))
-        return made
-
-    return _listed(value, before, at)
+    return _listed(value, before, _read(value, before, column, frozenset({EITHER})))
 
 
 def _is_double(item: Any) -> bool:
@@ -305,8 +294,15 @@ def _tables(parts: Sequence[Over]) -> tuple[Any, ...]:
     return tuple([table for part in parts for table in part.tables])
 
 
-def _read(value: Items, before: Sequence[Any] | np.ndarray[Any, Any], column: Any) -> Callable[[Any], Any]:
-    """The items of ``value``, by an index that may be traced: those of ``column``, if they are what they were ``before``."""
+def _read(
+    value: Items, before: Sequence[Any] | np.ndarray[Any, Any], column: Any, causes: frozenset[Any] | None = None
+) -> Callable[[Any], Any]:
+    """The items of ``value``, by an index that may be traced: those of ``column``, if they are what they were ``before``.
+    ``causes``: what made Python's numbers NumPy's, where it did; see ``Mixed``."""
+    mixed = column.tape.mixed if type(column) is Tracer else {}
+    known = [mixed[item.node] for item in before if type(item) is Tracer and item.node in mixed] if mixed else []
+    if known:
+        causes = (causes or frozenset()).union(*[one.causes for one in known])
 
     def at(i: Any) -> Any:
         place = i.value if type(i) is Tracer else i
@@ -315,7 +311,12 @@ def _read(value: Items, before: Sequence[Any] | np.ndarray[Any, Any], column: An
             return item
         traced: Any = column if type(column) is Tracer else i.tape.lookup(i.tape.constant(column)[0])
         kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float, bool) else ""
-        return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
+        if causes is None:
+            return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
+        made = traced[i]
+        own = mixed.get(item.node) if type(item) is Tracer else None
+        mixed[made.node] = Mixed(own.python if own else kind == "python", causes)
+        return made
 
     return at
 

@@ -903,7 +903,7 @@ class Roller:
             held = bounds[-1].holds
             if found is None:
                 continue
-            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python = found
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python, unlike, coarse = found
             if self.plain and self.place in trace.asking:
                 trace.apart.add(self.place)
                 return
@@ -939,8 +939,9 @@ class Roller:
             flag = self._flag(first) if UNSEEN in self.kinds else None
             at_once = together is not None and self._replaced(together, views, first, True)
             if at_once or (not short and self._replaced(pattern, views, first, False)):
+                trace.coarse |= coarse
                 for name, grown in self.grown.items():
-                    grown.spread((name, WHOLE) in python)
+                    grown.spread(self.place, (name, WHOLE) in python, (name, WHOLE) in unlike)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 for array in left.arrays:
@@ -1425,7 +1426,8 @@ class Roller:
         known = self.trace.mixed.get(tracer.node)
         if known is None and key not in self.plain:
             return None
-        python = type(tracer.like) in (int, float, bool, complex) if known is None else known.python
+        number = type(tracer.like) is not np.ndarray  # of what is in an array, it may hold for some
+        python = known.python if known else type(tracer.like) in (int, float, bool, complex) if number else None
         causes = known.causes if known else frozenset()
         if key in self.plain:
             causes |= {self.place} | self.plain[key]

@@ -125,20 +125,17 @@ def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Contain
     return {key for key, parts, aval in ends if aval.kind == "python" or any(map(is_plain, parts.values()))}
 
 
-def appends_python(way: Way, key: Key, kinds: dict[Key, Any]) -> bool:
-    """Whether what a way appends to a list, if it does, is Python's number for sure; ``key`` is that of the array beside it."""
+def appended_kinds(way: Way, key: Key, kinds: dict[Key, Any]) -> set[Any]:
+    """What kinds of numbers a way appends to a list, ``key`` is that of the array beside it; None is one that is not known."""
 
-    def is_python(part: Part) -> bool:
+    def kind_of(part: Part) -> Any:
         kind, what = part
         if kind == "index":
-            return True
-        aval = way.steps[what][2] if kind == "step" else kinds.get(what) if kind == "carry" else what.aval
-        return aval is not None and bool(aval.kind == "python")
+            return INT
+        return way.steps[what][2] if kind == "step" else kinds.get(what) if kind == "carry" else what.aval
 
-    for op, _, _, args in way.steps:
-        if op is index.SETITEM and ("carry", key) in args[0].values() and not all(map(is_python, args[1].values())):
-            return False
-    return True
+    every = [args[1] for op, _, _, args in way.steps if op is index.SETITEM and ("carry", key) in args[0].values()]
+    return {kind_of(part) for parts in every for part in parts.values()}
 
 
 def _is_count(exponent: Part) -> bool:
@@ -227,6 +224,11 @@ def joined_kind(one: Any, other: Any) -> Any:
         return one
     numbers = isinstance(one, Aval) and isinstance(other, Aval) and one.shape == other.shape == () and one.dtype == other.dtype
     return None if not numbers else one if one.kind == "scalar" else other
+
+
+def is_float(aval: Any) -> bool:
+    """Whether it is a float, or a complex number."""
+    return isinstance(aval, Aval) and aval.shape == () and aval.dtype.kind in "fc"
 
 
 def one_kind(one: Aval, other: Aval) -> Any:

@@ -38,7 +38,8 @@ class Appended(NamedTuple):
     another index, which may be as far from it in all iterations.
 
     ``some``: an iteration may append nothing, or a ``break`` ends the loop before all have run; and none appends two items.
-    ``constants``: ``"int"`` or ``"bool"``, where all that is appended are constants of this kind.
+    ``constants``: ``"int"`` or ``"bool"``, where all that is appended are constants of this kind; ``"some"``, where some of
+    it are such.
     """
 
     name: str
@@ -62,7 +63,7 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
             some = (0 in every or early) and 2 not in every and not (deepest or read or loop.orelse)
             if some or not early:
                 kinds = {kind for item in statements for kind in _constants(item.value.args[0])}
-                one = next(iter(kinds)) if len(kinds) == 1 else ""
+                one = next(iter(kinds)) if len(kinds) == 1 else "some" if kinds & {"int", "bool"} else ""
                 found.append(Appended(name, deepest, some, statements, read, one))
     return found
 

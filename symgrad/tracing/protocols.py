@@ -36,6 +36,7 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
         for tracer in tracers((args, kwargs)):
             trace.selections.look_at(tracer)
     if func in create.LIKE:
+        trace.asks_dtype(like)
         return create.like(func, like, args, kwargs)
     if func in index.WRITERS:
         if func is np.place and type(args[-1]) is Tracer and np.may_share_memory(args[0], args[-1]):

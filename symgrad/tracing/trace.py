@@ -96,6 +96,8 @@ class Trace:
         self.mixed: dict[
             Node, Mixed
         ] = {}  # numbers that Python has as its own where some way was taken: see symgrad.tracing.mixed
+        self.coarse = False  # whether some of these may be ints, or flags
+        self.of_ints: dict[Node, bool] = {}  # whether what was asked for the dtype of was made of ints, or of such, alone
         self.asking: set[Any] = set()  # loops in whose iterations it was asked whether a number is Python's or NumPy's
         self.passing = False  # whether what this call did tells nothing of others that decide alike
         self.lazy = False
@@ -1041,6 +1043,8 @@ class Trace:
         mixes = None
         if self.mixed and not self.mixed.keys().isdisjoint(nodes) and self.user:
             mixes = self._mixes(op, args, nodes, values)
+        if self.coarse and op is mixed.POWER and type(args[0]) is Tracer and np.any(values[1] < 0):
+            self.asks_dtype(args[0])
         divides = self.trying and op in mixed.DIVISIONS
         value = self._written_by_user(op, nodes, values, params)
         if value is None:
@@ -1052,7 +1056,7 @@ class Trace:
         self.values[node] = value
         if op in IN_PLACE and self.user:
             self._wrote(node)
-        if mixes is not None and isinstance(aval, Aval) and (aval.kind == "scalar" or op in IN_PLACE):
+        if mixes is not None and isinstance(aval, Aval) and (aval.kind != "array" or op in IN_PLACE):
             self.mixed[node] = mixes
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
@@ -1112,6 +1116,26 @@ class Trace:
         self.asking.update([roller.place for roller in self.rollers if roller.boundaries])
         if type(x) is Tracer and x.node in self.mixed:
             raise self.refuse(Otherwise(self.mixed[x.node].causes))
+
+    def asks_dtype(self, x: Tracer) -> None:
+        """The function does what hangs on the dtype of an array, which may be of ints, or flags, in other calls."""
+        if not self.coarse or x.node.aval.dtype.kind not in "fc":
+            return
+        whole = self.of_ints
+        for node in ancestors([x.node], known=whole):
+            sides = node.args[:1] if node.op in IN_PLACE else node.args
+            made = bool(sides) and all([whole[arg] for arg in sides])
+            whole[node] = isinstance(node.aval, Aval) and (node in self.mixed or node.aval.dtype.kind in "biu" or made)
+        if whole[x.node]:
+            causes = [self.mixed[node].causes for node in ancestors([x.node]) if node in self.mixed]
+            raise self.refuse(Otherwise(frozenset[Any]().union(*causes)))
+
+    def shows_kind(self, x: Any) -> None:
+        """A number becomes text, or is kept outside: it is Python's number, or NumPy's, as the function has it; the run begins
+        anew, where it has done nothing that would be done again."""
+        hooks = self.hooks
+        if type(x) is Tracer and x.node in self.mixed and not (self.impure or (hooks and (hooks.impure or hooks.effects))):
+            self.asks_kind(x)
 
     def _decided(self, comparison: Any, number: Any) -> bool:
         """How a number compares with zero, as a decision."""

@@ -154,6 +154,8 @@ class Run(Protocol):
     def text(self, words: str) -> str: ...
     def refuse(self, error: SymgradError) -> SymgradError: ...
     def told_apart(self, place: Any) -> None: ...
+    def shows_kind(self, x: Tracer) -> None: ...
+    def asks_dtype(self, x: Tracer) -> None: ...
     def alone(self, x: Tracer) -> Tracer: ...
     def look_again(self, x: Tracer) -> None: ...
 
@@ -268,6 +270,7 @@ class Tracer(Traced):
             raise escaped(self)
         if self.tape.shaped:
             self.tape.guard_layouts()
+        self.tape.asks_dtype(self)
         one: Tracer | None = self
         while one is not None:
             if one.frozen and not (self.tape.hooks is not None and self.tape.hooks.writes_to(one)):
@@ -480,6 +483,8 @@ class Tracer(Traced):
     __trunc__ = __int__
 
     def __index__(self) -> int:
+        if self.node in self.tape.mixed:
+            self.tape.shows_kind(self)
         operator.index(self.value)
         return int(self.look(int))
 
@@ -526,6 +531,8 @@ class Tracer(Traced):
             self.refresh()
         if not self.tape.open or self.tape.thread != get_ident():
             return f"Traced({self.node.aval if self.later else show(self.value)})"
+        if self.node in self.tape.mixed:
+            self.tape.shows_kind(self)
         if not self.node.differentiated:
             return show(self.leave())
         return self.tape.text(f"Traced({show(self.value)})")

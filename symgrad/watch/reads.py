@@ -531,6 +531,8 @@ class Reads:
                 return self.trace.selections.asked(owner, name)
             if type(owner.like) is not np.ndarray:
                 self.asks_kind(owner, lambda kind: hasattr(kind, name))
+            if name == "dtype" and type(owner) is Tracer:
+                self.trace.asks_dtype(owner)
             return getattr(owner, name)
         if is_generator(owner) and not is_drawing(name) and (self.path_of(owner) or home_of(owner)) is not None:
             self.stop(f"{name} of a generator of random numbers is read")
@@ -645,6 +647,7 @@ class Reads:
             try:
                 return owner[key]
             except IndexError as error:
+                self.trace.shows_kind(key)
                 if all([type(k) in _OF_SHAPE for k in (key if type(key) is tuple else (key,))]):
                     self.foreseen.append(error)
                 raise
@@ -1115,7 +1118,7 @@ class Reads:
         steady = not read and is_settled(new) and (known is None or not turning)
         if place in self.round and is_number(new):
             new = self.trace.lookup(new.node if type(new) is Tracer else self.trace.constant(new)[0])
-        self._settle_kind(new)
+        self.trace.shows_kind(new)
         if how is not None and type(old) is np.ndarray:
             self._let_go(old)
         made = self.kept(value)
@@ -1163,12 +1166,6 @@ class Reads:
                 put_at(one.owner, *place.steps[-1], made)
                 self.settings[place] = one._replace(there=made)
 
-    def _settle_kind(self, value: Any) -> None:
-        """What is kept outside is Python's number, or NumPy's, as the function has it; the run begins anew, where it has done
-        nothing that would be done again."""
-        if type(value) is Tracer and value.node in self.trace.mixed and not (self.impure or self.effects or self.trace.impure):
-            self.trace.asks_kind(value)
-
     def _can_be_put(self, value: Any, place: Path | None = None) -> bool:
         """Whether code can put it outside as well: a value that nothing is differentiated by, or a plain one, but no array that
         somebody else may have; and not where a loop may go on without the function, but for numbers that go round in it."""
@@ -1181,7 +1178,7 @@ class Reads:
 
     def append(self, path: Path, owner: Any, value: Any) -> None:
         """``owner.append(value)``, of a list or deque outside."""
-        self._settle_kind(value)
+        self.trace.shows_kind(value)
         made = self.kept(value)
         if self._can_be_put(value):
             full = type(owner) is collections.deque and owner.maxlen == len(owner)

@@ -1,0 +1,299 @@
+"""Ints and flags beside floats, as some way of a loop leaves the ones, and another one the others: code has floats there, and
+what shows the difference (a type, a text, a place, the dtype of an array) is as the function has it."""
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import value_and_grad
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def counted(x):
+    c = 0
+    for v in x:
+        if v > 1.0:
+            c = c + 1
+        elif v < -1.0:
+            c = c + 0.5
+    return c
+
+
+def put(x):
+    c = 0
+    for v in x:
+        if v > 1.0:
+            c = c + 0.5
+        elif v < -1.0:
+            c = 3
+    return c
+
+
+def added(x):
+    c = 0
+    for v in x:
+        if v > 1.0:
+            c += v
+    return c
+
+
+def flagged(x):
+    c = True
+    for v in x:
+        c = 0.5 if v > 1.2 else c
+    return c
+
+
+def in_a_while(x):
+    c, k = 0, 0
+    while k < len(x):
+        if x[k] > 1.0:
+            c = c + 0.5
+        elif x[k] < -1.0:
+            c = 3
+        k += 1
+    return c
+
+
+def in_a_dictionary(x):
+    d = {"c": 0}
+    for v in x:
+        if v > 1.0:
+            d["c"] += 0.5
+        elif v < -1.0:
+            d["c"] = 3
+    return d["c"]
+
+
+def in_a_list(x):
+    c = [0, 0]
+    for v in x:
+        if v > 1.0:
+            c[0] += 0.5
+        elif v < -1.0:
+            c[0] = 3
+    return c[0]
+
+
+def chosen_for_a_list(x):
+    return [1.5 if v > 1.0 else 1 for v in x]
+
+
+def beside_flags(x):
+    some = []
+    for v in x:
+        if v > 1.0:
+            some.append(1)
+        elif v > 0.0:
+            some.append(0.5)
+        else:
+            some.append(True)
+    return some
+
+
+def of_some(x):
+    some = []
+    for v in x:
+        if v > 1.0:
+            some.append(2)
+        elif v > 0.0:
+            some.append(0.5)
+    return some
+
+
+def beside_numpys(x):
+    return [v if v > 1.0 else 2 for v in x]
+
+
+def so_far(x):
+    c, some = 0, []
+    for v in x:
+        if v > 1.0:
+            c = c + 1
+        elif v < -1.0:
+            c = c + 0.5
+        some.append(c)
+    return some
+
+
+def totals(x):
+    c, some = 0, []
+    for v in x:
+        if v > 1.0:
+            c = c + v
+        some.append(c)
+    return some
+
+
+NUMBERS = [counted, put, added, flagged, in_a_while, in_a_dictionary, in_a_list]
+LISTS = [chosen_for_a_list, beside_flags, of_some, beside_numpys, so_far, totals]
+
+
+def is_int(c, x):
+    return c * x[0] + (x[1] if isinstance(c, int) else x[2])
+
+
+def of_type(c, x):
+    return c * x[0] + (x[1] if type(c) is float else x[2])
+
+
+def as_place(c, x):
+    return x[c % 9] * 2.0 if isinstance(c, int) and not isinstance(c, bool) else c * x[2]
+
+
+def as_a_place_if_whole(c, x):
+    return x[c] * 2.0 if c in (3, 0) and not hasattr(c, "dtype") and type(c) is not float else x[2]
+
+
+def in_an_array(c, x):
+    made = np.array([c, 1])
+    return made.sum() * x[0] + (x[1] if made.dtype == int else x[2])
+
+
+def put_into_an_array(c, x):
+    made = np.full(3, c)
+    made[1] = 0.7
+    return made.sum() * x[0]
+
+
+def like_an_array(c, x):
+    made = np.zeros_like(np.full(3, c))
+    made[1] = 0.7
+    return made.sum() * x[0]
+
+
+def divided(c, x):
+    return x[0] / (c + 1) + x[1] * (c % 2) + x[2] * (c // 2) + c**2
+
+
+OF_NUMBERS = [is_int, of_type, as_place, as_a_place_if_whole, in_an_array, put_into_an_array, like_an_array, divided]
+
+
+def one_is_int(some, x):
+    return sum([x[0] if isinstance(c, int) else x[1] * c for c in some])
+
+
+def one_is_of_type(some, x):
+    total = 0.0
+    for c in some:
+        total = total + (x[0] * c if type(c) is int else x[1])
+    return total
+
+
+def dtype_of_all(some, x):
+    made = np.array(some)
+    return made.sum() * x[0] + (x[1] if made.dtype == int else x[2])
+
+
+def written_into(some, x):
+    made = np.array(some)
+    made[0] = 0.5
+    return made.sum() * x[0]
+
+
+def zeros_like_all(some, x):
+    made = np.zeros_like(some)
+    made[0] = 0.5
+    return made.sum() * x[0]
+
+
+def running(some, x):
+    made = np.cumsum(some)
+    made[0] = 0.5
+    return made.sum() * x[0]
+
+
+def weighed(some, x):
+    return sum(some) * x[0] + max(some) * x[1] + len(some)
+
+
+OF_LISTS = [one_is_int, one_is_of_type, dtype_of_all, written_into, zeros_like_all, running, weighed]
+
+
+def of_both(make, use):
+    def fun(x):
+        return use(make(x), x)
+
+    return fun
+
+
+def as_the_function(fun):
+    derivative = value_and_grad(fun)
+    for k in range(24):
+        x = np.random.default_rng(k).normal(size=9)
+        if k % 5 == 4:
+            x = -abs(x)
+        elif k % 7 == 6:
+            x = np.abs(x) + 1.0
+        right_at(derivative, fun, x, (1e-12, 1e-12), (1e-9, 1e-12))
+
+
+@pytest.mark.parametrize("use", OF_NUMBERS)
+@pytest.mark.parametrize("make", NUMBERS)
+def test_numbers(make, use):
+    as_the_function(of_both(make, use))
+
+
+@pytest.mark.parametrize("use", OF_LISTS)
+@pytest.mark.parametrize("make", LISTS)
+def test_lists(make, use):
+    def some(x):
+        made = make(x)
+        return made or [1]
+
+    as_the_function(of_both(some, use))
+
+
+@pytest.mark.parametrize("make", NUMBERS)
+def test_texts(make):
+    def fun(x):
+        return x[0] * len(f"{make(x) * 1}")
+
+    if make is not added:  # whose text a derivative would follow
+        as_the_function(fun)
+
+
+def negative_powers(x):
+    return x[0] * np.sum(np.array([v if v > 1.0 else 2 for v in x]) ** -1)
+
+
+def test_negative_powers_of_ints_are_refused_as_numpy_does():
+    derivative = value_and_grad(negative_powers)
+    for k in range(12):
+        x = np.random.default_rng(k).normal(size=9)
+        x[0] = 2.0
+        derivative(x)
+    with pytest.raises(ValueError, match="Integers to negative"):
+        negative_powers(-np.ones(9))
+    with pytest.raises(ValueError, match="Integers to negative"):
+        derivative(-np.ones(9))
+
+
+def divided_by_some(x):
+    some = []
+    for v in x:
+        if v > 1.0:
+            some.append(0.0)
+        elif v > 0.0:
+            some.append(2.0)
+        else:
+            some.append(v)
+    total = 0.0
+    for k in range(len(x)):
+        if some[k] != 0.0 or x[0] > 1.0:
+            total = total + 1.0 / some[k]
+    return total
+
+
+def test_pythons_zero_in_a_list_beside_numpys_raises():
+    derivative = value_and_grad(divided_by_some)
+    for k in range(40):
+        x = np.random.default_rng(k).normal(size=16)
+        try:
+            right_at(derivative, divided_by_some, x, (1e-12, 1e-12), (1e-9, 1e-12))
+        except ZeroDivisionError:
+            with pytest.raises(ZeroDivisionError):
+                divided_by_some(x)
+            with pytest.raises(ZeroDivisionError):
+                derivative(x)
