@@ -788,3 +788,173 @@ def test_functions_that_a_loop_makes():
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(4):
         right_at(derivative, fun, rng.normal(size=6), (1e-12, 0), (1e-9, 1e-12))
+
+
+def sums_of_runs(x):
+    runs, run = [], x[0]
+    for a, b in itertools.pairwise(x):
+        if (a > 0) == (b > 0):
+            run += b
+        else:
+            runs.append(run)
+            run = b
+    runs.append(run)
+    return sum(runs) / len(runs) + max(runs) + runs[-1] * runs[0]
+
+
+def runs_above(x):
+    runs, run = [], 0.0
+    for v in x:
+        if v > 0:
+            run += v
+        else:
+            if run > 0:
+                runs.append(run)
+            run = 0.0
+    if run > 0:
+        runs.append(run)
+    s = 0.0
+    for r in runs:
+        if r > 1:
+            s += r * r
+    return s + len(runs)
+
+
+def runs_of_three_levels(x):
+    s = 0.0
+    for k in range(3):
+        runs, run = [], 0.0
+        for v in x:
+            if v > 0.3 * k:
+                run += v
+            else:
+                runs.append(run)
+                run = 0.0
+        runs.append(run)
+        s += max(runs)
+    return s
+
+
+def between_both_ends(x):
+    some = [x[0]]
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    some.append(x[-1])
+    some.append(x[1])
+    return sum([v * v for v in some]) / len(some) + some[0] + np.mean(some)
+
+
+def one_at_least(x):
+    some = []
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    if not some:
+        some.append(x[0])
+    return np.mean(some)
+
+
+def under_another_name(x):
+    some = []
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    same = some
+    same.append(x[0])
+    some.append(x[1])
+    return sum(same) * len(some)
+
+
+def of_pythons_zero(x):
+    some = [0.0]
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    some.append(0.0)
+    s = 0.0
+    for v in some:
+        if v > 0.7:
+            s += 1.0 / v
+    return s + max(some) + len(some)
+
+
+BEHIND = [
+    sums_of_runs, runs_above, runs_of_three_levels, between_both_ends, one_at_least, under_another_name, of_pythons_zero
+]  # fmt: skip
+
+
+def divided_by_a_sum(x):
+    some = [0.0]
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    return x[0] / sum(some)
+
+
+def whose_sum(x):
+    some = [0]
+    for v in x:
+        if v > 1.2:
+            some.append(1.5)
+    return x[0] * sum(some) + (x[1] if isinstance(sum(some), int) else x[2])
+
+
+def whose_largest(x):
+    some = []
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    some.append(0)
+    return x[0] * max(some) + (x[1] if type(min(some)) is int else x[2])
+
+
+def of_rows_and_numbers(x):
+    some = []
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    some.append(x[:2])
+    return sum([np.sum(v) for v in some])
+
+
+def counted(x):
+    some = []
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    some.append(len(some))
+    given = some.append(x[0])
+    return sum(some) + (0.0 if given is None else 1.0)
+
+
+def appended_in_between(x):
+    some = []
+    for v in x:
+        if v > 0.5:
+            some.append(v)
+    some.append(x[0])
+    total = 0.0
+    for v in some:
+        total += v * len(some)
+    some.append(total)
+    return max(some)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "fun", [*BEHIND, divided_by_a_sum, whose_sum, whose_largest, of_rows_and_numbers, counted, appended_in_between]
+)
+def test_items_after_the_loop_that_made_the_list(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(3)
+    for i in range(25):
+        x = rng.normal(size=14)
+        x = -np.abs(x) if i % 6 == 5 else x
+        try:
+            right_at(derivative, fun, x, (1e-12, 1e-12), (1e-9, 1e-12))
+        except ZeroDivisionError:
+            with pytest.raises(ZeroDivisionError):
+                fun(x)
+            with pytest.raises(ZeroDivisionError):
+                derivative(x)
+    assert derivative.cache_info().misses <= 6 or fun not in BEHIND

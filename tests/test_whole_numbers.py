@@ -254,6 +254,17 @@ def test_texts(make):
         as_the_function(fun)
 
 
+@pytest.mark.parametrize("use", [is_int, of_type, in_an_array, put_into_an_array])
+def test_the_larger_of_an_int_and_a_float(use):
+    def fun(a):
+        return use(max(2, a), np.ones(3)) * a + use(min(a, 1, 0.5), np.ones(3) * 2.0)
+
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for a in (1.0, 2.5, 1.5, 3.5, 0.5, -0.3, 1.2, 4.0):
+        assert derivative(a)[0] == pytest.approx(fun(a))
+        assert derivative(a)[1] == pytest.approx(dynamic(a)[1])
+
+
 def negative_powers(x):
     return x[0] * np.sum(np.array([v if v > 1.0 else 2 for v in x]) ** -1)
 

@@ -25,6 +25,7 @@ from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 TAKEN = "[?]"  # the last part of the key of the mask; that of item ``-i`` is ``-i``
+KEPT = "a list of some items"  # a cause of ``Mixed``
 FAR = 3  # from the end of a list, where its items go round
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 
@@ -77,7 +78,7 @@ class Grown:
         """Iteration number ``place`` has appended an item."""
         item = self.owner[-1]
         in_turn = len(self.owner) == self.end + 1 and (self.some or place.value == self.first + len(self.items))
-        self.whole = self.whole and in_turn and self.array is not None and self._fits(item, self.array.node.aval.dtype)
+        self.whole = self.whole and in_turn and self.array is not None and _fits(item, self.shape, self.array.node.aval.dtype)
         if self.whole and self.array is not None and self.shape:
             self.copied += self.array.value.size
             self.whole = self.copied < MOST
@@ -95,26 +96,14 @@ class Grown:
     def take_last(self, place: Tracer) -> None:
         """What is left of the iteration in which the loop has ended has appended an item."""
         found, item = self.chosen(), self.owner.pop()
-        if not isinstance(found, Chosen) or not self._fits(item, found.array.dtype):
+        if not isinstance(found, Chosen) or not _fits(item, self.shape, found.array.dtype):
             self.array = None
             self.owner[:] = [*(found.listed() if isinstance(found, Chosen) else found), item]
             return
         found.array[place], found.taken[place] = item, True
         self.python.append(_is_python(item))
         if self.python[-1] is not found.python:
-            found.array.tape.mixed[found.array.node] = Mixed(None, frozenset())
-
-    def _fits(self, item: Any, dtype: np.dtype[Any]) -> bool:
-        """Whether an item is a number of this dtype, or one that is known beforehand."""
-        if type(item) in NUMBERS or (type(item) is Tracer and item.node.op in (INDEX, CONST)):
-            number = plain(item)
-            return bool(dtype.type(number) == number)
-        if type(item) is not Tracer or item.base is not None or item.node.aval.dtype != dtype:
-            return False
-        if not self.shape:
-            return bool(item.node.aval.kind != "array")
-        alike = item.node.aval.shape == self.shape and item.value.flags.c_contiguous
-        return alike and not item.tape.draft and item.lent is None
+            found.array.tape.mixed[found.array.node] = Mixed(None, frozenset({KEPT}))
 
     @property
     def end(self) -> int:
@@ -224,8 +213,26 @@ class Chosen:
         """An array, and which elements of it are the items."""
         if not self.owner:
             return self.array, self.taken
-        array = np.concatenate([self.array.tape.gather(self.owner), self.array])
+        array = self._beside(np.concatenate([self.array.tape.gather(self.owner), self.array]), self.owner)
         return array, np.concatenate([np.ones(len(self.owner), bool), self.taken])
+
+    def append(self, item: Any) -> None:
+        """One more item, behind all places."""
+        if self.is_whole or self.array.ndim > 1 or not _fits(item, (), self.array.dtype):
+            self.listed().append(item)
+            return
+        more = np.concatenate([self.array, np.reshape(self.array.tape.gather(item), 1)])
+        self.array, self.python = self._beside(more, [item]), self.python and _is_python(item)
+        self.taken = np.concatenate([self.taken, np.ones(1, bool)])
+
+    def _beside(self, array: Tracer, others: Sequence[Any]) -> Tracer:
+        """An array that has ``others`` in it, too, which may be other numbers in the list: Python's, or ints."""
+        trace, known = array.tape, array.tape.mixed.get(self.array.node)
+        coarse = array.dtype.kind in "fc" and any(map(_is_int, others))
+        if coarse or known is not None or any([_is_python(item) is not self.python for item in others]):
+            trace.mixed[array.node] = Mixed(None, frozenset({KEPT}) | (known.causes if known else frozenset()))
+            trace.coarse |= coarse
+        return array
 
     def extreme(self, fun: Any) -> list[Any]:
         """A list with what ``fun``, ``min`` or ``max``, finds, which passes NaN over where it does not come first."""
@@ -237,7 +244,7 @@ class Chosen:
         found = np.where(np.isnan(first), first, best)[()]
         if all([_is_python(item) is self.python for item in self.owner]):
             return self.numbers([found])
-        self.array.tape.mixed[found.node] = Mixed(None, frozenset())
+        self.array.tape.mixed[found.node] = Mixed(None, frozenset({KEPT}))
         return [found]
 
     def end(self, last: bool) -> list[Any]:
@@ -262,7 +269,13 @@ class Chosen:
         if not (self.owner or self.python or np.any(taken)):
             return []
         total = np.sum(array[taken], axis=0)
-        return self.numbers([total]) if all(map(_is_python, self.owner)) else [total]
+        if not all(map(_is_python, self.owner)):
+            return [total]
+        mixed = total.tape.mixed
+        if self.owner and array.node in mixed and not total.node.aval.shape:
+            mixed[total.node] = mixed[array.node]._replace(python=True if self.python else None)
+            return [total]
+        return self.numbers([total])
 
     def numbers(self, items: list[Any]) -> list[Any]:
         """What is made of items that were appended as such numbers as these are."""
@@ -272,6 +285,19 @@ class Chosen:
         for item in items:
             item.parted |= self.parted
         return items
+
+
+def _fits(item: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether an item is a number of this dtype, or one that is known beforehand; or an array of this shape."""
+    if type(item) in NUMBERS or (type(item) is Tracer and item.node.op in (INDEX, CONST)):
+        number = plain(item)
+        return bool(dtype.type(number) == number)
+    if type(item) is not Tracer or item.base is not None or item.node.aval.dtype != dtype:
+        return False
+    if not shape:
+        return bool(item.node.aval.kind != "array")
+    alike = item.node.aval.shape == shape and item.value.flags.c_contiguous
+    return alike and not item.tape.draft and item.lent is None
 
 
 def _is_int(item: Any) -> bool:

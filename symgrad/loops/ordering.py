@@ -58,13 +58,15 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
 
 
 def _mixed(trace: Trace, x: Any, column: Sequence[Any], place: Any, fun: Any = None) -> Any:
-    """What was chosen from a column, noted as Python's number or NumPy's, if it may be either; as its ``min`` or ``max``, if it
-    is that."""
-    if type(x) is not Tracer or x.node.aval.kind != "scalar":
+    """What was chosen from a column, noted as Python's number or NumPy's, if it may be either, or as an int or a float; as its
+    ``min`` or ``max``, if it is that."""
+    if type(x) is not Tracer:
         return x
+    whole = [type(value) is int for value in column]
+    trace.coarse |= any(whole)
     known = [trace.mixed.get(value.node) if type(value) is Tracer else None for value in column]
     python = [one.python if one else _is_python(value) for one, value in zip(known, column, strict=True)]
-    if any(known) or any(python):
+    if any(known) or any(python if x.node.aval.kind == "scalar" else whole):
         causes = frozenset({CHOICE}).union(*[one.causes for one in known if one])
         lows, highs = zip(*[bounds_of(trace.gather(value).node, trace.mixed) for value in column], strict=True)
         bounds = Bounds((fun or min)(lows), (fun or max)(highs))
@@ -131,7 +133,7 @@ def _kind_of(trace: Trace, column: Sequence[Any]) -> _Kind | None:
         return TO_PYTHON
     kinds = {_kind_of_number(x) for x in column if not _is_literal(x)}
     mixed = trace.iterates and kinds == {"python", "scalar"} and CHOICE not in trace.apart
-    if CHOICE in trace.apart and kinds == {"scalar"} and any(map(_is_literal, column)):
+    if CHOICE in trace.apart and any([_is_literal(x) and (kinds == {"scalar"} or type(x) is int) for x in column]):
         return None
     return TO_PYTHON if kinds == {"python"} else TO_NUMPY if kinds == {"scalar"} or mixed else None
 

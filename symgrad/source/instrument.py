@@ -25,7 +25,7 @@ from symgrad.source.constants import space_of
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
-from symgrad.source.lists import CHOSEN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
+from symgrad.source.lists import BEHIND, CHOSEN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -258,7 +258,9 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 
 
 # what the rewritten function calls by these names
-_OWN = {ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of"}
+_OWN = {
+    ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind"
+}  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 
 

@@ -28,8 +28,9 @@ _SCOPES = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 )  # fmt: skip
 _ENDS = {"0": "first", "-1": "last"}
-CHOSEN, ITEMS, TAKEN, ITEM = [f"__symgrad_{word}__" for word in ("chosen", "items", "taken", "item")]  # see ``_run_over``
-_WORDS = (CHOSEN, ITEMS, TAKEN, ITEM)
+# see ``_run_over``
+CHOSEN, ITEMS, TAKEN, ITEM, BEHIND = [f"__symgrad_{word}__" for word in ("chosen", "items", "taken", "item", "behind")]
+_WORDS = (CHOSEN, ITEMS, TAKEN, ITEM, BEHIND)
 ROW = "__symgrad_row__"  # what makes an array of a row, if there are but numbers in it: see ``rows.py``
 
 
@@ -124,29 +125,40 @@ def marked(function: FunctionNode, space: Container[str]) -> FunctionNode:
 
 def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> None:
     """A loop over a list of some items, ``for v in y: b``, runs over all places, ``for v_, taken in zip(...): if taken: v = v_;
-    b``, where the list is a ``Chosen`` one when it begins; so that code does not hang on how many items there are."""
+    b``, where the list is a ``Chosen`` one when it begins; so that code does not hang on how many items there are. And one more
+    item, ``y.append(v)`` after the loop that has made the list, is put behind all places."""
     uses = [*_uses(function.body, ())]
-    found: dict[int, ast.For] = {}
+    found: dict[int, ast.stmt] = {}
     for before, loop, around in _fors(function.body, ()):
         for name, _, some, *_ in appended(loop, before - others):
             handed = _handed(name, [use for use in uses if loop not in use.around], around) if some else None
-            found |= {id(use.of): use.of for use in handed or () if isinstance(use.of, ast.For)}
+            found |= {id(use.of): use.of for use in handed or () if isinstance(use.of, (ast.For, ast.Expr))}
     for block in [*blocks_of(function)] if found else ():
-        block[:] = [_over_all_places(item, names) if id(item) in found else item for item in block]  # type: ignore[arg-type]
+        block[:] = [_of_all_places(item, names) if id(item) in found else item for item in block]
+
+
+def _of_all_places(statement: Any, names: set[str]) -> ast.stmt:
+    """A loop over a list, or what appends to it, as ``_run_over`` says."""
+    if isinstance(statement, ast.For):
+        return _over_all_places(statement, names)
+    owner, item = statement.value.func.value, statement.value.args[0]
+    behind = placed(ast.Expr(_called(BEHIND, owner, copied(item))), statement)
+    return located(placed(ast.If(placed(_called(CHOSEN, owner), owner), [behind], [statement]), statement))  # type: ignore[no-any-return]
+
+
+def _called(word: str, owner: ast.expr, *args: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(word, ast.Load()), [copied(owner), *args], [])
 
 
 def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
-    def called(word: str, *args: ast.expr) -> ast.expr:
-        return ast.Call(ast.Name(word, ast.Load()), [copied(loop.iter), *args], [])
-
     item, taken = fresh("item", names), fresh("taken", names)
     pair = ast.Tuple([ast.Name(item, ast.Store()), ast.Name(taken, ast.Store())], ast.Store())
-    first = placed(ast.Assign([copied(loop.target)], called(ITEM, ast.Name(item, ast.Load()))), loop)
+    first = placed(ast.Assign([copied(loop.target)], _called(ITEM, loop.iter, ast.Name(item, ast.Load()))), loop)
     body = placed(ast.If(ast.Name(taken, ast.Load()), [first, *copied(loop).body], []), loop)
-    pairs = ast.Call(ast.Name("zip", ast.Load()), [called(ITEMS), called(TAKEN)], [])
+    pairs = ast.Call(ast.Name("zip", ast.Load()), [_called(ITEMS, loop.iter), _called(TAKEN, loop.iter)], [])
     every = placed(ast.For(pair, placed(pairs, loop.iter), [body], []), loop)
     every.twin, loop.twin = loop, every  # type: ignore[attr-defined]
-    made = located(placed(ast.If(placed(called(CHOSEN), loop.iter), [every], [loop]), loop))
+    made = located(placed(ast.If(placed(_called(CHOSEN, loop.iter), loop.iter), [every], [loop]), loop))
     made.either = True
     return made  # type: ignore[no-any-return]
 
@@ -162,7 +174,7 @@ def _mark(function: ast.FunctionDef, others: set[str]) -> None:
             if handed is not None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
                 for use in handed:
-                    if isinstance(use.of, ast.For):
+                    if isinstance(use.of, (ast.For, ast.Expr)):
                         use.name.use = placed(ast.Constant("items"), use.name)
                     elif not _is_of_own(use):
                         use.name.use = copied(use.of)
@@ -197,6 +209,10 @@ def _is_of_own(use: _Use) -> bool:
 
 def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Use]:
     for node in nodes:
+        if isinstance(node, ast.Expr) and is_append(node.value):
+            yield _Use(node.value.func.value, around, node)  # type: ignore[attr-defined]
+            yield from _uses([ast.Expr(node.value.args[0])], around)  # type: ignore[attr-defined]
+            continue
         for part in parts_of(node):
             if isinstance(part, ast.Name):
                 added_to = isinstance(node, ast.AugAssign) and part is node.target  # which reads it, too

@@ -1099,7 +1099,8 @@ class Trace:
             result = mixed.result(op, nodes, self.mixed)
         except Otherwise as end:
             raise self.refuse(end) from None
-        decides = None if result is None else mixed.bad(op, nodes, self.mixed)
+        native = all([node.aval.kind == "python" for node in nodes])  # which raise for themselves
+        decides = None if result is None or native else mixed.bad(op, nodes, self.mixed)
         if result is None or decides is None or np.ndim(values[decides[0]]):  # beside an array, it is NumPy that computes
             return result
         if not self._decided(decides[1], args[decides[0]]):

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from symgrad.loops import iterables
-from symgrad.loops.appended import Chosen
+from symgrad.loops.appended import KEPT, Chosen
 from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, room, table
 from symgrad.loops.rolling import SHORTEST, Roller
@@ -209,7 +209,7 @@ class State(Calls):
         if grown is None or grown.owner is not value or not grown.some or not grown.rolled:
             return value
         made = grown.chosen()
-        return made.listed() if type(made) is Chosen and not kept else made
+        return made.listed() if type(made) is Chosen and not (kept and KEPT not in self.trace.apart) else made
 
     def handed(self, value: Any, fun: Any) -> Any:
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
@@ -238,19 +238,23 @@ class State(Calls):
 
     def is_chosen(self, value: Any) -> bool:
         """Whether a list has the numbers that a mask selects from an array, and how many these are is not known yet."""
-        return type(value) is Chosen and not (value.is_whole or value.owner) and value.array.ndim == 1
+        return type(value) is Chosen and not value.is_whole and value.array.ndim == 1 and value.alike
 
     def every_item(self, value: Chosen) -> Any:
         """What the items of such a list are among, and whatever else there is."""
-        return value.array
+        return value.parts()[0]
 
     def taken(self, value: Chosen) -> Any:
         """Which of these are its items."""
-        return value.taken
+        return value.parts()[1]
 
     def item_of(self, value: Chosen, item: Any) -> Any:
         """An item of such a list as the number that was appended."""
-        return value.numbers([item])[0]
+        return item if item.node in self.trace.mixed else value.numbers([item])[0]
+
+    def behind(self, value: Chosen, item: Any) -> None:
+        """``value.append(item)``."""
+        value.append(item)
 
     def private(self, names: tuple[str, ...], doubtful: tuple[str, ...]) -> tuple[str, ...]:
         """The ``names`` that a loop has for itself, and those of the ``doubtful`` ones that stand for no array now."""
