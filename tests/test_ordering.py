@@ -53,6 +53,39 @@ def of_tuples(x):
     return sum(a * b * (i + 1) for a, b, i in rows[:3])
 
 
+def by_tuples(x):
+    """The numbers that come first are alike, at times."""
+    total = share = 0.0
+    for k, (a, b) in enumerate(sorted(zip(np.round(x), x[::-1], strict=True), reverse=True)):
+        share += np.exp(b)
+        if b > a:
+            total += (k + 1) * a * b * share
+    return total
+
+
+def by_three(x):
+    rows = [(np.round(v), i % 3, v * v) for i, v in enumerate(x)]
+    rows.sort()
+    rows.sort(key=lambda row: (row[1], -row[2]), reverse=True)
+    return sum((k + 1) * a * c + i for k, (a, i, c) in enumerate(rows))
+
+
+def first_of_tuples(x):
+    a, b = min(zip(np.round(x), x[::-1], strict=True))
+    c, d = max(zip(np.round(x), x[::-1], strict=True))
+    return a * b**2 + c * d**3
+
+
+def weighted_median(x):
+    pairs = sorted(zip(x, np.exp(x[::-1]), strict=True))
+    total, share = sum([b for _, b in pairs]), 0.0
+    for a, b in pairs:
+        share += b
+        if share >= 0.5 * total:
+            return a * total
+    return 0.0
+
+
 def in_a_loop(x):
     total = 0.0
     for _ in range(6):
@@ -61,7 +94,8 @@ def in_a_loop(x):
     return total
 
 
-PROGRAMS = [largest, nearest, of_pairs, of_rows, median, by_size, downwards, permuted, of_tuples, in_a_loop]
+OF_TUPLES = [by_tuples, by_three, first_of_tuples, weighted_median]
+PROGRAMS = [largest, nearest, of_pairs, of_rows, median, by_size, downwards, permuted, of_tuples, *OF_TUPLES, in_a_loop]
 
 
 @pytest.mark.parametrize("size", [7, 40])
@@ -106,7 +140,7 @@ def test_keys_are_asked_once_and_in_order():
         assert value_and_grad(fun)(x)[0] == pytest.approx(fun(x), rel=1e-12)
 
 
-@pytest.mark.parametrize("fun", [largest, nearest, median, by_size, permuted], ids=lambda fun: fun.__name__)
+@pytest.mark.parametrize("fun", [largest, nearest, median, by_size, permuted, *OF_TUPLES], ids=lambda fun: fun.__name__)
 def test_in_a_batch(fun):
     rows = np.random.default_rng(5).normal(size=(4, 7))
     np.testing.assert_allclose(vmap(fun)(rows), [fun(row) for row in rows], rtol=1e-12)

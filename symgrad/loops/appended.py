@@ -213,7 +213,8 @@ class Chosen:
         """An array, and which elements of it are the items."""
         if not self.owner:
             return self.array, self.taken
-        array = self._beside(np.concatenate([self.array.tape.gather(self.owner), self.array]), self.owner)
+        every: Any = np.concatenate([self.array.tape.gather(self.owner), self.array])
+        array = self._beside(every, self.owner)
         return array, np.concatenate([np.ones(len(self.owner), bool), self.taken])
 
     def append(self, item: Any) -> None:
@@ -221,9 +222,10 @@ class Chosen:
         if self.is_whole or self.array.ndim > 1 or not _fits(item, (), self.array.dtype):
             self.listed().append(item)
             return
-        more = np.concatenate([self.array, np.reshape(self.array.tape.gather(item), 1)])
+        more: Any = np.concatenate([self.array, np.reshape(self.array.tape.gather(item), 1)])
         self.array, self.python = self._beside(more, [item]), self.python and _is_python(item)
-        self.taken = np.concatenate([self.taken, np.ones(1, bool)])
+        taken: Any = np.concatenate([self.taken, np.ones(1, bool)])
+        self.taken = taken
 
     def _beside(self, array: Tracer, others: Sequence[Any]) -> Tracer:
         """An array that has ``others`` in it, too, which may be other numbers in the list: Python's, or ints."""

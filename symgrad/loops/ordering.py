@@ -34,14 +34,16 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
     a plain one beside them (``max(0, x)``), which is noted: see ``Mixed``.
     """
     columns = _columns(trace, items)
+    if columns is not None and len(keys) >= SOME and type(keys[0]) is tuple:
+        order = _order(trace, keys, fun is max)
+        return None if order is None else _at(trace, items, columns, order[0])
     if len(keys) < 2 or not _are_numbers(keys):
         return None
     if len(keys) >= MANY or columns is None:
         place = _place(trace, fun, keys)
         if columns is None:
             return items[int(place)]
-        numbers = [same(_picked(trace, column, place)) for column, same in columns]
-        return _row(items, [_mixed(trace, x, column, plain(place)) for x, (column, _) in zip(numbers, columns, strict=True)])
+        return _at(trace, items, columns, place)
     rows = zip(keys, *[column for column, _ in columns], strict=True)
     best, *chosen = next(rows)
     place = 0
@@ -55,6 +57,12 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
     numbers = [same(x) if type(x) is Tracer else x for x, (_, same) in zip(chosen, columns, strict=True)]
     own = fun if keys is items else None
     return _row(items, [_mixed(trace, x, column, place, own) for x, (column, _) in zip(numbers, columns, strict=True)])
+
+
+def _at(trace: Trace, items: Sequence[Any], columns: list[tuple[Sequence[Any], _Kind]], place: Any) -> Any:
+    """The item at a traced place."""
+    numbers = [same(_picked(trace, column, place)) for column, same in columns]
+    return _row(items, [_mixed(trace, x, column, plain(place)) for x, (column, _) in zip(numbers, columns, strict=True)])
 
 
 def _mixed(trace: Trace, x: Any, column: Sequence[Any], place: Any, fun: Any = None) -> Any:
@@ -75,15 +83,12 @@ def _mixed(trace: Trace, x: Any, column: Sequence[Any], place: Any, fun: Any = N
 
 
 def ordered(trace: Trace, items: Sequence[Any], keys: Sequence[Any], reverse: bool) -> list[Any] | None:
-    """``items`` in the order of their keys, those alike in theirs; None where these are no numbers, or one is NaN."""
+    """``items`` in the order of their keys, those alike in theirs; None where these are no numbers, or tuples of such, or where
+    one is NaN."""
     columns = _columns(trace, items)
-    if len(keys) < SOME or not _are_numbers(keys) or columns is None:
+    order = None if columns is None or len(keys) < SOME else _order(trace, keys, reverse)
+    if columns is None or order is None:
         return None
-    array = trace.gather(list(keys))
-    if np.any(np.isnan(array)):
-        return None
-    places = np.argsort(array[::-1] if reverse else array, kind="stable")
-    order = len(keys) - 1 - places[::-1] if reverse else places
     every = [(_picked(trace, column, order), same) for column, same in columns]
     at = plain(order)
     rows = [[same(column[i]) for column, same in every] for i in range(len(items))]
@@ -91,6 +96,22 @@ def ordered(trace: Trace, items: Sequence[Any], keys: Sequence[Any], reverse: bo
         _row(items, [_mixed(trace, x, column, i) for x, (column, _) in zip(row, columns, strict=True)])
         for i, row in zip(at, rows, strict=True)
     ]
+
+
+def _order(trace: Trace, keys: Sequence[Any], reverse: bool) -> Any:
+    """Where the keys are, in their order; None where they are no numbers, or tuples of such, or one is NaN."""
+    tuples = {len(key) if type(key) is tuple else 0 for key in keys}
+    columns = [keys] if tuples == {0} else [*zip(*keys, strict=True)] if len(tuples) == 1 else []
+    every = [x for column in columns for x in column]
+    known = all([_is_literal(x) or _kind_of_number(x) is not None or _kind_of_int(x) is not None for x in every])
+    if not known or not any([type(x) is Tracer for x in every]):
+        return None
+    arrays = [trace.gather(list(column)) for column in columns]
+    if any([np.any(np.isnan(array)) for array in arrays]):
+        return None
+    arrays = [array[::-1] for array in arrays] if reverse else arrays
+    places: Any = np.argsort(arrays[0], kind="stable") if len(arrays) == 1 else np.lexsort(tuple(arrays[::-1]))
+    return len(keys) - 1 - places[::-1] if reverse else places
 
 
 def _place(trace: Trace, fun: Any, keys: Sequence[Any]) -> Any:
@@ -131,6 +152,9 @@ def _kind_of(trace: Trace, column: Sequence[Any]) -> _Kind | None:
     NumPy's in the course of it."""
     if {*map(type, column)} in ({int}, {float}):
         return TO_PYTHON
+    kinds = {_kind_of_int(x) for x in column}
+    if len(kinds) == 1 and None not in kinds:
+        return TO_PYTHON if kinds == {"python"} else TO_NUMPY
     kinds = {_kind_of_number(x) for x in column if not _is_literal(x)}
     mixed = trace.iterates and kinds == {"python", "scalar"} and CHOICE not in trace.apart
     if CHOICE in trace.apart and any([_is_literal(x) and (kinds == {"scalar"} or type(x) is int) for x in column]):
@@ -150,6 +174,12 @@ def _kind_of_number(value: Any) -> str | None:
         aval = value.node.aval
         return aval.kind if isinstance(aval, Aval) and aval.kind != "array" and aval.dtype == np.float64 else None
     return "scalar" if type(value) is np.float64 else None
+
+
+def _kind_of_int(value: Any) -> str | None:
+    """Whose int it is, which is traced, Python's or NumPy's; None for anything else."""
+    aval = value.node.aval if type(value) is Tracer else None
+    return aval.kind if isinstance(aval, Aval) and aval.kind != "array" and aval.dtype == np.int64 else None
 
 
 def _is_python(value: Any) -> bool:

@@ -115,6 +115,7 @@ class Run(Protocol):
     taken: list[tuple[weakref.ReferenceType[Tracer], Run]]
     selections: Any
     exemplary: bool
+    coarse: bool
     unfit: str
 
     @property
