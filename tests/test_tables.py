@@ -666,3 +666,106 @@ def test_what_was_written_before_a_decision_is_read_alike_in_all_iterations():
         x = np.random.default_rng(seed).normal(size=14)
         np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-12)
     assert len(derivative.source(x)) < 8000
+
+
+def marked(x):
+    """Numbers taken from the least on, which flags say."""
+    done, s = [False] * len(x), 0.0
+    for t in range(len(x)):
+        k, best = -1, np.inf
+        for i in range(len(x)):
+            if not done[i] and x[i] < best:
+                k, best = i, x[i]
+        if k < 0:
+            break
+        done[k] = True
+        s += t * best
+    return s
+
+
+def shortest_tree(x):
+    """Prim's: the lengths of the shortest edges between points that join them all."""
+    n = len(x) // 2
+    a, b = x[:n], x[n:]
+    done, reach, s = [False for _ in range(n)], [1e9] * n, 0.0
+    reach[0] = 0.0
+    for _ in range(n):
+        k = -1
+        for i in range(n):
+            if not done[i] and (k < 0 or reach[i] < reach[k]):
+                k = i
+        done[k] = True
+        s += reach[k]
+        for i in range(n):
+            if not done[i]:
+                d = (a[i] - a[k]) ** 2 + (b[i] - b[k]) ** 2
+                if d < reach[i]:
+                    reach[i] = d
+    return s
+
+
+def met_before(x):
+    """Two tables of flags, one of which is copied, and one in rows."""
+    seen = [False] * len(x)
+    rows, before, s = [[False] * len(x) for _ in range(2)], list(seen), 0.0
+    for v in x:
+        j, r = int(np.argmin(np.abs(x - 0.5 * v))), 0 if v > 0 else 1
+        if not rows[r][j]:
+            s += v * x[j]
+        if before[j] != seen[j]:
+            s += v
+        s += 0.0 if seen[j] else v * v
+        rows[r][j] = seen[j] = True
+        if v > 0.5:
+            before = seen[:]
+    kept = np.array(seen)
+    return s + np.sum(x[kept]) * np.sum(~kept)
+
+
+FLAGS = [marked, shortest_tree, met_before]
+
+
+def is_false(done, x):
+    return x[0] if done[3] is False else x[1]
+
+
+def counts(done, x):
+    return sum(done) * x[0] + done.count(True) * x[1] + (x[2] if any(done) else 0.0) + (x[3] if all(done) else 0.0)
+
+
+def as_numbers(done, x):
+    return (
+        x[0] * (done[1] + done[2])
+        + x[1] * (1 - done[3])
+        + [x[4], x[5]][done[4]]
+        + (x[2] if isinstance(done[0], bool) else x[3])
+    )
+
+
+def as_texts(done, x):
+    return x[0] * len(str(done[0])) + (x[1] if done == [False] * len(x) else x[2])
+
+
+@pytest.mark.parametrize("put", [True, 1, None, "anything"])
+@pytest.mark.parametrize("use", [is_false, counts, as_numbers, as_texts])
+def test_lists_of_flags_and_others(use, put):
+    def fun(x):
+        done, s = [False] * len(x), 0.0
+        for v in x:
+            j = int(np.argmin(np.abs(x - 0.5 * v)))
+            if not done[j]:
+                s += v * x[j]
+            done[j] = put if v > 0 else done[0]
+        return s + use([bool(one) for one in done] if put is None or put == "anything" else done, x)
+
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(12):
+        right_at(derivative, fun, rng.normal(size=12), (1e-12, 1e-12), (1e-9, 1e-12))
+
+
+@pytest.mark.parametrize("fun", FLAGS)
+def test_flags_at_places_that_are_found(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(40):
+        right_at(derivative, fun, rng.normal(size=24), (1e-12, 0), (1e-9, 1e-12))
+    assert derivative.cache_info().misses <= 14

@@ -1,9 +1,9 @@
 """Lists of numbers as arrays, in the run of a function that loops over them (see ``symgrad.source.tables``).
 
-A run begins with lists as they are. Where a loop that decides, or a long one, puts a traced number into one of them,
-``Otherwise`` ends the run, and in the next one that list is an array. Its numbers are Python's and NumPy's, ``mixed``; where
-that matters, where the list turns out to be none of numbers alone, or where anything is raised, the run ends once more, and the
-list stays one.
+A run begins with lists as they are. Where a loop that decides, or a long one, puts a traced number into one of them, or
+anything at a traced place, ``Otherwise`` ends the run, and in the next one that list is an array, of floats or of flags. What
+is in it is Python's and NumPy's, ``mixed``; where that matters, where the list turns out to be none of numbers alone, or of
+flags alone, or where anything is raised, the run ends once more, and the list stays one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symgrad.tracing.tracer import Tracer, plain
 
 MOST = 1 << 16  # items of such a list
 EXACT = 2**53  # up to which whole numbers are floats
-_FLOAT = np.dtype(float)
+_FLOAT, _FLAG = np.dtype(float), np.dtype(bool)
 
 
 class Lists(NamedTuple):
@@ -65,10 +65,21 @@ def as_lists(apart: Collection[Any]) -> set[Lists]:
 
 def ask(trace: Trace, value: Any, site: Site) -> Any:
     """A number that a function puts into a list, which is better an array in a loop."""
+    loop = trace.innermost_loop() if type(value) is Tracer and value.node.active and _is_number(value) else None
+    return _asked(trace, value, site, loop is not None and loop.is_long())
+
+
+def ask_place(trace: Trace, index: Any, site: Site) -> Any:
+    """Where a function puts something into a list, which is better an array in a loop where that is known to code alone."""
+    chosen = _is_place(index) and (index.node.active or index.node.op is NAMED)
+    return _asked(trace, index, site, chosen and trace.innermost_loop() is not None)
+
+
+def _asked(trace: Trace, value: Any, site: Site, better: bool) -> Any:
     done = trace.impure or trace.trying or trace.hooks.impure or trace.hooks.effects  # what would be done again
-    if type(value) is Tracer and value.node.active and trace.symbolic and trace.tables and not trace.lanes and not done:
-        asked, loop = Lists(site.code, site.group, False), trace.innermost_loop()
-        if loop is not None and loop.is_long() and asked not in trace.apart and _is_number(value):
+    if better and trace.symbolic and trace.tables and not trace.lanes and not done:
+        asked = Lists(site.code, site.group, False)
+        if asked not in trace.apart:
             raise trace.refuse(Otherwise(frozenset([asked])))
     return value
 
@@ -80,10 +91,12 @@ def made(trace: Trace, value: Any, site: Site) -> Tracer:
     if not lists or (site.depth == 2 and not all([is_held_so_often(row, 1, 0) for row in rows])):  # others may change a row
         raise site.refused(trace)
     size = len(rows) * len(rows[0]) if rows and len({len(row) for row in rows}) == 1 else 0
-    if not 0 < size <= MOST or not all([_is_number(item) for row in rows for item in row]):
+    items = [item for row in rows for item in row]
+    dtype = _FLOAT if all(map(_is_number, items)) else _FLAG if all(map(_is_flag, items)) else None
+    if not 0 < size <= MOST or dtype is None:
         raise site.refused(trace)
     array = trace.gather([[*row] for row in rows] if site.depth == 2 else [*value])
-    array = array if array.dtype == _FLOAT else array.astype(float)
+    array = array if array.dtype == dtype else array.astype(dtype)
     filled = None if array.node.args else trace.filled(array.value)
     return site.mixed(array if filled is None else filled)
 
@@ -93,18 +106,16 @@ def copied(array: Tracer, site: Site) -> Tracer:
     return site.mixed(array.copy())
 
 
-def entry(trace: Trace, value: Any, site: Site) -> Any:
-    """A number that is put into such a list."""
-    if not _is_number(value):
+def entry(trace: Trace, value: Any, site: Site, dtype: Any) -> Any:
+    """A number, or a flag, that is put into such a list, of this ``dtype``."""
+    if not (_is_flag if dtype == _FLAG else _is_number)(value):
         raise site.refused(trace)
     return value
 
 
 def place(trace: Trace, index: Any, length: int, site: Site) -> Any:
     """An index of such a list, of so many items."""
-    known = index.node.aval if type(index) is Tracer else None
-    whole = isinstance(known, Aval) and not known.shape and known.dtype.kind in "iu"
-    if not (whole or type(index) is int or isinstance(index, np.integer)):
+    if not (_is_place(index) or type(index) is int or isinstance(index, np.integer)):
         raise site.refused(trace)
     if not trace.lanes and not -length <= int(plain(index)) < length:
         raise site.refused(trace)  # what is raised says that it is a list
@@ -114,6 +125,19 @@ def place(trace: Trace, index: Any, length: int, site: Site) -> Any:
 def listed(array: Tracer) -> list[Any]:
     """The list itself, for whom it is none of numbers in a row."""
     return [listed(item) if item.ndim else item for item in array]
+
+
+def _is_place(index: Any) -> bool:
+    """Whether it is a traced int."""
+    known = index.node.aval if type(index) is Tracer else None
+    return isinstance(known, Aval) and not known.shape and known.dtype.kind in "iu"
+
+
+def _is_flag(value: Any) -> bool:
+    """Whether it is True or False, Python's or NumPy's, traced or not."""
+    if type(value) is not Tracer:
+        return type(value) in (bool, np.bool_)
+    return isinstance(value.node.aval, Aval) and value.node.aval.kind != "array" and value.node.aval.dtype == _FLAG
 
 
 def _is_number(value: Any) -> bool:

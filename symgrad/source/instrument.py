@@ -667,6 +667,8 @@ class _Rewriter(ast.NodeTransformer):
             node.value = _hook("spliced", node.value, node.value)
         known = owner is None or any([isinstance(part, ast.Slice) for part in parts]) or isinstance(node.slice, ast.Constant)
         node.slice = self._index(node.slice) if known else _hook("key", node.slice, self.visit(node.slice), owner)
+        if hasattr(node, "table"):
+            node.slice = _hook("table_asked", node.slice, node.slice, _constants(node.table))
         return node
 
     def _index(self, node: ast.expr) -> ast.expr:

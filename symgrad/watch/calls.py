@@ -1396,6 +1396,7 @@ class Frame:
 
     def __init__(self, state: Calls, fun: FunctionType, arrays: frozenset[tuple[str, ...]] = frozenset()) -> None:
         self._state, self._fun, self._arrays = state, fun, arrays
+        self._dtypes: dict[Any, np.dtype[Any]] = {}  # of these, of which all of a group have the same
         self._space = fun.__globals__
 
     def glob(self, name: str, value: Any) -> Any:
@@ -1428,7 +1429,10 @@ class Frame:
 
     def table_made(self, value: Any, table: Any) -> Any:
         """A list that is to be an array, see ``symgrad.loops.tables``."""
-        return tables.made(self._state.trace, value, self._site(table))
+        array, site = tables.made(self._state.trace, value, self._site(table)), self._site(table)
+        if self._dtypes.setdefault(table[0], array.dtype) != array.dtype:
+            raise site.refused(self._state.trace)
+        return array
 
     def table_copied(self, array: Any, table: Any) -> Any:
         """A copy of such a list."""
@@ -1436,8 +1440,13 @@ class Frame:
 
     def table_entry(self, value: Any, table: Any) -> Any:
         """A number that is put into a list that may be an array, or is one."""
-        put = tables.entry if table[0] in self._arrays else tables.ask
-        return put(self._state.trace, value, self._site(table))
+        if table[0] in self._arrays:
+            return tables.entry(self._state.trace, value, self._site(table), self._dtypes.get(table[0]))
+        return tables.ask(self._state.trace, value, self._site(table))
+
+    def table_asked(self, index: Any, table: Any) -> Any:
+        """Where something is put into a list that may be an array."""
+        return tables.ask_place(self._state.trace, index, self._site(table))
 
     def table_place(self, index: Any, table: Any, array: Any, axis: int) -> Any:
         """Where that is."""
