@@ -881,7 +881,7 @@ class Roller:
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
         shortest = 1 if self.section else SHORTEST
         least = 0 if self.open else shortest  # of a run of which others tell
-        firsts = sorted({0, 1, self._settled()})
+        firsts = sorted({0, 1, self._settled(), self._grown()})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
         tries: list[tuple[int, Ways | None, Sequence[Any]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
         for known in most(every[::-1]):
@@ -1130,6 +1130,11 @@ class Roller:
             if all([key in last and node.aval == last[key].aval for key, node in bound.nodes.items()]):
                 return i
         return 0
+
+    def _grown(self) -> int:
+        """The boundary from which on containers have as many items as in the end."""
+        last = self.boundaries[-1].rest
+        return next((i for i in range(len(self.boundaries) - 1, 0, -1) if self.boundaries[i - 1].rest != last), 0)
 
     def _leap(self, ahead: int | None) -> bool:
         """Run the next ``ahead`` iterations at once, if all that they do is in the pattern; None: all but the last."""

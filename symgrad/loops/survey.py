@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -90,7 +91,8 @@ class Survey:
         if depth < 4 and not long and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)
             self._note(key, value)
-            return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
+            known = (kind, value.maxlen) if kind is deque else kind
+            return (known, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
         if depth < 4 and kind is list and len(value) <= LONGEST and all(map(_is_own, value)):
             self._note(key, value)  # as loops around append to: the same items are what they were
             return (kind, id(value), tuple([(id(item), item.node) for item in value]) if self.thorough else ())
@@ -170,8 +172,8 @@ def _is_own(item: Any) -> bool:
 
 
 def _is_sequence(kind: type) -> bool:
-    """Whether it is a list or a tuple, or one with names, and has no slots."""
-    return any([issubclass(kind, one) and kind.__basicsize__ == one.__basicsize__ for one in (list, tuple)])
+    """Whether it is a list, a deque or a tuple, or one with names, and has no slots."""
+    return kind is deque or any([issubclass(kind, one) and kind.__basicsize__ == one.__basicsize__ for one in (list, tuple)])
 
 
 def inner(depth: int, name: str) -> str:

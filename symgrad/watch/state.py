@@ -6,6 +6,7 @@ What it reads and writes is in ``symgrad.watch.reads``, what it calls in ``symgr
 from __future__ import annotations
 
 import abc
+import collections
 import contextlib
 import functools
 import itertools
@@ -338,7 +339,7 @@ class State(Calls):
             return value
         if type(value) in _NUMBERS and (counts or type(value) is not int) and (counts or depth or type(value) is not bool):
             return loop.number(name, value)
-        if depth < DEEPEST and (type(value) in (list, dict) or isinstance(value, tuple)):
+        if depth < DEEPEST and (type(value) in (list, dict, collections.deque) or isinstance(value, tuple)):
             return self._numbers_in(loop, name, value, [(key, counts) for key in _keys(value)], depth + 1)
         return value
 
@@ -389,10 +390,10 @@ class State(Calls):
         return tuple(made) if type(owner) is tuple else type(owner)._make(made) if hasattr(owner, "_make") else owner
 
     def _places(self, owner: Any) -> Any:
-        """A list or a dictionary of the function's own, or the attributes of an object that it has made; None for others."""
+        """A list, deque or dictionary of the function's own, or the attributes of an object it has made; None for others."""
         if type(owner) is Tracer or self.path_of(owner) is not None:
             return None
-        if type(owner) in (list, dict):
+        if type(owner) in (list, dict, collections.deque):
             return owner
         own = is_users_class(type(owner)) or type(owner) is types.SimpleNamespace
         return getattr(owner, "__dict__", None) if own else None
