@@ -17,6 +17,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from symgrad.source.constants import space_of
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
+from symgrad.source.generators import INLINED, called, inlined
 from symgrad.source.lists import BEHIND, CHOSEN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between
 from symgrad.source.matches import as_ifs
@@ -69,7 +71,7 @@ _FACTORY = "__symgrad_factory__"
 FILES = 256  # of which is remembered what is in them
 
 # by identity, and by rewriter: code objects of different files can be equal
-_codes: dict[tuple[int, type, frozenset[Group]], tuple[weakref.ref[CodeType], CodeType | None]] = {}
+_codes: dict[tuple[int, type, frozenset[Group], bool], tuple[weakref.ref[CodeType], CodeType | None, dict[str, CodeType]]] = {}
 
 
 def instrumented(
@@ -84,14 +86,13 @@ def instrumented(
     ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]`` and ``np.c_[...]``;
     ``sections``: see ``symgrad.source.sections``; ``tables``: the lists that are arrays, see ``symgrad.source.tables``.
     """
-    code, kind = fun.__code__, _Calls if calls_only else _InSections if sections else _Rewriter
-    key = id(code), kind, tables
-    known = _codes.get(key)
-    if known is None or known[0]() is not code:
-        known = _codes[key] = (weakref.ref(code, functools.partial(_forget, _codes, key)), _rewrite(fun, kind, tables))
-    new = known[1]
+    kind = _Calls if calls_only else _InSections if sections else _Rewriter
+    new, generators = _rewritten(fun, kind, tables, True)
+    if any([_generator(fun, name) is not one for name, one in generators.items()]):  # that other functions stand in by now
+        new, _ = _rewritten(fun, kind, tables, False)
     if new is None:
         return None
+    code = fun.__code__
     cells = dict(zip(code.co_freevars, fun.__closure__ or (), strict=True))
     cells[HOOKS] = CellType(hooks)
     closure = tuple(cells[name] for name in new.co_freevars)
@@ -101,33 +102,74 @@ def instrumented(
     return made
 
 
+def _rewritten(
+    fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozenset[Group], inline: bool
+) -> tuple[CodeType | None, dict[str, CodeType]]:
+    """The rewritten code; with generators of the module in it, these, by their names."""
+    code = fun.__code__
+    key = id(code), kind, tables, inline
+    known = _codes.get(key)
+    if known is None or known[0]() is not code:
+        known = _codes[key] = (weakref.ref(code, functools.partial(_forget, _codes, key)), *_rewrite(fun, kind, tables, inline))
+    return known[1:]
+
+
+def _generator(fun: FunctionType, name: str) -> CodeType | None:
+    """The code of a generator of the same file that is there under a name, and that knows no more than its arguments."""
+    one = fun.__globals__.get(name)
+    if type(one) is not FunctionType or one.__globals__ is not fun.__globals__ or one.__defaults__ or one.__kwdefaults__:
+        return None
+    code = one.__code__
+    own = code.co_flags & CO_GENERATOR and not code.co_freevars and code.co_filename == fun.__code__.co_filename
+    return code if own else None
+
+
 def _forget(codes: dict[Any, Any], key: Any, _: Any) -> None:
     codes.pop(key, None)
 
 
-def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozenset[Group]) -> CodeType | None:
+def _rewrite(
+    fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozenset[Group], inline: bool
+) -> tuple[CodeType | None, dict[str, CodeType]]:
     code = fun.__code__
-    found = definition(fun)
-    if found is None:
-        return None
-    node, imports = found
     owner = _class_of(fun)
-    free = [name for name in code.co_freevars if not (owner and name == "__class__")]
-    try:
-        plain = _compile(node, free, code, imports, owner)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    if plain is None or not _same_code(plain, code):
-        return None
+    node, free, imports = _source(fun, owner) or (None, [], [])
+    if node is None:
+        return None, {}
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
+    codes: dict[str, CodeType] = {}
     if kind is not _Calls and _turns(tree, fun):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
-        tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space_of(fun)))), tables, {*fun.__globals__, *free})
+        space, around = space_of(fun), {*fun.__globals__, *free}
+        generators: dict[str, ast.FunctionDef] = {}
+        waiting = [*called(tree)] if inline else []
+        while waiting:
+            name = waiting.pop()
+            one = _generator(fun, name) if name not in generators else None
+            found = _source(fun.__globals__[name], None) if one is not None else None
+            if one is not None and found is not None and isinstance(found[0], ast.FunctionDef):
+                codes[name], generators[name] = one, found[0]
+                waiting += called(found[0])
+        tree = inlined(tree, generators, around)
+        tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
-        tree = in_room(joined(at_the_end(unrolled(tree, space_of(fun))), fun))
-        tree = decided(marked(in_sections(tree) if kind is _InSections else tree, space_of(fun)), fun, owner)
-    return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
+        tree = in_room(joined(at_the_end(inlined(unrolled(tree, space), generators, around)), fun))
+        tree = decided(marked(in_sections(tree) if kind is _InSections else tree, space), fun, owner)
+    return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
+
+
+def _source(fun: FunctionType, owner: str | None) -> tuple[FunctionNode, list[str], list[ast.stmt]] | None:
+    """The node of a function, its free variables and its file's imports; None where its source is not what was compiled."""
+    code, found = fun.__code__, definition(fun)
+    free = [name for name in code.co_freevars if not (owner and name == "__class__")]
+    if found is None:
+        return None
+    try:
+        plain = _compile(found[0], free, code, found[1], owner)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    return None if plain is None or not _same_code(plain, code) else (found[0], free, found[1])
 
 
 def _with_statements(node: ast.Lambda) -> FunctionNode:
@@ -139,7 +181,9 @@ def _with_statements(node: ast.Lambda) -> FunctionNode:
 
 def _turns(tree: FunctionNode, fun: FunctionType) -> bool:
     """Whether anything in a function is done again, or only sometimes: straight code, which may be long, is left as it is."""
-    return any([isinstance(part, _TURNS) for part in walk(tree)]) or not iterators(fun).isdisjoint(names_in(fun.__code__))
+    if any([isinstance(part, _TURNS) for part in walk(tree)]) or not iterators(fun).isdisjoint(names_in(fun.__code__)):
+        return True
+    return any([_generator(fun, name) is not None for name in called(tree)])
 
 
 _TURNS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.IfExp, ast.Match, *COMPREHENSIONS)
@@ -259,7 +303,8 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 
 # what the rewritten function calls by these names
 _OWN = {
-    ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind"
+    ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
+    INLINED: "inlined",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

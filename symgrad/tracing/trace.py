@@ -97,7 +97,6 @@ class Trace:
             Node, Mixed
         ] = {}  # numbers that Python has as its own where some way was taken: see symgrad.tracing.mixed
         self.coarse = False  # whether some of these may be ints, or flags
-        self.of_ints: dict[Node, bool] = {}  # whether what was asked for the dtype of was made of ints, or of such, alone
         self.asking: set[Any] = set()  # loops in whose iterations it was asked whether a number is Python's or NumPy's
         self.passing = False  # whether what this call did tells nothing of others that decide alike
         self.lazy = False
@@ -172,6 +171,11 @@ class Trace:
     def rollers(self) -> WeakSet[Any]:
         """Of the loops that run, and of such as were left."""
         return WeakSet()
+
+    @functools.cached_property
+    def of_floats(self) -> WeakValueDictionary[int, Tracer]:
+        """Arrays, by identity, that are made of floats for sure."""
+        return WeakValueDictionary()
 
     @functools.cached_property
     def _counts(self) -> WeakValueDictionary[Any, Any]:
@@ -1119,17 +1123,24 @@ class Trace:
             raise self.refuse(Otherwise(self.mixed[x.node].causes))
 
     def asks_dtype(self, x: Tracer) -> None:
-        """The function does what hangs on the dtype of an array, which may be of ints, or flags, in other calls."""
-        if not self.coarse or x.node.aval.dtype.kind not in "fc":
+        """The function does what hangs on the dtype of an array, which may be of ints, or flags, in other calls: if it is made
+        of those alone, and of floats in place of such."""
+        owner = x.owner()
+        if not self.coarse or x.node.aval.dtype.kind not in "fc" or id(owner) in self.of_floats:
             return
-        whole = self.of_ints
-        for node in ancestors([x.node], known=whole):
-            sides = node.args[:1] if node.op in IN_PLACE else node.args
-            made = bool(sides) and all([whole[arg] for arg in sides])
-            whole[node] = isinstance(node.aval, Aval) and (node in self.mixed or node.aval.dtype.kind in "biu" or made)
-        if whole[x.node]:
-            causes = [self.mixed[node].causes for node in ancestors([x.node]) if node in self.mixed]
-            raise self.refuse(Otherwise(frozenset[Any]().union(*causes)))
+        waiting, seen, causes = [x.node], set[Node](), frozenset[Any]()
+        while waiting:
+            node = waiting.pop()
+            if node in self.mixed:
+                causes |= self.mixed[node].causes
+            elif not isinstance(node.aval, Aval) or (node.aval.dtype.kind not in "biu" and not node.args):
+                self.of_floats[id(owner)] = owner
+                return
+            elif node.aval.dtype.kind not in "biu" and node not in seen:
+                waiting += node.args[:1] if node.op in IN_PLACE else node.args
+            seen.add(node)
+        if causes:
+            raise self.refuse(Otherwise(causes))
 
     def shows_kind(self, x: Any) -> None:
         """A number becomes text, or is kept outside: it is Python's number, or NumPy's, as the function has it; the run begins

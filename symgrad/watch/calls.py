@@ -475,6 +475,10 @@ class Calls(Reads):
             if within.change(names, containers, [array for array, _ in self._arrays]):
                 self.impure = self.impure or reason
 
+    def inlined(self, fun: FunctionType) -> None:
+        """A generator of which the statements stand in a loop over what it yields."""
+        self.check(self.home(fun).then("attr", "__code__"), "is", fun.__code__)
+
     def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
         whole = needs_drafts(code) and (self.trace.drafts is None or all(map(_is_plain, (*args, *kwargs.values()))))
