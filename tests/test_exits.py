@@ -543,3 +543,100 @@ def test_a_long_run_that_never_decides_otherwise_knows_what_others_did():
     for _ in range(60):
         right_at(derivative, first_above, rng.normal(size=80), (1e-12, 0), (1e-9, 1e-12))
     assert derivative.cache_info().misses < 20
+
+
+def pairs_until(x):
+    """Both are assigned before they are read, where an iteration begins its turn at its end, by the ``break``."""
+    s = 0.0
+    for i in range(len(x) - 1):
+        a, b = x[i], x[i + 1]
+        if a < b:
+            s += a * b
+            if s > 4:
+                return s * 2
+    return s
+
+
+def pairs_until_and_the_last(x):
+    s = 0.0
+    for i in range(len(x) - 1):
+        a, b = x[i], x[i + 1]
+        if a < b:
+            s += a * b
+        if s > 2:
+            s = s + a
+            break
+    return s + b
+
+
+def left_in_the_middle(x):
+    s, c = 0.0, 0.0
+    for i in range(len(x) - 1):
+        if x[i] > 0:
+            c = x[i]
+        w = c * x[i]
+        if s * w > 2:
+            break
+        s += w * x[i + 1] if x[i + 1] > 0 else 0.05
+    return s
+
+
+def gone_on_before(x):
+    s, d = 0.0, 0.0
+    for i in range(len(x) - 1):
+        a, b = x[i], x[i + 1]
+        if a > b:
+            continue
+        s += a * b + d
+        if s > 3:
+            break
+        d = b - a
+    return s
+
+
+def read_behind(x):
+    s = 0.0
+    for i in range(len(x) - 1):
+        a, b = x[i], x[i + 1]
+        if a < b:
+            s += a * b
+        if s > 2:
+            break
+    else:
+        s -= a if b > 0 else i
+    return s
+
+
+def read_behind_in_any_case(x):
+    s = 0.0
+    for i in range(len(x) - 1):
+        a, b = x[i], x[i + 1]
+        if a < b:
+            s += a * b
+    else:
+        s -= a if b > 0 else i
+    return s
+
+
+def read_by_a_function(x):
+    s = 0.0
+    last = lambda: b
+    for i in range(len(x) - 1):
+        a, b = x[i], x[i + 1]
+        if a < b:
+            s += last()
+        if s > 2:
+            break
+    return s
+
+
+CODE = [pairs_until, pairs_until_and_the_last, gone_on_before]
+
+
+@pytest.mark.parametrize("fun", [*CODE, left_in_the_middle, read_behind, read_behind_in_any_case, read_by_a_function])
+def test_what_is_read_where_an_iteration_begins_its_turn(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for i in range(30):
+        x = rng.normal(size=16)
+        right_at(derivative, fun, -np.abs(x) if i % 7 == 6 else x, (1e-12, 1e-12), (1e-9, 1e-12))
+    assert derivative.cache_info().misses <= 14 or fun not in CODE

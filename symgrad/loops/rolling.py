@@ -119,7 +119,7 @@ class Roller:
         self.sealed = dict[str, int]()  # of these the lists of numbers, or of rows of such, that nobody else holds (ids)
         self.lists = {name: (deepest, some, constants) for name, deepest, some, constants in lists}
         self.grown = dict[str, Grown]()
-        self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(() if tested else targets))
+        self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.unread = self.names.unread
         self.boundaries: list[Boundary] = []

@@ -28,7 +28,7 @@ from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
 from symgrad.source.lists import BEHIND, CHOSEN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
-from symgrad.source.liveness import live_between, note_live, read_later, used_between
+from symgrad.source.liveness import live_between, note_live, read_later, used_between, used_from
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
 from symgrad.source.origins import names_in
@@ -825,8 +825,12 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, doubtful, stored, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        used = used_between(node, tested)
-        anew = tuple(sorted({*names_stored(node.target), *({*stored} - used[0] - self.used[-1].later)}))
+        used, leaving = used_between(node, tested), way_out(node)
+        later, targets = self.used[-1].later, {*names_stored(node.target)}
+        every = targets | ({*stored} - used[0] - later)
+        if tested and leaving is not None:  # by which each iteration begins its turn
+            every = (targets | {*stored}) - used_from(node, leaving) - later
+        anew = tuple(sorted(every.difference(*map(names_read, node.orelse))))
         decides = node.decides  # type: ignore[attr-defined]
         known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
@@ -855,7 +859,8 @@ class _Rewriter(ast.NodeTransformer):
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, private, doubtful, stored, numbers, tested = self._loop(node)
         used = used_between(node, tested)
-        anew = () if tested else tuple(sorted({*stored} - used[0] - self.used[-1].later))
+        read = used[0].union(self.used[-1].later, *map(names_read, node.orelse))
+        anew = () if tested else tuple(sorted({*stored} - read))
         facts = [_own_names(node, private, doubtful), _iterated(node, stored), _constant(anew), self._apart(node)]
         made = _hook("start", node, *facts)
         start = assigned(loop, made, node)

@@ -58,6 +58,14 @@ def used_between(loop: ast.For | ast.While, twice: bool) -> list[Names]:
     return _between(loop.body, test, Ends(test, test))
 
 
+def used_from(loop: ast.For | ast.While, leaving: ast.If) -> Names:
+    """The names that iterations may read from the ``if`` on by which the loop is left, where each begins its turn."""
+    at, head = loop.body.index(leaving), Names()
+    while (found := _at_head(loop, Names(), head)) != head:
+        head = found
+    return _between(loop.body, head, Ends(Names(), head))[at]
+
+
 def _between(body: Sequence[ast.stmt], after: Names, ends: Ends) -> list[Names]:
     places = [after]
     for statement in reversed(body):
