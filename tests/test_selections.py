@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from agreement import slopes
+from agreement import right_at, slopes
 
 from symgrad import grad, hvp, jacobian, value_and_grad, vmap, without
 
@@ -753,3 +753,99 @@ def test_columns_of_rows_are_rows(fun):
         expected = value_and_grad(fun, argnums=(0, 1), mode="dynamic")(x, w)[1]
         for found, right in zip(slopes_of, expected, strict=True):
             np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+def medians_of_some(x):
+    some = x[x > 0]
+    return np.median(some) + np.median(np.abs(some - np.median(some))) + np.percentile(x[x < 1], 30) + np.quantile(some, 0.75)
+
+
+def in_order(x):
+    return np.sort(x[x > 0])[-1] + np.sort(x[x < 1])[0] + np.mean(np.sort(x[x > 0]) * 2.0)
+
+
+def added_up(x):
+    some = x[x > 0]
+    return np.sum(np.cumsum(some) * some) + np.cumsum(some)[-1] + np.max(np.cumsum(x[x < 0])) + some.cumsum().sum()
+
+
+def steps_of_some(x):
+    steps = np.diff(x[x > 0])
+    return np.mean(steps[steps > 0]) + len(steps) + np.sum(np.diff(np.where(x > 0.5)[0])) * x[0]
+
+
+def between_crossings(x):
+    """Where a signal crosses zero, between two samples: how much the time between two such places varies."""
+    at = np.where(np.diff(np.sign(x)) != 0)[0]
+    return np.std(np.diff(at + x[at] / (x[at] - x[at + 1])))
+
+
+def without_outliers(x):
+    off = np.abs(x - np.median(x))
+    some = off < 1.5 * np.median(off)
+    return np.mean(x[some]) + np.median(x[some])
+
+
+def in_a_loop_by_order(x):
+    s = 0.0
+    for k in range(4):
+        some = x[x > 0.2 * k]
+        s += np.median(some) + np.sum(np.diff(some) ** 2) + np.sum(np.cumsum(some))
+    return s
+
+
+ARRANGED = [medians_of_some, in_order, added_up, steps_of_some, between_crossings, without_outliers, in_a_loop_by_order]
+
+
+@pytest.mark.parametrize("fun", ARRANGED)
+def test_what_is_arranged_hangs_on_no_count(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(30):
+        right_at(derivative, fun, rng.normal(size=30), (1e-12, 1e-14), (1e-9, 1e-12))
+    assert derivative.cache_info().misses <= 3
+
+
+def ties_and_infinities(x):
+    y = np.round(x * 2) / 2
+    some, large = y[y > 0], np.where(x > 1.2, np.inf, x)
+    return np.median(some) * x[1] + np.sort(large[large > -1])[0] + np.median(large[large > -1]) + np.sum(np.diff(some) ** 2)
+
+
+def with_nan(x):
+    y = np.where(x > 1.5, np.nan, x)
+    return np.median(y[np.isnan(y) | (y > 0)])
+
+
+def of_ints_and_rows(x):
+    k, rows = np.round(x).astype(int), x[:12].reshape(4, 3)
+    rows = rows[rows[:, 0] > 0]
+    total = np.median(k[x > 0]) * x[0] + np.sum(np.diff(k[x > 0])) * x[1] + np.sum(np.cumsum(k[x > 0])) * x[2]
+    return (
+        total + np.sum(np.sort(rows, axis=0) ** 2) + np.sum(np.cumsum(rows, axis=0) ** 2) + np.sum(np.diff(rows, axis=0) ** 2)
+    )
+
+
+def by_other_means(x):
+    some = x[x > 0]
+    twice, first = np.diff(some, n=2), np.diff(some, prepend=0.0)
+    return np.sum(twice) + np.sum(first**2) + np.sum(np.sort(some)[:3]) + np.percentile(some, [25, 75]).sum()
+
+
+def of_few(x):
+    steps = np.diff(x[x > 1.5])
+    return np.sum(steps * 2.0) + np.sum(np.cumsum(x[x > 2.5])) + (np.max(steps) if steps.size else 0.0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("fun", [ties_and_infinities, with_nan, of_ints_and_rows, by_other_means, of_few])
+def test_what_is_arranged_as_numpy_does(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(1)
+    for _ in range(20):
+        right_at(derivative, fun, rng.normal(size=24), (1e-12, 1e-14), (1e-9, 1e-12))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_median_of_nothing():
+    derivative = value_and_grad(lambda x: np.median(x[x > 0]))
+    for x in (np.ones(4), -np.ones(4), np.ones(4), -np.ones(4)):
+        assert np.isnan(derivative(x)[0]) == (x[0] < 0)

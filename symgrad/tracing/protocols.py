@@ -32,7 +32,7 @@ __all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
 def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any:
     """What a NumPy function means that met ``like``, a traced array."""
     asks = getattr(REGISTRY.get(func), "sizes", not isinstance(REGISTRY.get(func), Op))
-    if trace.selections is not None and asks and func not in (np.column_stack, np.hstack, np.atleast_1d):
+    if trace.selections is not None and asks and func not in _OF_SELECTIONS:
         for tracer in tracers((args, kwargs)):
             trace.selections.look_at(tracer)
     if func in create.LIKE:
@@ -57,6 +57,9 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
     if not outs:
         return result
     return _written(trace, outs, result, lambda: func(*plain(args, copy=True), **plain(kwargs, copy=True)))
+
+
+_OF_SELECTIONS = (np.column_stack, np.hstack, np.atleast_1d, np.percentile, np.quantile)  # made of what knows of selections
 
 
 def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -287,6 +287,8 @@ class Selections:
         source = None
         if not self.turned.keys().isdisjoint(nodes):
             return None
+        if op in _ARRANGED and _is_row(mask, nodes, params):
+            return self._arranged(mask, op, args, nodes, params)
         if op is GETITEM and self._is_one_of_each_row(mask, nodes, params):
             pass
         elif op is GETITEM:
@@ -317,6 +319,52 @@ class Selections:
             self.sources[result.node] = source
         self._note(result.node)
         return result
+
+    def _arranged(self, mask: Node, op: Any, args: Sequence[Any], nodes: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What is selected put in order, added up one by one, or less what was selected before; None for other numbers."""
+        if self._ready(nodes[0]) is None:
+            return None
+        taken: Any = self.trace.lookup(mask)
+        filled: Any = self._filled(nodes[0], 0)
+        whole: Any
+        where: Any
+        if op is _CUMSUM:
+            whole, where, count = np.cumsum(filled), taken, self.count_of(mask)
+        elif op is _SORT:
+            found = self._in_order(nodes[0])
+            if found is None:
+                return None
+            whole, count = found, self.count_of(mask)
+            where = np.arange(taken.size) < count
+        else:
+            last = np.maximum.accumulate(np.where(taken, np.arange(taken.size), 0))  # what was selected up to there
+            whole = filled - filled[np.concatenate([last[:1], last[:-1]])]
+            where, count = taken & (np.cumsum(taken) > 1), np.maximum(self.count_of(mask) - 1, 0)
+        result = self._made(op, args, params)
+        self.indices[where.node], self.counts[where.node] = where.node, count
+        self.masks[result.node], self.sources[result.node] = where.node, whole.node
+        self._note(result.node)
+        return result
+
+    def _in_order(self, node: Node) -> Any:
+        """What is selected in its order, and infinity behind it; None where it is not real, or NaN is among it."""
+        if node.aval.dtype.kind != "f":
+            return None
+        filled = self._filled(node, np.inf)
+        return None if bool(np.any(np.isnan(filled))) else np.sort(filled)
+
+    def quantile(self, mask: Node, node: Node, q: float) -> Any:
+        """The ``q`` quantile of what is selected, which is linear between two of the numbers (R. J. Hyndman and Y. Fan, Sample
+        quantiles in statistical packages, 1996, definition 7)."""
+        numbers, most = self._in_order(node), self.count_of(mask) - 1
+        if numbers is None:
+            return None
+        if q == 0.5:
+            return (numbers[most // 2] + numbers[(most + 1) // 2]) / numbers.dtype.type(2)
+        place = most * q
+        below = np.floor(place).astype(int)
+        a, b, part = numbers[below], numbers[np.minimum(below + 1, most)], place - below
+        return np.where(part < 0.5, a + (b - a) * part, b - (b - a) * (1 - part))[()]
 
     def _made(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """A selection, recorded or, in an iteration that is the first to make it, set aside."""
@@ -533,6 +581,12 @@ class Selections:
                 return None
             a, b = [self._filled(node, 0) for node in nodes]
             return np.dot(a, b) if rank == 1 else np.dot(np.ravel(a), np.ravel(b))
+        if op in _QUANTILES:
+            q = literal(nodes[1]) if op is _QUANTILES[1] else 0.5
+            known = type(q) is float and 0 <= q <= 1 and nodes[0].aval.dtype == np.float64 and _is_row(mask, nodes[:1], params)
+            if not known or not self.has_some(mask) or self._ready(nodes[0]) is None:
+                return None
+            return self.quantile(mask, nodes[0], q)
         use = _USES.get(op)
         if use is None or params.keys() - {"axis", *(["ddof"] if op in _SPREADS else [])}:
             return None
@@ -604,6 +658,12 @@ def _is_over_rows(subscripts: str, own: Sequence[bool]) -> bool:
     return row != "" and row not in subscripts.partition("->")[2] and "->" in subscripts
 
 
+def _is_row(mask: Node, nodes: Sequence[Node], params: dict[str, Any]) -> bool:
+    """Whether an operation is done on all numbers in a row that are selected, as it is by default."""
+    alone = len(nodes) == 1 and len(nodes[0].aval.shape) == len(mask.aval.shape) == 1
+    return alone and nodes[0].aval.dtype.kind != "b" and not params.keys() - {"axis"} and params.get("axis") in (None, 0, -1)
+
+
 def _is_finite(number: Any) -> bool:
     return type(number) in (int, float) and math.isfinite(number)
 
@@ -647,6 +707,8 @@ _ODD = frozenset([np.add, np.subtract, np.negative, np.positive, np.abs, np.fabs
 _INDEXING = (GETITEM, SCATTER, INDEX_ADD, LAST_WRITE)
 _PRODUCTS = tuple(REGISTRY[fun] for fun in (np.dot, np.inner, np.matmul))
 _EINSUM, _TRANSPOSE, _RESHAPE, _LSTSQ = (REGISTRY[fun] for fun in (np.einsum, np.transpose, np.reshape, np.linalg.lstsq))
+_CUMSUM, _SORT, _DIFF = _ARRANGED = tuple(REGISTRY[fun] for fun in (np.cumsum, np.sort, np.diff))
+_QUANTILES = tuple(REGISTRY[fun] for fun in (np.median, np.quantile))
 _COUNTING = tuple(REGISTRY[fun] for fun in (np.sum, np.count_nonzero))
 _FILLS = {np.ones_like: 1, np.zeros_like: 0, np.ones: 1, np.zeros: 0}
 _LIKE, _MADE = (np.ones_like, np.zeros_like), (*_FILLS, np.arange)
