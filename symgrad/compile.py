@@ -244,8 +244,9 @@ class Family:
         while True:
             draws = Draws(self.plan if kind is Trace else None)
             undo: list[Callable[[], None]] = []
+            doubts: set[Any] = set()
             try:
-                return self._trace(user, leaves, kind, apart, fills, draws, undo)
+                return self._trace(user, leaves, kind, apart, fills, draws, undo, doubts)
             except Redrawn:
                 self._forget_plan()
             except Otherwise as end:
@@ -257,7 +258,7 @@ class Family:
                 put_back(undo)
                 raise
             except Exception as error:
-                lists = as_lists(apart) - apart
+                lists = (as_lists(apart) | doubts) - apart
                 plain = isinstance(error, SymgradError) and INTO_PLAIN in str(error) and not fills
                 if not draws.is_as_planned():
                     self._forget_plan()
@@ -283,6 +284,7 @@ class Family:
         fills: bool,
         draws: Draws,
         undo: list[Callable[[], None]],
+        doubts: set[Any],
     ) -> Traced:
         fun, learnt = user.fun, self.learnt
         trace = kind()
@@ -342,6 +344,10 @@ class Family:
                         trace.asks_kind(leaf)
                 puts = [] if state is None else [_settled(trace, value) for _, value in state.puts]
         except Exception as error:
+            if trace.coarse and not (trace.impure or (state is not None and (state.impure or state.effects))):
+                doubts.update(
+                    *[one.causes for one in trace.mixed.values() if one.whole]
+                )  # it may be for a float in place of an int
             _tell_plainly(error, trace.texts)
             if state is not None and trace.left and type(error) in _FLAWS:
                 raise _Flawed(repr(error)) from error

@@ -167,7 +167,34 @@ def divided(c, x):
     return x[0] / (c + 1) + x[1] * (c % 2) + x[2] * (c // 2) + c**2
 
 
-OF_NUMBERS = [is_int, of_type, as_place, as_a_place_if_whole, in_an_array, put_into_an_array, like_an_array, divided]
+def numpys_operations(c, x):
+    """NumPy's ints have no infinity, nor quotients but ints."""
+    return np.floor_divide(7, c) * x[0] + np.mod(7, c + 0) * x[1] + np.int64(9) // c * x[2] + np.reciprocal(c + 2) * x[3]
+
+
+def numpys_kinds(c, x):
+    square, first = np.square(c + 0), np.array([c, 1])[0]
+    return x[0] * isinstance(square, np.integer) + x[1] * isinstance(first, np.integer) + x[2] * square
+
+
+def pythons_kinds(c, x):
+    return (x[0] if type(c.real) is int else x[1]) + (x[2] if type(np.array([c, 1]).tolist()[0]) is int else x[3])
+
+
+def filled_like(c, x):
+    return np.full_like(c, 2.7) * x[0] + np.full_like(np.array([c, 1]), 2.7).sum() * x[1] + np.arange(c + 1).sum() * x[2]
+
+
+def by_bits(c, x):
+    if isinstance(c, bool) or c % 1:
+        return x[0] * c
+    return x[0] * (int(c) & 1) + (x[1] * (c & 3) if not isinstance(c, (float, np.floating)) else x[2])
+
+
+OF_NUMBERS = [
+    is_int, of_type, as_place, as_a_place_if_whole, in_an_array, put_into_an_array, like_an_array, divided,
+    numpys_operations, numpys_kinds, pythons_kinds, filled_like, by_bits,
+]  # fmt: skip
 
 
 def one_is_int(some, x):
@@ -208,7 +235,25 @@ def weighed(some, x):
     return sum(some) * x[0] + max(some) * x[1] + len(some)
 
 
-OF_LISTS = [one_is_int, one_is_of_type, dtype_of_all, written_into, zeros_like_all, running, weighed]
+def as_indices(some, x):
+    one = some[2]
+    if isinstance(one, (float, bool)):
+        return x[0] * one
+    made = np.zeros(4)
+    made[one] = 3.0
+    return x[0] * (one & 2) + np.arange(9.0)[one] * x[1] + made.sum() * x[2] + len([0] * one)
+
+
+def put_into_ints(some, x):
+    made = np.array([1, 2, 3])
+    for one in some:
+        if not isinstance(one, float):
+            made += one
+            made <<= one % 3
+    return x[0] * made.sum()
+
+
+OF_LISTS = [as_indices, put_into_ints, one_is_int, one_is_of_type, dtype_of_all, written_into, zeros_like_all, running, weighed]
 
 
 def of_both(make, use):
@@ -240,7 +285,7 @@ def test_numbers(make, use):
 def test_lists(make, use):
     def some(x):
         made = make(x)
-        return made or [1]
+        return [*made, 1, 1, 1] if len(made) < 3 else made
 
     as_the_function(of_both(some, use))
 

@@ -178,7 +178,7 @@ class Grown:
         if self.array is None:
             return
         if (unlike or self.unlike) and self.array.dtype.kind in "fc" and self.constants is None:
-            self.array.tape.mixed[self.array.node] = Mixed(None, frozenset([place]))
+            self.array.tape.mixed[self.array.node] = Mixed(None, frozenset([place]), whole=True)
         if self.some:
             del self.owner[self.begin :]
             return
@@ -232,7 +232,8 @@ class Chosen:
         trace, known = array.tape, array.tape.mixed.get(self.array.node)
         coarse = array.dtype.kind in "fc" and any(map(_is_int, others))
         if coarse or known is not None or any([_is_python(item) is not self.python for item in others]):
-            trace.mixed[array.node] = Mixed(None, frozenset({KEPT}) | (known.causes if known else frozenset()))
+            causes = frozenset({KEPT}) | (known.causes if known else frozenset())
+            trace.mixed[array.node] = Mixed(None, causes, whole=bool(coarse or (known and known.whole)))
             trace.coarse |= coarse
         return array
 
@@ -246,7 +247,8 @@ class Chosen:
         found = np.where(np.isnan(first), first, best)[()]
         if all([_is_python(item) is self.python for item in self.owner]):
             return self.numbers([found])
-        self.array.tape.mixed[found.node] = Mixed(None, frozenset({KEPT}))
+        known = self.array.tape.mixed.get(array.node)
+        self.array.tape.mixed[found.node] = Mixed(None, frozenset({KEPT}), whole=bool(known and known.whole))
         return [found]
 
     def end(self, last: bool) -> list[Any]:

@@ -301,6 +301,7 @@ def _read(
     ``causes``: what made Python's numbers NumPy's, where it did; see ``Mixed``."""
     mixed = column.tape.mixed if type(column) is Tracer else {}
     known = [mixed[item.node] for item in before if type(item) is Tracer and item.node in mixed] if mixed else []
+    whole = any([one.whole for one in known])
     if known:
         causes = (causes or frozenset()).union(*[one.causes for one in known])
 
@@ -315,7 +316,7 @@ def _read(
             return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
         made = traced[i]
         own = mixed.get(item.node) if type(item) is Tracer else None
-        mixed[made.node] = Mixed(own.python if own else kind == "python", causes)
+        mixed[made.node] = Mixed(own.python if own else kind == "python", causes, whole=whole)
         return made
 
     return at

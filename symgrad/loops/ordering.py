@@ -78,7 +78,8 @@ def _mixed(trace: Trace, x: Any, column: Sequence[Any], place: Any, fun: Any = N
         causes = frozenset({CHOICE}).union(*[one.causes for one in known if one])
         lows, highs = zip(*[bounds_of(trace.gather(value).node, trace.mixed) for value in column], strict=True)
         bounds = Bounds((fun or min)(lows), (fun or max)(highs))
-        trace.mixed[x.node] = Mixed(None if trace.lanes else python[int(place)], causes, bounds)
+        own = any(whole) or any([one.whole for one in known if one])
+        trace.mixed[x.node] = Mixed(None if trace.lanes else python[int(place)], causes, bounds, own)
     return x
 
 

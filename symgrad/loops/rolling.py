@@ -172,6 +172,7 @@ class Roller:
         self.wanted: tuple[list[Key], list[Key]] = ([], [])
         # those that NumPy's numbers go on in, and that hold Python's where some ways were taken; what made these one before
         self.plain: dict[Key, frozenset[Any]] = {}
+        self.coarse = False  # whether some of these may be ints, or flags
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
@@ -903,7 +904,9 @@ class Roller:
             held = bounds[-1].holds
             if found is None:
                 continue
-            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python, unlike, coarse = found
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python, unlike, self.coarse = (
+                found
+            )
             if self.plain and self.place in trace.asking:
                 trace.apart.add(self.place)
                 return
@@ -939,7 +942,7 @@ class Roller:
             flag = self._flag(first) if UNSEEN in self.kinds else None
             at_once = together is not None and self._replaced(together, views, first, True)
             if at_once or (not short and self._replaced(pattern, views, first, False)):
-                trace.coarse |= coarse
+                trace.coarse |= self.coarse
                 for name, grown in self.grown.items():
                     grown.spread(self.place, (name, WHOLE) in python, (name, WHOLE) in unlike)
                 if items[0]:
@@ -1058,7 +1061,7 @@ class Roller:
         changed = {key for b, c in pairs for key, node in c.nodes.items() if b.nodes.get(key) is not node}
         one = copy.copy(self)  # whose only iteration is the last one; those to come follow
         one.pattern, one.skipped, one.passed, one.tests = found.pattern, 0, place - count, []
-        one.kinds, one.anew, one.plain = found.kinds, found.anew, found.plain
+        one.kinds, one.anew, one.plain, one.coarse = found.kinds, found.anew, found.plain, found.coarse
         one.rebound, one.replaced, one.parted = found.ways.rebound, found.ways.replaced, found.ways.parted
         flag = one._flag(count - 1) if UNSEEN in one.kinds else None
         wanted = one._wanted(one._outline(*one.boundaries[-2:]))
@@ -1436,7 +1439,7 @@ class Roller:
         causes = known.causes if known else frozenset()
         if key in self.plain:
             causes |= {self.place} | self.plain[key]
-        return Mixed(None if self.skipped else python, causes)
+        return Mixed(None if self.skipped else python, causes, whole=self.coarse or bool(known and known.whole))
 
     def _mix(self, node: Node, mixed: Mixed | None) -> None:
         if mixed is not None:

@@ -114,6 +114,8 @@ def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     if fun in ARRAYS and "like" not in kwargs:
         if fun in (np.arange, np.full, np.full_like):
             traced = contains_traced([*args, *kwargs.values()])
+            if fun is np.full_like and args and isinstance(args[0], Traced):
+                args[0].tape.asks_dtype(args[0])  # type: ignore[attr-defined]
         else:
             traced = bool(args) and (isinstance(args[0], Traced) or is_of_numbers(args[0])) and not _wants_objects(args, kwargs)
         return LIKE[fun](like, *args, **kwargs) if traced else fun(*args, **kwargs)

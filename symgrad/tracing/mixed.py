@@ -6,6 +6,7 @@ keeps in mind which ones these are: where the function asks, where Python's rais
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -29,12 +30,13 @@ class Mixed(NamedTuple):
     """What is known of such a number.
 
     ``python``: whether Python has it as its own here, None if that is not known; ``causes`` are the loops, sections (their
-    places) and choices that made the ways one.
+    places) and choices that made the ways one. ``whole``: whether it may be an int, or a flag, for which a float stands.
     """
 
     python: bool | None
     causes: frozenset[Any]
     bounds: Bounds = Bounds()
+    whole: bool = False
 
 
 class Otherwise(SymgradError):
@@ -57,13 +59,34 @@ def result(op: Any, nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> Mixed
     causes = frozenset[Any]().union(*[one.causes for one in every])
     if _widens(op, nodes, mixed):
         raise Otherwise(causes)
+    whole = any([one.whole for one in every]) and all([_may_be_whole(node, mixed) for node in nodes])
     if op not in MIXING or not all([node in mixed or node.aval.kind == "python" for node in nodes]):
-        return None
+        if whole and op in _OF_INTS:
+            raise Otherwise(causes)
+        return Mixed(False, causes, whole=True) if whole and not _makes_floats(op) else None
     if op not in _ALIKE and all([node.aval.dtype == bool for node in nodes]):
         raise Otherwise(causes)  # True + True
     known = [one.python for one in every]
     python = False if False in known else None if None in known else True
-    return Mixed(python, causes, _bounds(op, [bounds_of(node, mixed) for node in nodes]))
+    whole = whole and op not in _TRUTHS and op is not _TRUE_DIVIDE
+    return Mixed(python, causes, _bounds(op, [bounds_of(node, mixed) for node in nodes]), whole)
+
+
+def _may_be_whole(node: Node, mixed: Mapping[Node, Mixed]) -> bool:
+    """Whether a number may be an int, or a flag."""
+    return mixed[node].whole if node in mixed else isinstance(node.aval, Aval) and node.aval.dtype.kind in "biu"
+
+
+@functools.lru_cache(1024)
+def _makes_floats(op: Any) -> bool:
+    """Whether an operation makes floats of ints."""
+    ufunc = getattr(op, "key", None)
+    if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1:
+        return False
+    try:
+        return ufunc.resolve_dtypes((np.dtype(int),) * ufunc.nin + (None,))[-1].kind != "i"
+    except TypeError:
+        return False
 
 
 def bad(op: Any, nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> tuple[int, Any] | None:
@@ -123,17 +146,22 @@ POWER: Any = REGISTRY[np.power]
 EQUAL: Any = REGISTRY[np.equal]
 LESS, LESS_EQUAL = _of(np.less, np.less_equal)
 DIVISIONS = frozenset(_of(np.true_divide, np.floor_divide, np.remainder))
+_TRUE_DIVIDE = REGISTRY[np.true_divide]
 _NEGATIVE, _POSITIVE = _of(np.negative, np.positive)
 _CORNERS = {  # operators whose least and largest results are those of least and largest arguments
     REGISTRY[np.add]: lambda x, y: x + y,
     REGISTRY[np.subtract]: lambda x, y: x - y,
     REGISTRY[np.multiply]: lambda x, y: x * y,
 }
+_TRUTHS = frozenset(_of(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal))
 _ALIKE = {  # operators of which truth values are truth values
     NAMED,
-    *_of(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+    *_TRUTHS,
     *_of(np.bitwise_and, np.bitwise_or, np.bitwise_xor),
 }
+_OF_INTS = frozenset(  # that give other numbers of ints, or none
+    [POWER, REGISTRY[np.floor_divide], REGISTRY[np.remainder], *_of(np.fmod, np.reciprocal, np.invert)]
+)
 EXACT = {*_ALIKE, _NEGATIVE, _POSITIVE, *_of(np.absolute)}  # operators that round nothing
 MIXING = {  # operators that give a Python number of Python numbers
     POWER,

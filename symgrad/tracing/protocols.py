@@ -35,8 +35,9 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
     if trace.selections is not None and asks and func not in _OF_SELECTIONS:
         for tracer in tracers((args, kwargs)):
             trace.selections.look_at(tracer)
+    for tracer in tracers((args, kwargs)) if trace.coarse and (func in create.LIKE or func in _OF_DTYPES) else ():
+        trace.asks_dtype(tracer)
     if func in create.LIKE:
-        trace.asks_dtype(like)
         return create.like(func, like, args, kwargs)
     if func in index.WRITERS:
         if func is np.place and type(args[-1]) is Tracer and np.may_share_memory(args[0], args[-1]):
@@ -60,6 +61,12 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
 
 
 _OF_SELECTIONS = (np.column_stack, np.hstack, np.atleast_1d, np.percentile, np.quantile)  # made of what knows of selections
+
+
+_OF_DTYPES = (
+    *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.insert, np.copyto, np.put, np.place, np.putmask),
+    *(np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.bincount),
+)  # what hangs on dtypes
 
 
 def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

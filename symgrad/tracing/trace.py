@@ -1121,6 +1121,8 @@ class Trace:
         self.asking.update([roller.place for roller in self.rollers if roller.boundaries])
         if type(x) is Tracer and x.node in self.mixed:
             raise self.refuse(Otherwise(self.mixed[x.node].causes))
+        if type(x) is Tracer:
+            self.asks_dtype(x)
 
     def asks_dtype(self, x: Tracer) -> None:
         """The function does what hangs on the dtype of an array, which may be of ints, or flags, in other calls: if it is made

@@ -496,6 +496,8 @@ class Tracer(Traced):
         return int(np.ceil(self))
 
     def __round__(self, ndigits: int | None = None) -> Any:
+        if ndigits is not None and self.node in self.tape.mixed:
+            self.tape.shows_kind(self)
         if not hasattr(type(self.like), "__round__"):
             return round(self.like)  # which raises an error
         if ndigits is None:
@@ -639,7 +641,9 @@ class Tracer(Traced):
         """The element as a Python number; it stays traced."""
         if len(place) == 1 and isinstance(place[0], tuple):
             (place,) = place
-        one = self if not place else np.reshape(self, -1)[place[0]] if len(place) == 1 else self[place]
+        one: Any = self if not place else np.reshape(self, -1)[place[0]] if len(place) == 1 else self[place]
+        if type(one) is not Tracer:  # of an array that is filled with plain numbers
+            return one.item()
         if np.size(one._asked().like) != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return one.tape.record(TO_PYTHON, (one,), {})

@@ -83,6 +83,7 @@ TABLED = (list, tuple, np.ndarray)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
 MAX_PAIRS = 256  # of things that what is put into must not be
+_OF_DTYPE = frozenset(["dtype", "item", "tolist", "view", "itemsize", "nbytes", "real", "imag"])  # what tells it
 MAX_BYTES = 1 << 18  # of an array whose content is compared at every call, in less time than tracing a few operations takes
 _ASKED = ("is", "eq", "type", "array")  # kinds of checks of what is read
 _BY_IDENTITY = object.__dict__["__eq__"]
@@ -516,8 +517,9 @@ class Reads:
         """Note that the function asks what is not alike of Python's numbers and NumPy's."""
         like = value.like if type(value) is Tracer else value
         if isinstance(like, (int, float, complex, np.generic)):
-            dtype = np.result_type(like)
-            if len({answer(kind) for kind in (dtype.type, type(np.zeros((), dtype).item()), int)}) > 1:
+            dtype, others = np.result_type(like), (bool, np.int64, np.bool_) if self.trace.coarse else ()
+            kinds = dtype.type, type(np.zeros((), dtype).item()), int, *others
+            if len({answer(kind) for kind in kinds}) > 1:
                 self.trace.asks_kind(value)
 
     def attribute(self, owner: Any, name: str) -> Any:
@@ -531,7 +533,7 @@ class Reads:
                 return self.trace.selections.asked(owner, name)
             if type(owner.like) is not np.ndarray:
                 self.asks_kind(owner, lambda kind: hasattr(kind, name))
-            if name == "dtype" and type(owner) is Tracer:
+            if type(owner) is Tracer and self.trace.coarse and (name in _OF_DTYPE or owner.node in self.trace.mixed):
                 self.trace.asks_dtype(owner)
             return getattr(owner, name)
         if is_generator(owner) and not is_drawing(name) and (self.path_of(owner) or home_of(owner)) is not None:
