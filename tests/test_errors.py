@@ -1185,3 +1185,35 @@ def test_whole_numbers_are_rounded_to_themselves(number):
     derivative = grad(lambda x, n: x * ((round(n) - 2**60) % 1000))
     for _ in range(3):
         assert derivative(1.5, number) == (round(number) - 2**60) % 1000
+
+
+OF_TEXTS = {
+    "a list": lambda x: len(repr([x[0]])),
+    "a dictionary": lambda x: len(str({"a": x[0]})),
+    "put together": lambda x: len(f"{x[0]} a"),
+    "with a format": lambda x: "-" in f"{x[0]:.3f}" + "b",
+    "added": lambda x: len("a" + str(x[0])) + len(str(x[0]) + ""),
+    "joined": lambda x: len("-".join([str(v) for v in x])),
+    "mapped": lambda x: len("".join(map(str, x))),
+    "by percent": lambda x: len("%s" % x[0]),  # noqa: UP031
+    "by format": lambda x: len("{}".format(x[0])),  # noqa: UP032
+    "in capitals": lambda x: f"{x[0]}".upper().startswith("-"),
+}
+
+
+@pytest.mark.parametrize("text", OF_TEXTS)
+def test_text_with_that_of_a_traced_value_in_it_is_for_people(text):
+    with pytest.raises(LeavesNumPy, match="the text of a traced value"):
+        grad(lambda x: x[0] * OF_TEXTS[text](x))(np.ones(3))
+
+
+def test_other_texts_are_texts():
+    def fun(x):
+        width, log = 5, []
+        for v in x:
+            log.append(f"v={v:.2f}" + "%s" % v)  # noqa: UP031
+        shape = f"{len(x):>{width}}" + f"{3.5:.2f}" + str([len(x)]) + "-".join(["a", "b"])
+        return np.sum(x**2) * len(shape) * (2.0 if f"{len(x)}" == "3" else 1.0) * len(log)
+
+    for _ in range(3):
+        np.testing.assert_allclose(grad(fun)(np.ones(3)), 12.0 * len("    33.50[3]a-b") * np.ones(3))

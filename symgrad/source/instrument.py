@@ -735,7 +735,7 @@ class _Rewriter(ast.NodeTransformer):
     # ---- operators: what is combined, compared or shown is read as a whole ----
 
     def _whole(self, node: ast.expr, hook: str = "whole") -> ast.expr:
-        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+        if isinstance(node, ast.Constant):
             return node
         return _hook(hook, node, self.visit(node))
 
@@ -769,9 +769,14 @@ class _Rewriter(ast.NodeTransformer):
         node.left, *node.comparators = sides
         return node
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        node.values = list(map(self.visit, node.values))
+        return _hook("worded", node, node)
+
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         node.value = self._whole(node.value, "shown")
-        node.format_spec = node.format_spec and self.visit(node.format_spec)
+        if isinstance(node.format_spec, ast.JoinedStr):
+            node.format_spec.values = list(map(self.visit, node.format_spec.values))
         return node
 
     def visit_Starred(self, node: ast.Starred) -> Any:

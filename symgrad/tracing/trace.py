@@ -1662,6 +1662,21 @@ class _Text(str):
     def __bool__(self) -> bool:
         return True
 
+    def __radd__(self, other: str) -> str:
+        return _Text(str.__add__(other, self))
+
+
+def _more_text(name: str) -> Callable[..., Any]:
+    def more(self: _Text, *args: Any) -> Any:
+        made = getattr(str, name)(self, *args)
+        return made if made is NotImplemented else _Text(made)
+
+    return more
+
+
+for _name in "__add__ __mul__ __rmul__ __mod__ upper lower title capitalize swapcase center ljust rjust join".split():
+    setattr(_Text, _name, _more_text(_name))
+
 
 def _refuse_text(name: str) -> Callable[..., Any]:
     def refuse(*args: Any) -> Any:

@@ -210,9 +210,9 @@ class Calls(Reads):
         if isinstance(fun, type):
             if issubclass(fun, np.number) and len(args) == 1 and type(args[0]) in (list, tuple) and not kwargs:
                 return self._call_numpy(np.array, np.array, (*args, fun), {})  # the same
-            return self._construct(fun, args, kwargs)
+            return self.worded(self._construct(fun, args, kwargs))
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
-            return self._call_builtin(fun, args, kwargs)
+            return self.worded(self._call_builtin(fun, args, kwargs))
         if isinstance(fun, UNBOUND) and args and (isinstance(args[0], CONTAINERS) or fun.__name__ == "__getattribute__"):
             return self.call(fun.__get__(args[0]), *args[1:], **kwargs)
         if (method := method_of(fun, args)) is not None:
@@ -1299,6 +1299,11 @@ class Calls(Reads):
     def _named(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """What C code is given by name: the ``key`` it calls."""
         return {name: self._follows(value) if name == "key" else value for name, value in kwargs.items()}
+
+    def worded(self, value: Any) -> Any:
+        """What may be text of values that a derivative follows, or text with such in it."""
+        texts = self.trace.texts if type(value) is str else ()
+        return self.trace.text(value) if texts and any([text in value for text in texts]) else value
 
     def _called_back(self, value: Any) -> Any:
         """A function that other code will call: followed, if it is the user's."""
