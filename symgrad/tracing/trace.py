@@ -55,11 +55,12 @@ from symgrad.tracing.tracer import (
 __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
 
 
+_INT = aval_of(0)
 _EMPTY = aval_of([])  # what a loop that runs no iteration saves
 NAMES = "names"  # among what is ``apart``: numbers have no other names in loops, for the function asks which are one
 TURNING = "turning"  # among what is ``apart``: what hangs on the index of a loop is to, however often that has run
 LONG = 4_000  # nodes of a trace from which on code that has loops in loops is worth that it is slower: see ``turns``
-_INT, _BOOL = aval_of(0), aval_of(False)
+_BOOL = aval_of(False)
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
 
@@ -1047,6 +1048,8 @@ class Trace:
         mixes = None
         if self.mixed and not self.mixed.keys().isdisjoint(nodes) and self.user:
             mixes = self._mixes(op, args, nodes, values)
+        if op is mixed.POWER and self.user and nodes[1].op is not CONST and {*[node.aval for node in nodes]} == {_INT}:
+            self._decided(mixed.LESS, args[1])  # of ints, Python makes a float then
         if self.coarse and op is mixed.POWER and type(args[0]) is Tracer and np.any(values[1] < 0):
             self.asks_dtype(args[0])
         divides = self.trying and op in mixed.DIVISIONS

@@ -654,6 +654,8 @@ class Reads:
                     self.foreseen.append(error)
                 raise
         kind, path = type(owner), self.path_of(owner)
+        if kind is np.ndarray and type(key) is Tracer and not np.shape(key.like) and key.node.aval.dtype == bool:
+            key = bool(key)  # which is no place
         if "__getitem__" in own_ways(kind):
             return self.call(self.special(kind, "__getitem__"), owner, key)
         if owner is np.r_ or owner is np.c_:
