@@ -49,7 +49,7 @@ class Inert:
     iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = assigned = kept = matched = identity = (
         _first
     )
-    operand = changed = key = asked = answer = wrote_through = spliced = _first
+    operand = changed = key = asked = answer = wrote_through = spliced = worded = _first
     manager = place = raised = left = renamed = appended = hashed = chosen = handed = rows = _first
     failed = staticmethod(AssertionError)
 
