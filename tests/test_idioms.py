@@ -958,3 +958,85 @@ def test_items_after_the_loop_that_made_the_list(fun):
             with pytest.raises(ZeroDivisionError):
                 derivative(x)
     assert derivative.cache_info().misses <= 6 or fun not in BEHIND
+
+
+def between_neighbours(x):
+    some, s = [], 0.0
+    for v in x:
+        if v > 0:
+            some.append(v)
+    for a, b in zip(some, some[1:]):  # noqa: B905, RUF007
+        s += abs(a - b)
+    return s
+
+
+def largest_step(x):
+    some = [0.0]
+    for v in x:
+        if v > 0:
+            some.append(v)
+    some.append(1.0)
+    return max([b - a for a, b in itertools.pairwise(some)])
+
+
+def rate_of_spikes(x):
+    """A neuron that leaks, fires, and rests."""
+    spikes, v, rest = [], 0.0, 0
+    for t, current in enumerate(x):
+        if rest > 0:
+            rest -= 1
+            continue
+        v += 0.5 * (2.0 * current - v)
+        if v > 1.0:
+            spikes.append(t + v - 1.0)
+            v, rest = 0.0, 2
+    between = [b - a for a, b in zip(spikes, spikes[1:])]  # noqa: B905, RUF007
+    return sum(between) / len(between) if between else 0.0 * x[0]
+
+
+def steps_of_three_levels(x):
+    s = 0.0
+    for k in range(3):
+        some = []
+        for v in x:
+            if v > 0.3 * k:
+                some.append(v)
+        for a, b in itertools.pairwise(some):
+            s += (b - a) ** 2
+    return s
+
+
+def neighbours_in_other_ways(x):
+    some, others, s = [v for v in x if v > 0], [v for v in x if v < 0], 0.0
+    for a, b in zip(some, others[1:]):  # noqa: B905
+        s += a * b
+    for a, b in zip(some, some[2:]):  # noqa: B905
+        s += a * b
+    for both in itertools.pairwise(some):
+        s += both[0] * both[1]
+    for a, b in itertools.pairwise(some):
+        if b > 2:
+            break
+        s += a * b
+    return s + sum(b * b - a for a, b in itertools.pairwise(some)) + (a if len(some) > 1 else 0.0)
+
+
+def neighbours_that_grow(x):
+    some, n = [v for v in x if v > 0], 0
+    for _, b in itertools.pairwise(some):
+        if n == 0 and len(some) < 30:
+            some.append(1.0)
+        n += b > 0.5
+    return sum(some) * n
+
+
+PAIRED = [between_neighbours, largest_step, rate_of_spikes, steps_of_three_levels]
+
+
+@pytest.mark.parametrize("fun", [*PAIRED, neighbours_in_other_ways, neighbours_that_grow])
+def test_neighbours_among_what_was_kept(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(4)
+    for i in range(25):
+        x = rng.normal(size=20)
+        right_at(derivative, fun, -np.abs(x) if i % 6 == 5 else x, (1e-12, 1e-12), (1e-9, 1e-12))
+    assert derivative.cache_info().misses <= 8 or fun not in PAIRED

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Container, Iterator, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from symgrad.source.constants import bound_anywhere
+from symgrad.source.constants import bound_anywhere, constant
 from symgrad.source.exits import has_test, way_out
 from symgrad.source.syntax import (
     LOCAL_READERS,
@@ -108,12 +110,20 @@ class _Rooms(ast.NodeTransformer):
         return loop if way_out(loop) and any([one.some for one in appended(loop, self.own)]) else node
 
 
-def marked(function: FunctionNode, space: Container[str]) -> FunctionNode:
+def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     """The function, changed in place: loops know (``kept``) the lists of some items that nothing else is done with than to hand
     them to functions, or to ask whether they are empty; where that is done, the names know (``use``) the function's name.
     ``space``: what there is outside of the function."""
-    zips = "zip" not in space and "zip" not in bound_anywhere(function)
-    for node in [*walk(function)]:
+    bound = bound_anywhere(function)
+    zips = "zip" not in space and "zip" not in bound
+    every, read = [*walk(function)], _loads(function)
+    for node in every:
+        if isinstance(node, ast.For):
+            pair = isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2
+            within = _loads(node)
+            alone = all([read[name] == within[name] for name in names_stored(node.target)])
+            node.pairs = _neighbours(node.iter, zips, space, bound) if pair and alone else []  # type: ignore[attr-defined]
+    for node in every:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
@@ -121,6 +131,24 @@ def marked(function: FunctionNode, space: Container[str]) -> FunctionNode:
                     _run_over(node, declared(node), names)
                 _mark(node, declared(node))
     return function
+
+
+def _loads(node: ast.AST) -> Counter[str]:
+    """How often each name is read, in functions within, too."""
+    return Counter([part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)])
+
+
+def _neighbours(items: ast.expr, zips: bool, space: Mapping[str, Any], bound: Collection[str]) -> list[Any]:
+    """The names of one list of which a loop runs over all pairs of an item and the next one, ``zip(y, y[1:])`` or
+    ``itertools.pairwise(y)``; none for other loops."""
+    if not isinstance(items, ast.Call) or items.keywords or not items.args:
+        return []
+    first, *others = items.args
+    if len(others) == 1 and isinstance(others[0], ast.Subscript) and zips and getattr(items.func, "id", "") == "zip":
+        alike = ast.unparse(others[0]) == f"{ast.unparse(first)}[1:]"
+        return [first, others[0].value] if alike and isinstance(first, ast.Name) else []
+    pairs = not others and isinstance(first, ast.Name) and constant(items.func, space, bound) is itertools.pairwise
+    return [first] if pairs else []
 
 
 def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> None:
@@ -152,15 +180,42 @@ def _called(word: str, owner: ast.expr, *args: ast.expr) -> ast.expr:
 
 def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
     item, taken = fresh("item", names), fresh("taken", names)
+    neighbours: list[ast.Name] = loop.pairs  # type: ignore[attr-defined]
+    owner = neighbours[0] if neighbours else loop.iter
     pair = ast.Tuple([ast.Name(item, ast.Store()), ast.Name(taken, ast.Store())], ast.Store())
-    first = placed(ast.Assign([copied(loop.target)], _called(ITEM, loop.iter, ast.Name(item, ast.Load()))), loop)
-    body = placed(ast.If(ast.Name(taken, ast.Load()), [first, *copied(loop).body], []), loop)
-    pairs = ast.Call(ast.Name("zip", ast.Load()), [_called(ITEMS, loop.iter), _called(TAKEN, loop.iter)], [])
-    every = placed(ast.For(pair, placed(pairs, loop.iter), [body], []), loop)
-    every.twin, loop.twin = loop, every  # type: ignore[attr-defined]
-    made = located(placed(ast.If(placed(_called(CHOSEN, loop.iter), loop.iter), [every], [loop]), loop))
+    number = _called(ITEM, owner, ast.Name(item, ast.Load()))
+    begin: list[ast.stmt] = []
+    body: list[Any] = [ast.Assign([copied(loop.target)], number), *copied(loop).body]
+    if neighbours:
+        begin, body = _with_the_one_before(body, owner, names)
+    whole = placed(ast.If(ast.Name(taken, ast.Load()), [placed(body[0], loop), *body[1:]], []), loop)
+    pairs = ast.Call(ast.Name("zip", ast.Load()), [_called(ITEMS, owner), _called(TAKEN, owner)], [])
+    every = placed(ast.For(pair, placed(pairs, loop.iter), [whole], []), loop)
+    every.twin, loop.twin, every.pairs = loop, every, []  # type: ignore[attr-defined]
+    begin = [placed(statement, loop) for statement in begin]
+    made = located(placed(ast.If(placed(_called(CHOSEN, owner), loop.iter), [*begin, every], [loop]), loop))
     made.either = True
     return made  # type: ignore[no-any-return]
+
+
+def _with_the_one_before(body: list[Any], owner: ast.expr, names: set[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """What is done with an item, ``a = item; b``, as what is done with the one before and it, ``if seen: a = before, item; before
+    = item; b`` or ``else: before, seen = item, True``; and what comes before the loop."""
+    seen, before, now = [fresh(name, names) for name in ("seen", "before", "now")]
+
+    def let(name: str, value: ast.expr) -> ast.stmt:
+        return ast.Assign([ast.Name(name, ast.Store())], value)
+
+    def at(name: str) -> ast.expr:
+        return ast.Name(name, ast.Load())
+
+    first, *rest = body
+    both = ast.Assign(first.targets, ast.Tuple([at(before), at(now)], ast.Load()))
+    later = [both, let(before, at(now)), *rest]
+    anything = ast.Subscript(_called(ITEMS, owner), placed(ast.Constant(-1), owner), ast.Load())  # of the same kind
+    begin = [let(seen, ast.Constant(False)), let(before, _called(ITEM, owner, anything))]
+    choice = ast.If(at(seen), later, [let(before, at(now)), let(seen, ast.Constant(True))])
+    return begin, [let(now, first.value), choice]
 
 
 def _mark(function: ast.FunctionDef, others: set[str]) -> None:
@@ -175,7 +230,8 @@ def _mark(function: ast.FunctionDef, others: set[str]) -> None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
                 for use in handed:
                     if isinstance(use.of, (ast.For, ast.Expr)):
-                        use.name.use = placed(ast.Constant("items"), use.name)
+                        for one in getattr(use.of, "pairs", ()) or [use.name]:
+                            one.use = placed(ast.Constant("items"), one)
                     elif not _is_of_own(use):
                         use.name.use = copied(use.of)
 
@@ -220,7 +276,8 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
                 yield _Use(name, around, _use_of(part, node))
         parts = [part for part in parts_of(node) if not isinstance(part, ast.Name)]
         if isinstance(node, (ast.For, ast.AsyncFor)):
-            yield from _uses([node.iter], around)
+            pairs = getattr(node, "pairs", ())
+            yield from [_Use(pairs[0], around, _run_by(node))] if pairs else _uses([node.iter], around)
             parts = [part for part in parts if part is not node.iter]
         yield from _uses(parts, (*around, node) if isinstance(node, (*_LOOPS, *_SCOPES)) else around)
 
@@ -236,8 +293,7 @@ def _use_of(name: ast.Name, node: Any) -> Any:
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") in _WORDS:
         return node.func
     if isinstance(node, ast.For) and name is node.iter:
-        leaves = any([isinstance(part, (ast.Break, ast.Return)) for part in walk(node)])
-        return None if (leaves or node.orelse) and not hasattr(node, "twin") else node
+        return _run_by(node)
     if isinstance(node, ast.Call) and name in node.args and _is_name(node.func):
         alone = len(node.args) == 1 and all([keyword.arg == "default" for keyword in node.keywords])
         return node.func if alone or isinstance(node.func, ast.Attribute) else None
@@ -251,6 +307,12 @@ def _use_of(name: ast.Name, node: Any) -> Any:
     if tested and name is (node.operand if isinstance(node, ast.UnaryOp) else node.test):
         return placed(ast.Constant("test"), name)
     return None
+
+
+def _run_by(loop: Any) -> Any:
+    """The loop that runs over a list, if it runs to its end, or is what ``_run_over`` has written."""
+    leaves = any([isinstance(part, (ast.Break, ast.Return)) for part in walk(loop)])
+    return None if (leaves or loop.orelse) and not hasattr(loop, "twin") else loop
 
 
 def _fors(
