@@ -199,8 +199,8 @@ def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
 
 
 def _with_the_one_before(body: list[Any], owner: ast.expr, names: set[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """What is done with an item, ``a = item; b``, as what is done with the one before and it, ``if seen: a = before, item; before
-    = item; b`` or ``else: before, seen = item, True``; and what comes before the loop."""
+    """What is done with an item, ``a = item; b``, as what is done with the one before and it, ``if seen: a = before, item;
+    before = item; b`` or ``else: before, seen = item, True``; and what comes before the loop."""
     seen, before, now = [fresh(name, names) for name in ("seen", "before", "now")]
 
     def let(name: str, value: ast.expr) -> ast.stmt:
