@@ -310,6 +310,49 @@ def test_the_larger_of_an_int_and_a_float(use):
         assert derivative(a)[1] == pytest.approx(dynamic(a)[1])
 
 
+def from_the_second_on(x):
+    s, n = 0, 0
+    for v in x:
+        if v > 0:
+            if n > 1:
+                s += v
+            n += 1
+    return s
+
+
+def every_few(x):
+    s, c = 0, 0
+    for v in x:
+        if v > 0:
+            if c > 2:
+                s += v
+            c += 1
+            if c > 5:
+                c = 0
+    return s / (c + 1)
+
+
+def from_a_traced_int(x):
+    n = int(x[0] > 0) + 1
+    s = n
+    for v in x:
+        if v > 0:
+            if v > 0.5:
+                s = s + v
+            elif v < 0.2:
+                s = s * 0.5
+    return s * x[1]
+
+
+@pytest.mark.parametrize("fun", [from_the_second_on, every_few, from_a_traced_int])
+def test_sums_that_begin_as_ints_are_code(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for i in range(30):
+        x = rng.normal(size=20)
+        right_at(derivative, fun, -np.abs(x) if i % 7 == 6 else x, (1e-12, 1e-12), (1e-9, 1e-12))
+    assert derivative.cache_info().misses <= 6
+
+
 def negative_powers(x):
     return x[0] * np.sum(np.array([v if v > 1.0 else 2 for v in x]) ** -1)
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Graph, Node
-from symgrad.loops.patterns import COUNTER, EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
-from symgrad.loops.ways import Parts, Unclear, Way, joined_kind, narrow, same_step, sure
+from symgrad.loops.patterns import BOOL, COUNTER, EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
+from symgrad.loops.ways import Parts, Unclear, Way, is_float, joined_kind, narrow, same_step, sure
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.ops.index import GETITEM, SETITEM, Hole
@@ -133,6 +133,8 @@ class Builder:
             return out.add(TO_NUMPY, [of(parts)], (), kind, None)
         if aval == kind or (part[0] not in ("value", "same") and joined_kind(aval, kind) == kind):
             return of(parts)
+        if part == ("carry", key) and aval in (INT, BOOL) and is_float(kind):
+            return of(parts)  # a float has gone round for it
         number = number_of(part[1], kind) if _is_number(part) else None
         if number is not None:
             return out.const(number)
