@@ -640,3 +640,24 @@ def test_what_is_read_where_an_iteration_begins_its_turn(fun):
         x = rng.normal(size=16)
         right_at(derivative, fun, -np.abs(x) if i % 7 == 6 else x, (1e-12, 1e-12), (1e-9, 1e-12))
     assert derivative.cache_info().misses <= 14 or fun not in CODE
+
+
+def bound_behind_the_way_out(x):
+    i = 0
+    while i < len(x):
+        v = x[i]
+        i += 1
+        if v > 1.0:
+            break
+        last = v
+    return last
+
+
+def test_what_the_iteration_before_the_last_has_left():
+    derivative, rng = value_and_grad(bound_behind_the_way_out), np.random.default_rng(2)
+    for _ in range(20):
+        x = rng.normal(size=8)
+        x[0] = -0.5
+        right_at(derivative, bound_behind_the_way_out, x, (1e-12, 0), (1e-9, 0))
+    with pytest.raises(UnboundLocalError):
+        derivative(np.full(8, 2.0))

@@ -383,3 +383,64 @@ def test_errors_are_the_generators():
         right_at(derivative, fun, x, (1e-12, 0), (1e-9, 1e-12))
     with pytest.raises(ValueError, match="7 are too many"):
         derivative(x + 0.5)
+
+
+def stale(x):
+    for v in x:
+        if v > 0:
+            last = v
+        yield last * v
+
+
+def differences(x):
+    items = iter(x)
+    before = next(items)
+    for v in items:
+        yield v - before
+        before = v
+
+
+def quotients(x, n):
+    for i in range(n):
+        yield 1.0 / (0 if i == 3 else float(i + 1)) * x[i]
+
+
+def runs_of_a_name(x):
+    """Each run of a generator begins with no names bound."""
+    s = 0.0
+    for k in range(4):
+        try:
+            for a in stale(x[k:]):
+                s += a
+        except UnboundLocalError:
+            s += 10.0 * (k + 1)
+    return s
+
+
+def at_its_end(x):
+    try:
+        for d in differences([v for v in x if v > 0.5]):
+            if d > 0:
+                s = d
+        return s * x[0]
+    except (RuntimeError, UnboundLocalError) as error:
+        return x[0] * (2.0 if isinstance(error, RuntimeError) else 3.0)
+
+
+def how_far_it_got(x):
+    s = 0.0
+    try:
+        for i, v in enumerate(quotients(x, 7)):  # noqa: B007
+            if v > 0:
+                s += v
+    except ZeroDivisionError:
+        s += 100 * i
+    return s
+
+
+@pytest.mark.parametrize("fun", [runs_of_a_name, at_its_end, how_far_it_got])
+def test_what_shows_that_it_is_a_generator(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for i in range(20):
+        x = rng.normal(size=9)
+        right_at(derivative, fun, -np.abs(x) if i % 5 == 4 else x, (1e-12, 1e-12), (1e-9, 1e-12))

@@ -144,3 +144,16 @@ def test_keys_are_asked_once_and_in_order():
 def test_in_a_batch(fun):
     rows = np.random.default_rng(5).normal(size=(4, 7))
     np.testing.assert_allclose(vmap(fun)(rows), [fun(row) for row in rows], rtol=1e-12)
+
+
+def test_tuples_with_an_int_in_some_calls():
+    def fun(x):
+        rows = sorted([(max(v, 0), i) for i, v in enumerate(x)])
+        largest, _ = max([(max(v, 0), v) for v in x])
+        return (x[0] if type(rows[0][0]) is int else x[1]) + largest * x[2] + (x[3] if isinstance(largest, int) else x[4])
+
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for i in range(24):
+        x = rng.normal(size=7)
+        x = -np.abs(x) if i % 5 == 4 else np.abs(x) if i % 7 == 6 else x
+        assert derivative(x)[0] == pytest.approx(fun(x), rel=1e-12)

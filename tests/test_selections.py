@@ -811,6 +811,11 @@ def ties_and_infinities(x):
     return np.median(some) * x[1] + np.sort(large[large > -1])[0] + np.median(large[large > -1]) + np.sum(np.diff(some) ** 2)
 
 
+def between_infinities(x):
+    large = np.where(x > 0.5, np.inf, x)
+    return np.nan_to_num(np.quantile(large[x > 0], 0.5), nan=7.0, posinf=8.0) * x[0]
+
+
 def with_nan(x):
     y = np.where(x > 1.5, np.nan, x)
     return np.median(y[np.isnan(y) | (y > 0)])
@@ -837,7 +842,7 @@ def of_few(x):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("fun", [ties_and_infinities, with_nan, of_ints_and_rows, by_other_means, of_few])
+@pytest.mark.parametrize("fun", [ties_and_infinities, between_infinities, with_nan, of_ints_and_rows, by_other_means, of_few])
 def test_what_is_arranged_as_numpy_does(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(1)
     for _ in range(20):

@@ -71,6 +71,8 @@ def _mixed(trace: Trace, x: Any, column: Sequence[Any], place: Any, fun: Any = N
     if type(x) is not Tracer:
         return x
     whole = [type(value) is int for value in column]
+    if all(whole):
+        return x
     trace.coarse |= any(whole)
     known = [trace.mixed.get(value.node) if type(value) is Tracer else None for value in column]
     python = [one.python if one else _is_python(value) for one, value in zip(known, column, strict=True)]

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere
+from symgrad.source.liveness import Ends, live
 from symgrad.source.syntax import (
     LOCAL_READERS,
     SCOPES,
@@ -31,6 +32,7 @@ from symgrad.source.syntax import (
 )
 
 INLINED = "__symgrad_inlined__"
+_SEEN = LOCAL_READERS | {"next", "StopIteration"}  # by which a generator shows that it is one
 _ALL = frozenset(["sum", "min", "max", "sorted", "tuple", "any", "all", "list"])  # builtins that may be given a generator
 _DEEPEST = 3  # generators that run over generators
 _MOST = 3  # statements that yield something, of one generator
@@ -52,6 +54,7 @@ def inlined(function: FunctionNode, outside: Mapping[str, ast.FunctionDef], arou
     bound = bound_anywhere(function)
     free = {name: node for name, node in outside.items() if name not in bound and _own_names(node).isdisjoint(bound)}
     generators = _Generators(_nested(function), free, names | bound, "enumerate" not in {*bound, *around})
+    generators.tries = any([isinstance(part, ast.Try) for part in walk(function)])
     if generators.known:
         builtins = _ALL - bound - {*around}
         for part in walk(function):
@@ -77,6 +80,7 @@ class _Generators:
         self, own: Mapping[str, ast.FunctionDef], outside: Mapping[str, ast.FunctionDef], taken: set[str], counts: bool
     ) -> None:
         self.own, self.taken, self.counts, self.copies = own, taken, counts, Counter[str]()
+        self.tries = False  # whether somebody may see how far a loop got when something was raised
         self.known = {name: node for name, node in {**outside, **own}.items() if _only_yields(node)}
 
     def one_by_one(self, items: ast.expr) -> ast.expr:
@@ -109,9 +113,10 @@ class _Generators:
         first += [ast.Assign([ast.Name(renamed.names[name], ast.Store())], value) for name, value in given]
         count = fresh("count", self.taken) if counted else None
         first += [ast.Assign([ast.Name(count, ast.Store())], start)] if count is not None else []
+        alone = name not in self.own and not self.tries
         made = ast.Module([*[placed(item, statement) for item in first], *map(renamed.visit, map(copied, _body(node)))], [])
         for block in [*blocks_of(made)]:
-            block[:] = [item for one in block for item in _yielded(one, statement, count, name not in self.own)]
+            block[:] = [item for one in block for item in _yielded(one, statement, count, alone)]
         for block in [*blocks_of(located(placed(made, statement)))]:
             block[:] = [item for one in block for item in self.statements(one, depth + 1)]
         return made.body
@@ -119,7 +124,7 @@ class _Generators:
 
 def _yielded(statement: Any, loop: Any, count: str | None, alone: bool) -> list[ast.stmt]:
     """``yield v`` as what the loop does with it, which may ``count`` how often that was; ``alone``: what is yielded hangs on
-    none of the loop's own names."""
+    none of the loop's own names, and nobody sees how far these got."""
     if not _is_yield(statement):
         return [statement]
     target, value, first = copied(loop.target), statement.value.value, list[ast.stmt]()
@@ -127,7 +132,7 @@ def _yielded(statement: Any, loop: Any, count: str | None, alone: bool) -> list[
         number = ast.Name(count, ast.Load())
         more = ast.Assign([ast.Name(count, ast.Store())], ast.BinOp(number, ast.Add(), ast.Constant(1)))
         parts = target.elts if alone and isinstance(target, ast.Tuple) and len(target.elts) == 2 else []
-        if parts and not any([isinstance(part, ast.Starred) for part in parts]):
+        if parts and isinstance(parts[0], ast.Name) and not isinstance(parts[1], ast.Starred):
             first = [ast.Assign([parts[0]], number), ast.Assign([parts[1]], value), more]
         else:
             first = [ast.Assign([target], ast.Tuple([number, value], ast.Load())), more]
@@ -191,7 +196,7 @@ def _is_yield(statement: Any) -> bool:
 
 
 def _only_yields(node: ast.FunctionDef) -> bool:
-    """Whether all that a function does with its caller is to yield something to it."""
+    """Whether all that a function does with its caller is to yield something to it, and none of its names may be unbound."""
     body, args = _body(node), node.args
     parts = [part for item in body for part in walk(item)]
     plain = not (node.decorator_list or args.vararg or args.kwarg or args.defaults or args.kw_defaults)
@@ -200,8 +205,9 @@ def _only_yields(node: ast.FunctionDef) -> bool:
     statements = [part for part in parts if _is_yield(part)]
     given = [part.value for part in statements if part.value.value is not None]  # type: ignore[attr-defined]
     every = [part for part in parts if isinstance(part, ast.Yield)]
-    known = not any([name.startswith("__") for name in names]) and names.isdisjoint(LOCAL_READERS)
-    return plain and known and 0 < len(given) == len(every) <= _MOST
+    known = not any([name.startswith("__") for name in names]) and names.isdisjoint(_SEEN)
+    unbound = live(body, frozenset(), Ends()) & (_bound(node) - {arg.arg for arg in walk(args) if isinstance(arg, ast.arg)})
+    return plain and known and not unbound and 0 < len(given) == len(every) <= _MOST
 
 
 def _given(node: ast.FunctionDef, call: ast.Call) -> list[tuple[str, ast.expr]] | None:

@@ -353,13 +353,13 @@ class Selections:
         filled = self._filled(node, np.inf)
         return None if bool(np.any(np.isnan(filled))) else np.sort(filled)
 
-    def quantile(self, mask: Node, node: Node, q: float) -> Any:
+    def quantile(self, mask: Node, node: Node, q: float | None) -> Any:
         """The ``q`` quantile of what is selected, which is linear between two of the numbers (R. J. Hyndman and Y. Fan, Sample
-        quantiles in statistical packages, 1996, definition 7)."""
+        quantiles in statistical packages, 1996, definition 7); or the median, which is their mean."""
         numbers, most = self._in_order(node), self.count_of(mask) - 1
         if numbers is None:
             return None
-        if q == 0.5:
+        if q is None:
             return (numbers[most // 2] + numbers[(most + 1) // 2]) / numbers.dtype.type(2)
         place = most * q
         below = np.floor(place).astype(int)
@@ -582,8 +582,9 @@ class Selections:
             a, b = [self._filled(node, 0) for node in nodes]
             return np.dot(a, b) if rank == 1 else np.dot(np.ravel(a), np.ravel(b))
         if op in _QUANTILES:
-            q = literal(nodes[1]) if op is _QUANTILES[1] else 0.5
-            known = type(q) is float and 0 <= q <= 1 and nodes[0].aval.dtype == np.float64 and _is_row(mask, nodes[:1], params)
+            q = literal(nodes[1]) if op is _QUANTILES[1] else None
+            known = op is _QUANTILES[0] or (type(q) is float and 0 <= q <= 1)
+            known = known and nodes[0].aval.dtype == np.float64 and _is_row(mask, nodes[:1], params)
             if not known or not self.has_some(mask) or self._ready(nodes[0]) is None:
                 return None
             return self.quantile(mask, nodes[0], q)
