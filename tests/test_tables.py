@@ -769,3 +769,39 @@ def test_flags_at_places_that_are_found(fun):
     for _ in range(40):
         right_at(derivative, fun, rng.normal(size=24), (1e-12, 0), (1e-9, 1e-12))
     assert derivative.cache_info().misses <= 14
+
+
+def constant_put_into_it(x):
+    items, s = list(x), 0.0
+    for v in items:
+        if v > 0.3:
+            items[1] = 2.0
+        s += v
+    return s
+
+
+def constant_put_under_another_name(x):
+    items, s = [v * 1.0 for v in x], 0.0
+    same = items
+    for a, b in zip(items, items[1:]):  # noqa: B905, RUF007
+        if a > 0.3:
+            same[2] = 2.0
+        s += a * b
+    return s
+
+
+def constant_put_into_another_one(x):
+    items, others, s = list(x), [0.0, 0.0], 0.0
+    for v in items:
+        if v > 0.3:
+            others[1] = 2.0
+        s += v * others[1]
+    return s
+
+
+@pytest.mark.parametrize("fun", [constant_put_into_it, constant_put_under_another_name, constant_put_into_another_one])
+def test_lists_that_some_iterations_of_their_loop_change(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(25):
+        right_at(derivative, fun, rng.normal(size=14), (1e-12, 1e-12), (1e-9, 1e-12))
+    assert derivative.cache_info().misses <= 8 or fun is not constant_put_into_another_one

@@ -33,7 +33,7 @@ class Over(NamedTuple):
 
     Of a list, which may change while the loop runs, ``stays`` tells whether it is as long as it was, and ``rest`` gives what
     there is from a place on. ``tables`` are the arrays that items are read from; ``holds`` tells whether all items are what is
-    in them, still. ``section``: it is no loop (see ``symgrad.source.sections``).
+    in them, still; ``lists`` are what these stand for. ``section``: it is no loop (see ``symgrad.source.sections``).
     """
 
     length: int
@@ -45,6 +45,7 @@ class Over(NamedTuple):
     tables: tuple[Any, ...] = ()
     holds: Callable[[], bool] = lambda: True
     section: bool = False
+    lists: tuple[Any, ...] = ()
 
     def items(self, place: int = 0) -> Iterator[Any]:
         """The items from ``place`` on, as Python has them."""
@@ -221,6 +222,7 @@ def paired(
             rest=lambda place: zip(*[part.rest(place) for part in parts], strict=False),
             tables=_tables(parts),
             holds=lambda: all([part.holds() for part in parts]),
+            lists=tuple([one for part in parts for one in part.lists]),
         )
     (part,) = parts
     if fun is reversed:
@@ -287,7 +289,7 @@ def _listed(value: Any, before: list[Any], at: Callable[[Any], Any], tables: tup
     def holds() -> bool:
         return len(value) == length and all(map(operator.is_, value, before))
 
-    return Over(length, at, stays=lambda: len(value) == length, rest=rest, tables=tables, holds=holds)
+    return Over(length, at, stays=lambda: len(value) == length, rest=rest, tables=tables, holds=holds, lists=(value,))
 
 
 def _tables(parts: Sequence[Over]) -> tuple[Any, ...]:

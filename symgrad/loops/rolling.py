@@ -855,6 +855,12 @@ class Roller:
         end = start._replace(holds=holds, nodes={key: tracer.node for key, tracer in holds.items()}, rest=rest)
         self.boundaries, self.skipped = [start, end], -1
 
+    def _changes_its_list(self, pattern: Pattern) -> bool:
+        """Whether iterations put something into a list that the loop runs over, of which code has what was there before."""
+        lists = {id(one) for one in self.what.lists} if self.what is not None else set()
+        owners = {bound.shared.get(key[:-1]) for key in pattern.after if len(key) > 1 for bound in self.boundaries[-1:]}
+        return not lists.isdisjoint(owners)
+
     def _forget_joins(self) -> None:
         """Nobody asks where ways meet any more."""
         for bound in self.boundaries:
@@ -915,6 +921,8 @@ class Roller:
             if pattern is None:
                 alone = alone or (known, ways)
                 continue
+            if self._changes_its_list(pattern):
+                return
             if known is not None:
                 items = items[0] | known.items[0], items[1] | known.items[1]
             if not items[0].isdisjoint(items[1]):
