@@ -459,8 +459,12 @@ class Trace:
 
     def text(self, words: str) -> str:
         """Text of a value that a derivative follows."""
-        self.note("a traced value becomes text")
         self.texts.add(words)
+        return self.text_with(words)
+
+    def text_with(self, words: str) -> str:
+        """Text with that of such a value in it."""
+        self.note("a traced value becomes text")
         return _Text(words)
 
     def refuse(self, error: SymgradError) -> SymgradError:

@@ -1303,7 +1303,7 @@ class Calls(Reads):
     def worded(self, value: Any) -> Any:
         """What may be text of values that a derivative follows, or text with such in it."""
         texts = self.trace.texts if type(value) is str else ()
-        return self.trace.text(value) if texts and any([text in value for text in texts]) else value
+        return self.trace.text_with(value) if texts and any([text in value for text in texts]) else value
 
     def _called_back(self, value: Any) -> Any:
         """A function that other code will call: followed, if it is the user's."""
