@@ -345,9 +345,7 @@ class Family:
                 puts = [] if state is None else [_settled(trace, value) for _, value in state.puts]
         except Exception as error:
             if trace.coarse and not (trace.impure or (state is not None and (state.impure or state.effects))):
-                doubts.update(
-                    *[one.causes for one in trace.mixed.values() if one.whole]
-                )  # it may be for a float in place of an int
+                doubts.update(*[one.causes for one in trace.mixed.values() if one.whole])  # for which floats may stand
             _tell_plainly(error, trace.texts)
             if state is not None and trace.left and type(error) in _FLAWS:
                 raise _Flawed(repr(error)) from error

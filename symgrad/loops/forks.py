@@ -803,16 +803,16 @@ class _Reader:
         self.decided.update(tests)
         after = {}
         for key in stretch.keys:
-            one = c.nodes[key]
-            left_there = key not in stretch.there and b.nodes.get(key) is one and one.index < b.length
-            if left_there and one in self.made and one.index not in self.again and not self._is_unread(key):
+            node = c.nodes[key]
+            again = b.nodes.get(key) is node  # it may have stayed, or been computed once more
+            itself: Parts = {("carry", key): ("carry", key)} if again and key in stretch.there else {}
+            stayed_there = again and not itself and node.index < b.length and node.index not in self.again
+            if stayed_there and node in self.made and not self._is_unread(key):
                 raise Unclear  # an iteration before has left it there, and it does not go round
-            again = key in stretch.there and b.nodes.get(key) is c.nodes[key]  # it may have stayed, or been computed once more
-            itself: Parts = {("carry", key): ("carry", key)} if again else {}
-            parts = itself if key in left else {**self._found(c.nodes[key], stretch, b, places), **itself}
+            parts = itself if key in left else {**self._found(node, stretch, b, places), **itself}
             if not parts:
                 raise Unclear
-            after[key] = parts, c.nodes[key].aval
+            after[key] = parts, node.aval
         decided = [(self._parts(node, stretch, b, places), value) for node, value in tests.items()]
         return Way(steps, decided, after, list(places))
 

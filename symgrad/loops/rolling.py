@@ -858,8 +858,8 @@ class Roller:
     def _changes_its_list(self, pattern: Pattern) -> bool:
         """Whether iterations put something into a list that the loop runs over, of which code has what was there before."""
         lists = {id(one) for one in self.what.lists} if self.what is not None else set()
-        owners = {bound.shared.get(key[:-1]) for key in pattern.after if len(key) > 1 for bound in self.boundaries[-1:]}
-        return not lists.isdisjoint(owners)
+        shared = self.boundaries[-1].shared
+        return not lists.isdisjoint([shared.get(key[:-1]) for key in pattern.after if len(key) > 1])
 
     def _forget_joins(self) -> None:
         """Nobody asks where ways meet any more."""
@@ -910,9 +910,8 @@ class Roller:
             held = bounds[-1].holds
             if found is None:
                 continue
-            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, python, unlike, self.coarse = (
-                found
-            )
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain, *_ = found
+            self.coarse = found.coarse
             if self.plain and self.place in trace.asking:
                 trace.apart.add(self.place)
                 return
@@ -952,7 +951,7 @@ class Roller:
             if at_once or (not short and self._replaced(pattern, views, first, False)):
                 trace.coarse |= self.coarse
                 for name, grown in self.grown.items():
-                    grown.spread(self.place, (name, WHOLE) in python, (name, WHOLE) in unlike)
+                    grown.spread(self.place, (name, WHOLE) in found.python, (name, WHOLE) in found.unlike)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 for array in left.arrays:
@@ -1056,8 +1055,7 @@ class Roller:
             return False
         self.boundaries = bounds = without_twins(self.boundaries, self.private)
         last = bounds[-1]
-        others = [i for i, bound in enumerate(bounds) if bound.rest != last.rest]  # at first, some locals may hold nothing
-        settled = max([self._settled(), *others[-1:]])
+        settled = max(self._settled(), self._grown() - 1)  # at first, some locals may hold nothing
         if count - settled < few:
             return False
         runs = [(trace, bounds[first:], first, self.names, self.put) for first in (settled, settled + 1)]
@@ -1143,7 +1141,7 @@ class Roller:
         return 0
 
     def _grown(self) -> int:
-        """The boundary from which on containers have as many items as in the end."""
+        """The boundary from which on what is not traced is as in the end: containers have as many items."""
         last = self.boundaries[-1].rest
         return next((i for i in range(len(self.boundaries) - 1, 0, -1) if self.boundaries[i - 1].rest != last), 0)
 

@@ -1438,7 +1438,8 @@ class Frame:
 
     def table_made(self, value: Any, table: Any) -> Any:
         """A list that is to be an array, see ``symgrad.loops.tables``."""
-        array, site = tables.made(self._state.trace, value, self._site(table)), self._site(table)
+        site = self._site(table)
+        array = tables.made(self._state.trace, value, site)
         if self._dtypes.setdefault(table[0], array.dtype) != array.dtype:
             raise site.refused(self._state.trace)
         return array
