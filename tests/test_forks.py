@@ -2598,3 +2598,46 @@ def test_loops_that_hold_arrays_which_each_trace_makes_anew_are_one(fun):
         args = rng.standard_normal((4, 3)), rng.standard_normal((20, 4)), rng.integers(0, 3, 20)
         np.testing.assert_allclose(derivative(*args), grad(fun, mode="dynamic")(*args), rtol=1e-12, atol=1e-13)
     assert derivative.cache_info().hits >= 8
+
+
+def flag_named_on_the_way(x):
+    s = 0.0
+    for v in x:
+        if v > 0.5:
+            z = True
+            s += v
+    return s + z
+
+
+def text_named_on_the_way(x):
+    s = 0.0
+    for v in x:
+        if v > 0.5:
+            kind = "big"
+            s += v
+    return s if kind == "big" else -s
+
+
+def only_named_on_the_way(x):
+    for v in x:
+        if v > 0.5:
+            found = True
+    return x[0] if found else x[1]
+
+
+@pytest.mark.parametrize("fun", [flag_named_on_the_way, text_named_on_the_way, only_named_on_the_way])
+def test_what_no_iteration_named_is_not_there_after_a_loop(fun):
+    rng = np.random.default_rng(2)
+    derivative = value_and_grad(fun)
+    for i in range(24):
+        x = rng.standard_normal(16)
+        if i % 6 == 5:
+            with pytest.raises(UnboundLocalError) as told:
+                fun(-np.abs(x))
+            with pytest.raises(UnboundLocalError) as other:
+                derivative(-np.abs(x))
+            assert str(told.value) == str(other.value)
+        value, slope = derivative(x)
+        expected, other_slope = value_and_grad(fun, mode="dynamic")(x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other_slope)

@@ -611,6 +611,34 @@ def test_functions_that_write(write):
     agrees(lambda x: written(x, write), V)
 
 
+@pytest.mark.parametrize("dtype", [int, bool, np.uint8, np.float32, float])
+@pytest.mark.parametrize("what", [0.5, 3, True, 1j, [1, 2, 3, 4], [0.5, 1, 2, 3], np.float32(2)], ids=str)
+def test_copyto_casts_as_numpy(dtype, what):
+    def fun(x):
+        z = np.zeros(4, dtype)
+        np.copyto(z, what)
+        return np.sum(z * x)
+
+    if np.can_cast(np.result_type(dtype, what) if np.isscalar(what) else np.array(what).dtype, dtype, "same_kind"):
+        agrees(fun, V)
+        return
+    with pytest.raises(TypeError, match="cast") as expected:
+        fun(V)
+    for mode in ("auto", "dynamic"):
+        with pytest.raises(TypeError, match="cast") as caught:
+            grad(fun, mode=mode)(V)
+        assert str(caught.value) == str(expected.value)
+
+
+def test_copyto_takes_lists_of_traced_numbers():
+    def fun(x):
+        z = np.zeros(3, like=x)
+        np.copyto(z, (x[1], x[0] ** 2, 3))
+        return np.sum(z * x[:3])
+
+    agrees(fun, V)
+
+
 def test_functions_that_write_matrices():
     def fun(x):
         a, b, c, d = x * 1.0, x * 1.0, x * 1.0, x.T * 1.0

@@ -179,6 +179,8 @@ CALLS = {
     "geomspace to a double": lambda x, n: np.geomspace(np.abs(x).astype("f4"), 9.0, 3),
     "two matrices in a stack": lambda x, n: np.linalg.multi_dot([x[None], x.T[None]]),
     "clip of booleans": lambda x, n: np.clip(n > 0, 0, None),
+    "clip of a list": lambda x, n: np.clip([1.0, 3.0], 0.0, x[0]) + np.clip((1, True), x[1], None),
+    "clip of a list with traced numbers": lambda x, n: np.clip([x[0], 3], 0.0, [x[1], 0.5]),
     "emath of half precision": lambda x, n: np.emath.log(x.astype("f2")),
     "an initial zero of the other sign": lambda x, n: 1 / np.max(0.0 * x - 0.0, initial=0),
     "average of wide numbers": lambda x, n: np.average(x.astype("g"), weights=np.abs(x) + 0.1),

@@ -1265,6 +1265,8 @@ class Roller:
         self.wanted = keys, late = wanted
         if self.open and not outline.closed(late, self.forked):
             return False
+        if self.forked and any([key[0] not in self.dead and outline.reads_outside(key) for key in late]):
+            return False  # it may be that no iteration assigns it
         trace = self.trace
         aliases = self._aliases(start, end, {*keys, *late} if self.forked else None)
         if (self.open or self.forked or ahead != 0) and not aliases.isdisjoint([*keys, *late]):

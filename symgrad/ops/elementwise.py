@@ -287,7 +287,7 @@ def bind_clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, 
     if out is not None or options:
         raise NotDifferentiable(f"np.clip has no derivative rule for {', '.join(options) or 'out'}=")
     a_min, a_max = min if a_min is None else a_min, max if a_max is None else a_max
-    dtype = a.dtype if hasattr(a, "dtype") else np.result_type(a)
+    dtype = array_of(a).dtype
     limits = np.iinfo(int if dtype.kind == "b" else dtype) if dtype.kind in "iub" else None
     low, high = (int(limits.min), int(limits.max)) if limits else (-np.inf, np.inf)
     return (a, low if a_min is None else a_min, high if a_max is None else a_max), {}

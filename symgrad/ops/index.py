@@ -421,9 +421,12 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """``dst[...] = src`` where ``where`` is true."""
-    dtype = src.dtype if hasattr(src, "dtype") else None
-    if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
-        raise TypeError(f"Cannot cast array data from {dtype} to {dst.dtype} according to the rule {casting!r}")
+    number = isinstance(src, (int, float, complex))
+    src = src if number else array_of(src)
+    dtype = np.result_type(dst.dtype, src) if number else src.dtype
+    if not np.can_cast(dtype, dst.dtype, casting):
+        what = f"{'array data' if np.ndim(src) else 'scalar'} from {dtype!r} to {dst.dtype!r}"
+        raise TypeError(f"Cannot cast {what} according to the rule {casting!r}")
     dst[...] = src if where is True else np.where(where, src, dst).astype(dst.dtype)
 
 
