@@ -396,3 +396,35 @@ def test_pythons_zero_in_a_list_beside_numpys_raises():
                 divided_by_some(x)
             with pytest.raises(ZeroDivisionError):
                 derivative(x)
+
+
+def turned(x):
+    c = 0
+    for v in x:
+        if v > 1.0:
+            c = 0.5
+    return np.arctan2(-c, -1.0) * x[0]
+
+
+def signed_as(x):
+    c = 0
+    for v in x:
+        if v > 1.0:
+            c += 0.5
+    return np.copysign(2.0, -c) * x[0]
+
+
+def below_zero(x):
+    c = 0
+    for v in x:
+        if v > 1.0:
+            c += v
+    return np.where(np.signbit(-3 * c), x[0], x[1])
+
+
+@pytest.mark.parametrize("fun", [turned, signed_as, below_zero])
+def test_the_zero_of_ints_has_no_sign(fun):
+    derivative = value_and_grad(fun)
+    for k in range(30):
+        x = np.random.default_rng(k).normal(size=4) - 0.5 * (k % 2)
+        right_at(derivative, fun, x, (1e-12, 1e-12), (1e-9, 1e-12))

@@ -162,6 +162,7 @@ _ALIKE = {  # operators of which truth values are truth values
 _OF_INTS = frozenset(  # that give other numbers of ints, or none
     [POWER, REGISTRY[np.floor_divide], REGISTRY[np.remainder], *_of(np.fmod, np.reciprocal, np.invert)]
 )
+SIGNED = frozenset(_of(np.arctan2, np.copysign, np.signbit))  # that tell zeros apart, of which ints have but one
 EXACT = {*_ALIKE, _NEGATIVE, _POSITIVE, *_of(np.absolute)}  # operators that round nothing
 MIXING = {  # operators that give a Python number of Python numbers
     POWER,

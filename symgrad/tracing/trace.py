@@ -1056,6 +1056,10 @@ class Trace:
             self._decided(mixed.LESS, args[1])  # of ints, Python makes a float then
         if self.coarse and op is mixed.POWER and type(args[0]) is Tracer and np.any(values[1] < 0):
             self.asks_dtype(args[0])
+        if self.coarse and op in mixed.SIGNED:
+            for arg in args:
+                if type(arg) is Tracer:
+                    self.asks_dtype(arg)
         divides = self.trying and op in mixed.DIVISIONS
         value = self._written_by_user(op, nodes, values, params)
         if value is None:
