@@ -2625,7 +2625,42 @@ def only_named_on_the_way(x):
     return x[0] if found else x[1]
 
 
-@pytest.mark.parametrize("fun", [flag_named_on_the_way, text_named_on_the_way, only_named_on_the_way])
+def named_behind_continue(x):
+    s = 0.0
+    for v in x:
+        if v < 0.5:
+            continue
+        z = -0.4
+        s += v
+    return s + z
+
+
+def named_in_a_while(x):
+    s, k = 0.0, 0
+    while k < len(x):
+        k += 1
+        if x[k - 1] > 0.5:
+            z = 2
+            s += x[k - 1]
+    return s * z
+
+
+def named_in_an_inner_loop(x):
+    s = 0.0
+    for v in x:
+        for k in range(2):
+            if v * (k + 1) > 0.5:
+                z = 3.0
+                s += 1
+        s += v
+    return s + z
+
+
+WAYS = flag_named_on_the_way, text_named_on_the_way, only_named_on_the_way
+WAYS += named_behind_continue, named_in_a_while, named_in_an_inner_loop
+
+
+@pytest.mark.parametrize("fun", WAYS)
 def test_what_no_iteration_named_is_not_there_after_a_loop(fun):
     rng = np.random.default_rng(2)
     derivative = value_and_grad(fun)

@@ -95,10 +95,10 @@ class Outline(NamedTuple):
             return False
         return all(key in start.nodes or end.rest[str(key[0])] == TRACED for key in late)
 
-    def unborn(self, late: list[Key]) -> bool:
-        """Whether locals that are read later are not there where the loop does not run at all."""
+    def unborn(self, late: list[Key]) -> set[str]:
+        """The locals that are read later, and are not there where the loop does not run at all."""
         names = {str(key[0]) for key in late} | {name for name in self.end.rest if name not in self.start.rest}
-        return not names <= self.private
+        return names - self.private
 
     def parted(self, keys: list[Key]) -> bool:
         """Whether locals that are one after an iteration are not where the loop does not run at all."""

@@ -1265,8 +1265,9 @@ class Roller:
         self.wanted = keys, late = wanted
         if self.open and not outline.closed(late, self.forked):
             return False
-        if self.forked and any([key[0] not in self.dead and outline.reads_outside(key) for key in late]):
-            return False  # it may be that no iteration assigns it
+        unborn = outline.unborn(late)
+        if self.forked and not unborn.issubset(self.dead):
+            return False  # it may be that no iteration assigns one
         trace = self.trace
         aliases = self._aliases(start, end, {*keys, *late} if self.forked else None)
         if (self.open or self.forked or ahead != 0) and not aliases.isdisjoint([*keys, *late]):
@@ -1348,7 +1349,7 @@ class Roller:
         (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
             tests = set(self.tests)
-            apart = outline.unborn(late) or outline.parted(keys) or self.place in trace.apart
+            apart = bool(unborn) or outline.parted(keys) or self.place in trace.apart
             if apart or any([end.shared.get(key) != ident for key, ident in start.shared.items()]):
                 tests.discard(start.nodes[TEST])
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
