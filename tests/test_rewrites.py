@@ -2150,3 +2150,39 @@ def test_opposites_of_integers_are_numpys(text, dtype):
             for found, expected in zip(derivative(x, a), plain(x, a), strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-12)
             np.testing.assert_allclose(derivative(x, a)[0], fun(x, a), rtol=1e-12)
+
+
+FAR = {  # functions, of numbers from which a product of the factors alone is out of their precision's range
+    "physical": (lambda x: np.sum((x / (1.380649e-23 * 300.0)) ** 2), "f4", [4e-21, 2e-21, 1e-20]),
+    "small": (lambda x: np.sum((1e-25 * x) ** 2), "f4", [1e24, 2e24, 3e24]),
+    "subnormal": (lambda x: np.sum((3e-22 * x) ** 2), "f4", [1e18, 2e18]),
+    "half": (lambda x: np.sum((300 * x) ** 2), "f2", [0.01, 0.02]),
+    "half by": (lambda x: np.mean((x / 0.003) ** 2), "f2", [0.01, 0.02]),
+    "out of a sum": (lambda x: np.sum(1e-20 * x * x), "f4", [1e20, 2e20]),
+    "into a sum": (lambda x: np.sum(1e20 * x * x), "f4", [1e-25, 2e-25]),
+    "of a sum": (lambda x: np.sum((x / 1e20) ** 2) * 1e30, "f4", [1e20, 2e20]),
+    "of a sum of doubles": (lambda x: np.sum((x / 1e20) ** 2) * 1e30, "f8", [1e155, 2e155]),
+    "twice": (lambda x: np.sum(np.log(1e20 * x * 1e20)), "f4", [0.01, 0.02]),
+    "of an inverse": (lambda x: np.sum((1e20 * x) ** -1 * 1e20), "f4", [10.0, 5.0]),
+    "gaussian": (lambda x: np.sum(np.exp(-x * x / (2 * 1e-20**2))), "f4", [1e-17, 1e-18]),
+    "quadratic": (lambda x: np.sum(-0.5 * (x / 1e-20) ** 2), "f4", [1e-19, 2e-19]),
+    "dot": (lambda x: np.dot(1e20 * x, 1e20 * x), "f4", [1e-19, 2e-19]),
+    "inverse square": (lambda x: np.sum(x**-2) * 1e35, "f4", [3e19, 4e19]),
+    "inverse square of doubles": (lambda x: np.sum(x**-2) * 1e35, "f8", [1e156, 1e155]),
+    "inverse of a power": (lambda x: np.sum(np.sqrt(np.abs(x**5 * ((x**5) ** -1 * x)))), "f4", [8000.0, 7000.0, 6000.0]),
+}
+
+
+@pytest.mark.parametrize("times", [1, 30, 1500])
+@pytest.mark.parametrize(("fun", "dtype", "numbers"), FAR.values(), ids=FAR)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_factors_stay_in_the_range_of_the_precision(fun, dtype, numbers, times):
+    x = np.repeat(np.array(numbers, dtype), times if dtype != "f2" else min(times, 30))
+    rtol = {"f2": 5e-3, "f4": 2e-5, "f8": 1e-12}[dtype]
+    value, slope = value_and_grad(fun, mode="dynamic")(x)
+    np.testing.assert_allclose(value, fun(x), rtol=rtol)
+    derivative = value_and_grad(fun)
+    for _ in range(4):
+        found, other = derivative(x)
+        np.testing.assert_allclose(found, value, rtol=rtol)
+        np.testing.assert_allclose(other, slope, rtol=rtol, atol=0.0)

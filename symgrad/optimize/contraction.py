@@ -23,7 +23,7 @@ from symgrad.ops.contract import LABELS, matmul_labels, tensordot_labels
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.lower import LONG
 from symgrad.optimize.paths import path, product_labels
-from symgrad.optimize.rewriting import Rewrite, Simplifier, is_op, join, split
+from symgrad.optimize.rewriting import Rewrite, Simplifier, is_moderate, is_op, join, split
 from symgrad.program import Program
 
 WINDOWS = np.lib.stride_tricks.sliding_window_view
@@ -146,7 +146,7 @@ def bare(p: Product) -> Product:
     for operand, term in zip(p.operands, p.terms, strict=True):
         while True:
             c, inner = split(operand)
-            if c == 1.0 or inner.aval.shape != operand.aval.shape:
+            if c == 1.0 or inner.aval.shape != operand.aval.shape or not is_moderate(factor * c, operand.aval.dtype):
                 c = 1.0
                 moved = moved_from(operand, term)
                 if moved is None:

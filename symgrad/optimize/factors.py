@@ -15,7 +15,18 @@ import numpy as np
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.lower import LOGISTIC, MANY
-from symgrad.optimize.rewriting import SCALING, Rewrite, Simplifier, axes_of, const, is_op, rewrite, split
+from symgrad.optimize.rewriting import (
+    SCALING,
+    Rewrite,
+    Simplifier,
+    axes_of,
+    const,
+    is_factor,
+    is_moderate,
+    is_op,
+    rewrite,
+    split,
+)
 from symgrad.program import Program
 
 FACTORS: dict[Any, list[Rewrite]] = {}
@@ -105,7 +116,7 @@ def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:
         inner = _absorbed(s, c, x.args[0])
         return None if inner is None else s.make(x.op, (inner,), x.params, x.aval)
     own, y = split(x)
-    if own != 1.0:
+    if own != 1.0 and is_moderate(c * own, x.aval.dtype):
         return _multiple(s, c * own, y)
     if is_op(x, np.multiply):
         for a, b in (x.args, x.args[::-1]):
@@ -125,12 +136,13 @@ def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:
         if _is_small(b, x, 2):
             return s.make(x.op, (a, _absorbed(s, c, b) or _multiple(s, c, b)))
         return s.make(x.op, (_absorbed(s, c, a) or _multiple(s, c, a), b)) if _is_small(a, x, 2) else None
-    if is_op(x, np.true_divide) and _is_plain(const(x.args[0])) and _is_plain(c * const(x.args[0])):
+    if is_op(x, np.true_divide) and is_factor(x.args[0], x.aval.dtype) and is_moderate(c * const(x.args[0]), x.aval.dtype):
         return s.call(np.true_divide, c * const(x.args[0]), x.args[1])
     if is_op(x, np.add):
         for d, y in (x.args, x.args[::-1]):
             e, p = split(y)
-            if _is_plain(const(d)) and e != 1.0 and _is_plain(c * const(d)) and _is_plain(c * e):
+            factors = e != 1.0 and is_factor(d, x.aval.dtype)
+            if factors and all([is_moderate(c * one, x.aval.dtype) for one in (const(d), e)]):
                 return s.call(np.add, c * const(d), s.call(np.multiply, c * e, p))
     return None
 
@@ -225,6 +237,8 @@ def _factors_of(s: Simplifier, node: Node) -> tuple[float, list[Node]]:
     while waiting:
         x = waiting.pop()
         c, rest = split(x) if s.used.get(x, 0) <= 1 else (1.0, x)
+        if not is_moderate(number * c, x.aval.dtype):
+            c, rest = 1.0, x
         number *= c
         inner = is_op(rest, np.multiply) and s.used.get(rest, 0) <= 1 and not rest.exact
         if inner and len(found) + len(waiting) < SEVERAL:

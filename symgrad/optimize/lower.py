@@ -110,10 +110,9 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     x, exponent = args[0], const(args[1])
     if x.aval.dtype.kind not in "fc" or x.aval.kind != "array" or exponent not in (-4, -3, -2, -1, 2, 3, 4, 5, 6, 7, 8):
         return None
-    if exponent in (-1, -2):
-        return s.call(np.true_divide, 1.0, x if exponent == -1 else s.call(np.square, x))
     if exponent < 0:  # of numbers that are so large the power would be infinite
-        return s.call(np.power, s.call(np.true_divide, 1.0, x), -exponent)
+        over = s.call(np.true_divide, 1.0, x)
+        return over if exponent == -1 else s.call(np.power, over, -exponent)
     if exponent % 2:
         return s.call(np.multiply, s.call(np.power, x, exponent - 1), x)
     return s.call(np.square, x if exponent == 2 else s.call(np.power, x, exponent // 2))
@@ -642,7 +641,7 @@ def to_extremes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
 def factor_of_few(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``c`` times what is put where extremes are, before it is put there."""
     for factor, x in (args, args[::-1]):
-        if x.op is TO_EXTREMES and is_factor(factor) and s.used.get(x, 0) <= 1 and node.aval == x.aval:
+        if x.op is TO_EXTREMES and is_factor(factor, node.aval.dtype) and s.used.get(x, 0) <= 1 and node.aval == x.aval:
             return s.graph.add(TO_EXTREMES, (*x.args[:2], s.call(np.multiply, factor, x.args[2])), (), node.aval)
     return None
 

@@ -401,22 +401,34 @@ def split(node: Node) -> tuple[float, Node]:
     if is_op(node, np.multiply):
         a, b = node.args
         for factor, rest in ((a, b), (b, a)):
-            if is_factor(factor) and rest.aval.dtype == node.aval.dtype and rest.aval.dtype.kind in "fc":
+            if is_factor(factor, node.aval.dtype) and rest.aval.dtype == node.aval.dtype and rest.aval.dtype.kind in "fc":
                 return float(const(factor)), rest
-    if is_op(node, np.true_divide) and is_factor(node.args[1]) and node.args[0].aval.dtype == node.aval.dtype:
+    if is_op(node, np.true_divide) and node.args[0].aval.dtype == node.aval.dtype and is_factor(node.args[1], node.aval.dtype):
         return 1.0 / float(const(node.args[1])), node.args[0]
     return 1.0, node
 
 
-def is_factor(node: Node) -> bool:
+def is_factor(node: Node, dtype: np.dtype[Any]) -> bool:
+    """Whether it is a number that may be moved from where it is in a product of this dtype."""
     value = const(node)
-    return type(value) in (int, float) and math.isfinite(value) and value != 0 and abs(math.log(abs(value))) < 300
+    return type(value) in (int, float) and is_moderate(value, dtype)
+
+
+def is_moderate(c: float, dtype: np.dtype[Any]) -> bool:
+    """Whether numbers times ``c``, or its square, overflow or become subnormal where they did not before only if they are
+    next to that anyway: in single precision, ``x / 1e-21`` squared is no multiple of ``x**2``."""
+    return bool(c) and math.isfinite(c) and abs(math.log2(abs(c))) <= REACH.get(dtype.char, DOUBLE)
+
+
+DOUBLE = 128.0  # the binary exponent of factors that are moved in double precision, at most
+REACH = {"e": 3.0, "f": 24.0, "F": 24.0}  # and in others
 
 
 def join(s: Simplifier, c: float, x: Node) -> Node:
     """``c * x``."""
-    inner, x = split(x)
-    c *= inner
+    inner, rest = split(x)
+    if is_moderate(c * inner, x.aval.dtype):
+        c, x = c * inner, rest
     if c == 1.0 or is_zero(x):
         return x
     if is_op(x, np.broadcast_to) and const(x.args[0]) is not None:

@@ -89,19 +89,29 @@ def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     for x, y in ((a, b), (b, a)):
         if is_number(x, -1.0) and y.aval.dtype == node.aval.dtype:  # NumPy negates no truth values
             return s.call(np.negative, y)
-    if is_factor(a) or is_factor(b):
-        factor, rest = (a, b) if is_factor(a) else (b, a)
+    if is_factor(a, node.aval.dtype) or is_factor(b, node.aval.dtype):
+        factor, rest = (a, b) if is_factor(a, node.aval.dtype) else (b, a)
         c, x = split(rest)
         return join(s, float(const(factor)) * c, x) if c != 1.0 else None
     (ca, x), (cb, y) = split(a), split(b)
     if (ca, cb) != (1.0, 1.0):
         return join(s, ca * cb, s.call(np.multiply, x, y))
     for x, y in ((a, b), (b, a)):  # (c * mask) * y = c * (y * mask)
-        of_mask = is_op(x, np.multiply) and is_factor(x.args[0]) and x.args[1].aval.dtype == bool and s.used.get(x, 0) <= 1
+        of_mask = (
+            is_op(x, np.multiply)
+            and is_factor(x.args[0], node.aval.dtype)
+            and x.args[1].aval.dtype == bool
+            and s.used.get(x, 0) <= 1
+        )
         if of_mask and y.aval.dtype == node.aval.dtype and y.aval.dtype.kind == "f":
             return join(s, float(const(x.args[0])), s.call(np.multiply, y, x.args[1]))
     for x, y in ((a, b), (b, a)):  # (c / x) * y = c * (y / x)
-        if is_op(x, np.true_divide) and not x.name and is_factor(x.args[0]) and y.aval.dtype == node.aval.dtype:
+        if (
+            is_op(x, np.true_divide)
+            and not x.name
+            and is_factor(x.args[0], node.aval.dtype)
+            and y.aval.dtype == node.aval.dtype
+        ):
             return join(s, float(const(x.args[0])), s.call(np.true_divide, y, x.args[1]))
     return None
 
@@ -109,11 +119,11 @@ def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 @rewrite(np.true_divide, of=(CONST, *SCALING), derived=True)
 def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
-    if is_factor(b):
+    if is_factor(b, node.aval.dtype):
         c, x = split(a)
         return join(s, c / float(const(b)), x) if c != 1.0 else None
     (ca, x), (cb, y) = split(a), split(b)
-    if is_factor(a):
+    if is_factor(a, node.aval.dtype):
         return s.call(np.true_divide, float(const(a)) / cb, y) if cb != 1.0 else None
     if node.aval.dtype.kind == "c":  # by zero it is infinite, and that times a factor is NaN
         return s.call(np.true_divide, join(s, ca / cb, x), y) if cb != 1.0 else None

@@ -276,7 +276,7 @@ def _mirrored(s: Simplifier, m: Node) -> Node | None:
 
 def _scaled_diagonal(s: Simplifier, factor: Node, v: Node) -> Node:
     """``diag(diagonal(factor) * v)``, a multiple of the identity where ``v`` is one of one over that diagonal."""
-    over = v.args[1] if is_op(v, np.true_divide) and is_factor(v.args[0]) else None
+    over = v.args[1] if is_op(v, np.true_divide) and is_factor(v.args[0], v.aval.dtype) else None
     if over is not None and is_op(over, np.diagonal) and not over.params and over.args[0] is factor:  # which is never zero
         params = (("dtype", factor.aval.dtype), ("n", factor.aval.shape[0]))
         return join(s, float(const(v.args[0])), s.graph.add(create.EYE, (), params, factor.aval))

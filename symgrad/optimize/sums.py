@@ -69,7 +69,7 @@ def _cancels(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
             if is_op(term, np.sum) and axes_of(term) == axis and "dtype" not in dict(term.params):
                 waiting.append((factor, term.args[0], True))
             else:
-                number = float(const(term)) if is_factor(term) else None
+                number = float(const(term)) if is_factor(term, x.aval.dtype) else None
                 totals.setdefault(term if number is None else None, []).append(factor if number is None else factor * number)
         elif (is_op(term, np.add) or is_op(term, np.subtract)) and all(part.aval == term.aval for part in term.args):
             waiting += [(factor, term.args[0], True), (factor if is_op(term, np.add) else -factor, term.args[1], True)]
