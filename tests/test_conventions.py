@@ -888,6 +888,13 @@ def test_half_and_long_precision_stay(fun, dtype):
     assert out.dtype == tangent.dtype == dtype
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_derivatives_by_what_is_not_used_are_native(mode):
+    derivative = grad(lambda x, y: np.sum(x), (0, 1), mode=mode)
+    for _ in range(3):
+        assert [part.dtype for part in derivative(np.ones(3), np.ones(3, ">f8"))] == [np.dtype(float)] * 2
+
+
 @pytest.mark.parametrize("dtype", [">f8", ">f4", ">c16"])
 def test_other_byte_order(dtype):
     x = np.array([[0.3, 0.75, 1.2], [2.0, -1.0, 0.5]]).astype(dtype)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, jacfwd, jacrev, value_and_grad
+from symgrad import grad, hessian, jacfwd, jacrev, jvp, value_and_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -469,3 +469,26 @@ def test_python_numbers_at_poles_in_the_derivative_of_a_loop():
     for k in (2, 0, 2, 1, 2, 0):
         for found, expected in zip(derivative(x, k), dynamic(x, k), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def by_mask(x):
+    y = x.copy()
+    y[y < 0] = 0
+    return np.sum(np.sqrt(y) * x)
+
+
+def by_place(x):
+    y = x**2
+    y[0] = 0.0
+    y[[1, 3]] = 0.0
+    return np.sum(np.sqrt(y) + np.sqrt(y[::-1]))
+
+
+@pytest.mark.parametrize("fun", [by_mask, by_place])
+def test_what_is_overwritten_has_no_share_in_a_pole_forward(fun):
+    x, t = np.array([-1.0, 4.0, 2.0, 0.5]), np.array([1.0, 2.0, -1.0, 3.0])
+    slope = grad(fun)(x)
+    assert np.all(np.isfinite(slope))
+    for _ in range(4):
+        _, change = jvp(fun, (x,), (t,))
+        assert change == pytest.approx(slope @ t, rel=1e-12)

@@ -137,7 +137,7 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
 def finish(g: Any, trace: Trace, aval: Aval) -> Any:
     """A derivative in the shape, dtype and kind of what it belongs to; zeros for None."""
     if g is None:
-        g = trace.constant_like(0.0, aval)
+        g = trace.constant_like(0.0, aval._replace(dtype=aval.dtype.newbyteorder("=")))
     g = fit(g, aval)
     plain = type(_like(g))
     if (plain is np.ndarray and aval.kind == "array") or (plain is float and aval == _FLOAT):
@@ -463,7 +463,8 @@ def gradients(
 def _finished(g: Any, trace: Trace, aval: Aval, symbolic: bool) -> Any:
     """``finish``, with plain zeros when the pass ran on plain values, perhaps after its trace has closed."""
     if g is None and not symbolic:
-        return np.zeros(aval.shape, aval.dtype) if aval.kind == "array" else finish(aval.dtype.type(0), trace, aval)
+        native = aval.dtype.newbyteorder("=")
+        return np.zeros(aval.shape, native) if aval.kind == "array" else finish(native.type(0), trace, aval)
     return finish(g, trace, aval)
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import fit
 from symgrad.ops.engine import ITEM
+from symgrad.ops.index import SETITEM
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
-from symgrad.transform.lanes import moving, select, wild
+from symgrad.transform.lanes import mask_like, moving, select, wild
 from symgrad.transform.reverse import floor_of, in_numpys, path, reverse, tuple_of
 
 
@@ -67,7 +68,10 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node],
     if op.jvp is not None:
         return op.jvp(ts, y, *args, **params)
     if op.family == "linear":
-        if live is not None and len(args) == 1 and node.args[0] in live:
+        if live is not None and op is SETITEM and active == [0]:
+            base = node.args[0]
+            live[node] = SETITEM(live[base] if base in live else mask_like(args[0], True), False, *args[2:], **params)
+        elif live is not None and len(args) == 1 and node.args[0] in live:
             mask, lane = live[node.args[0]], op.lanes_of(0)
             if lane == "same":
                 live[node] = mask

@@ -791,3 +791,12 @@ def fit_to(part: Any, arg: Node) -> Any:
     elif kind is np.ndarray and part.shape == aval.shape and part.dtype is aval.dtype:
         return part
     return part if part is None or not isinstance(aval, Aval) else fit(part, aval)
+
+
+def mask_like(x: Any, value: bool) -> Any:
+    """A mask for ``x``, in its trace if it has one: the same throughout."""
+    if type(x) is Tracer:
+        return x.tape.constant_like(
+            value, x.node.aval._replace(dtype=np.dtype(bool), kind="array" if x.node.aval.shape else "scalar")
+        )
+    return np.full(np.shape(x), value) if np.ndim(x) else np.bool_(value)

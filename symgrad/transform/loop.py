@@ -28,7 +28,7 @@ from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
 from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
-from symgrad.transform.lanes import POLES, Around, worst_of
+from symgrad.transform.lanes import POLES, Around, mask_like, worst_of
 from symgrad.transform.reverse import reverse
 
 
@@ -721,20 +721,9 @@ def of_kind(x: Any, aval: Any) -> Any:
     return TO_PYTHON(x) if aval.kind == "python" else TO_NUMPY(x)
 
 
-def mask_like(x: Any, value: bool) -> Any:
-    """A mask for ``x``, in its trace if it has one: the same throughout."""
-    if type(x) is Tracer:
-        return x.tape.constant_like(value, x.node.aval._replace(dtype=np.dtype(bool), kind=_kind(x.node.aval)))
-    return np.full(np.shape(x), value) if np.ndim(x) else np.bool_(value)
-
-
-def _kind(aval: Any) -> str:
-    return "array" if aval.shape else "scalar"
-
-
 def _live(sub: Trace, node: Node, g: Any, around: Around) -> Any:
     """The mask of a cotangent at the end of a pass, as an array (a NumPy bool for a number)."""
-    aval = node.aval._replace(dtype=np.dtype(bool), kind=_kind(node.aval))
+    aval = node.aval._replace(dtype=np.dtype(bool), kind="array" if node.aval.shape else "scalar")
     mask = around.found.get(node)
     if g is None or mask is None:
         return sub.constant_like(g is not None, aval)
