@@ -484,7 +484,12 @@ def by_place(x):
     return np.sum(np.sqrt(y) + np.sqrt(y[::-1]))
 
 
-@pytest.mark.parametrize("fun", [by_mask, by_place])
+def turned(x):
+    y = np.where(x > 0, x, 0.0)
+    return np.sum(np.sqrt(y[::-1]))
+
+
+@pytest.mark.parametrize("fun", [by_mask, by_place, turned])
 def test_what_is_overwritten_has_no_share_in_a_pole_forward(fun):
     x, t = np.array([-1.0, 4.0, 2.0, 0.5]), np.array([1.0, 2.0, -1.0, 3.0])
     slope = grad(fun)(x)

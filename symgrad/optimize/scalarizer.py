@@ -177,7 +177,8 @@ class Scalarizer(Simplifier):
 
     def each(self, fun: Callable[..., Node], *grids: Grid) -> Grid:
         """A grid from grids, broadcast, element by element."""
-        made = np.frompyfunc(fun, len(grids), 1)(*grids)
+        with np.errstate(all="ignore"):  # constants are folded meanwhile
+            made = np.frompyfunc(fun, len(grids), 1)(*grids)
         return made if type(made) is np.ndarray else grid_of(made)
 
     def number(self, key: Any, *args: Any) -> Node:

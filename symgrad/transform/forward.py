@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import fit
 from symgrad.ops.engine import ITEM
-from symgrad.ops.index import SETITEM
+from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.lanes import mask_like, moving, select, wild
@@ -68,15 +68,10 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node],
     if op.jvp is not None:
         return op.jvp(ts, y, *args, **params)
     if op.family == "linear":
-        if live is not None and op is SETITEM and active == [0]:
-            base = node.args[0]
-            live[node] = SETITEM(live[base] if base in live else mask_like(args[0], True), False, *args[2:], **params)
-        elif live is not None and len(args) == 1 and node.args[0] in live:
-            mask, lane = live[node.args[0]], op.lanes_of(0)
-            if lane == "same":
+        if live is not None:
+            mask = _moved(node, active, args, live)
+            if mask is not None:
                 live[node] = mask
-            elif lane == "moved":
-                live[node] = op(np.broadcast_to(mask, node.args[0].aval.shape), **params)
         moved = [
             (ts[i] if i in active else zeros(trace, arg.aval)) if op.differentiable(i) else args[i]
             for i, arg in enumerate(node.args)
@@ -102,6 +97,21 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node],
     for part in parts[1:]:
         total = total + part
     return fit(total, node.aval)
+
+
+def _moved(node: Node, active: list[int], args: list[Any], live: dict[Node, Any]) -> Any:
+    """Where the tangent of what an operation moves, or writes into, may be other than zero; None: anywhere."""
+    (base, *_), op, params = node.args, node.op, dict(node.params)
+    if op is SETITEM and active == [0]:  # a constant is written
+        return op(live[base] if base in live else mask_like(args[0], True), False, *args[2:], **params)
+    if base not in live or (len(args) > 1 and op is not GETITEM):
+        return None
+    lane = op.lanes_of(0)
+    if lane == "same":
+        return live[base]
+    if lane != "moved" and op is not GETITEM:
+        return None
+    return op(np.broadcast_to(live[base], base.aval.shape), *args[1:], **params)
 
 
 def _elementwise(op: Any, i: int, t: Any, y: Any, args: list[Any], params: dict[str, Any]) -> Any:
