@@ -51,7 +51,12 @@ class Inert:
     )
     operand = changed = key = asked = answer = wrote_through = spliced = worded = _first
     manager = place = raised = left = renamed = appended = hashed = chosen = handed = rows = _first
-    failed = staticmethod(AssertionError)
+    failed, started = staticmethod(AssertionError), staticmethod(iter)
+
+    def next_of(self, items: Any, place: int) -> Any:
+        return next(items)
+
+    rest_of = _first
 
     def _nothing(self, *more: Any) -> None:
         return None

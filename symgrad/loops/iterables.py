@@ -199,13 +199,13 @@ def columns(
 def paired(
     fun: Any, args: Sequence[Any], options: dict[str, Any], fewest: int | None, once: Callable[[Any], Any]
 ) -> Over | None:
-    """``zip``, ``enumerate``, ``reversed`` or ``pairwise`` of something that is run over by index; None where that is not
-    possible."""
+    """``zip``, ``enumerate``, ``reversed``, ``pairwise`` or ``islice`` of something that is run over by index; None where that
+    is not possible."""
     found = [over(arg, fewest, once) for arg in args]
     if not any([part is not None or type(arg) is Tracer for part, arg in zip(found, args, strict=True)]):
         return None
     parts = []
-    for part, arg in zip(found, args[: 1 if fun is enumerate else None], strict=False):
+    for part, arg in zip(found, args[: 1 if fun in (enumerate, itertools.islice) else None], strict=False):
         part = _looked_up(arg) if part is None else part
         if part is None:
             return None
@@ -235,12 +235,29 @@ def paired(
             at=lambda i: (one.at(i), one.at(i + 1)),
             rest=lambda place: itertools.pairwise(one.rest(place)),
         )
+    if fun is itertools.islice:
+        return _sliced(part.by_place(), args[1:])
     part, start = part.by_place(), options.get("start", args[1] if len(args) > 1 else 0)
 
     def counted(i: Any) -> Any:
         return i if type(start) is int and start == 0 else i + start, part.at(i)
 
     return part._replace(at=counted, rest=lambda place: enumerate(part.rest(place), start + place))
+
+
+def _sliced(one: Over, ends: Sequence[Any]) -> Over | None:
+    """What ``islice`` takes, up to an end, or from a start on."""
+    start, stop, step = (0, *ends, None) if len(ends) == 1 else (*ends, None)[:3]
+    if step not in (None, 1) or not all([end is None or (type(end) is int and end >= 0) for end in (start, stop)]):
+        return None
+    start = start or 0
+    stop = one.length if stop is None else min(stop, one.length)
+    more = None if ends[-1] is None and len(ends) > 1 else stop
+    return one._replace(
+        length=max(stop - start, 0),
+        at=lambda i: one.at(i + start if start else i),
+        rest=lambda place: itertools.islice(one.rest(place + start), None if more is None else max(more - start - place, 0)),
+    )
 
 
 def picked(

@@ -27,6 +27,7 @@ from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
+from symgrad.source.iterators import NEXT, REST, STARTED, by_place
 from symgrad.source.lists import BEHIND, CHOSEN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between, used_from
 from symgrad.source.matches import as_ifs
@@ -151,7 +152,7 @@ def _rewrite(
             if one is not None and found is not None and isinstance(found[0], ast.FunctionDef):
                 codes[name], generators[name] = one, found[0]
                 waiting += called(found[0])
-        tree = inlined(tree, generators, around)
+        tree = by_place(inlined(tree, generators, around), around)
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = in_room(joined(at_the_end(inlined(unrolled(tree, space), generators, around)), fun))
@@ -304,7 +305,7 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 # what the rewritten function calls by these names
 _OWN = {
     ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
-    INLINED: "inlined",
+    INLINED: "inlined", STARTED: "started", NEXT: "next_of", REST: "rest_of",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 
@@ -523,7 +524,7 @@ def _changed_by(part: ast.AST) -> set[str]:
 
 _CHANGING = frozenset(["fill_diagonal", "put", "put_along_axis", "place", "putmask", "copyto"])
 _LAZY = ("zip", "enumerate", "reversed")
-_BY_INDEX = (*_LAZY, "pairwise", "combinations", "permutations", "product", "combinations_with_replacement")
+_BY_INDEX = (*_LAZY, "pairwise", "islice", "combinations", "permutations", "product", "combinations_with_replacement")
 _LOOKING = frozenset(["abs", "bool", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "round", "sum", "zip"])
 
 

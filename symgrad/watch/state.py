@@ -53,7 +53,7 @@ from symgrad.watch.calls import (
 from symgrad.watch.guards import Path
 from symgrad.watch.reads import MAX_ITEMS, TABLED, rebuilt, source
 
-_OF_ITEMS = (zip, enumerate, reversed, itertools.pairwise)
+_OF_ITEMS = (zip, enumerate, reversed, itertools.pairwise, itertools.islice)
 # what they give was settled when they were made
 _SNAPSHOTS = (itertools.combinations, itertools.permutations, itertools.product, itertools.combinations_with_replacement)
 _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
@@ -244,6 +244,22 @@ class State(Calls):
     def every_item(self, value: Chosen) -> Any:
         """What the items of such a list are among, and whatever else there is."""
         return value.parts()[0]
+
+    def started(self, items: Any) -> Any:
+        """``iter(items)``, or ``items`` where those are read by place."""
+        return items if _has_places(items) else self.call(iter, items)
+
+    def next_of(self, items: Any, place: int) -> Any:
+        """The next one, which is at this ``place``."""
+        if not _has_places(items):
+            return self.call(next, items)
+        if place >= len(items):
+            raise StopIteration
+        return self.item(items, place)
+
+    def rest_of(self, items: Any, place: int) -> Any:
+        """The items from a ``place`` on, as what a ``for`` statement runs over."""
+        return self.over(itertools.islice, True, items, place, None) if _has_places(items) else items
 
     def taken(self, value: Chosen) -> Any:
         """Which of these are its items."""
@@ -639,6 +655,11 @@ class Finished(State):
 def _is_number(value: Any) -> bool:
     """Whether it is a number, traced or not, which nothing changes in place."""
     return not isinstance(value.like if type(value) is Tracer else value, np.ndarray) and isinstance(value, (Tracer, *_NUMBERS))
+
+
+def _has_places(items: Any) -> bool:
+    """Whether its items are at places, so that those from one on are known without an iterator."""
+    return type(items) in (list, tuple, range) or (type(items) in (Tracer, np.ndarray) and np.ndim(items) > 0)
 
 
 def _lacks_attribute(error: BaseException | None) -> bool:

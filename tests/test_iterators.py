@@ -1,0 +1,153 @@
+"""Loops over what is left of an iterator are one loop of the generated code, by place, where there are places."""
+
+import itertools
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import value_and_grad
+
+
+def rises(x):
+    it = iter(x)
+    before = next(it)
+    s = 0.0
+    for v in it:
+        if v > before:
+            s += (v - before) ** 2
+        before = v
+    return s
+
+
+def after_two(x):
+    squares = [v * v for v in x]
+    it = iter(squares)
+    a = next(it)
+    b = next(it) + 1.0
+    s = a * b
+    for v in it:
+        s += v * a if v > b else v
+    return s
+
+
+def of_places(x):
+    it = iter(range(len(x)))
+    s = x[next(it)]
+    for k in it:
+        if x[k] > 0:
+            s += x[k] * k
+    return s
+
+
+def of_some(x):
+    it = iter((x[0], x[1], x[2], x[3]))
+    a = next(it)
+    for v in it:
+        a = a * v
+    return a
+
+
+def slices(x):
+    s = 0.0
+    for v in itertools.islice(x, 1, None):
+        if v > 0:
+            s += v
+    for v in itertools.islice(x, 5):
+        if v < 0:
+            s += v * v
+    return s
+
+
+def slices_beside(x):
+    s = 0.0
+    for k, v in enumerate(itertools.islice(x, 2, 9)):
+        if v > 0:
+            s += v * k
+    for a, b in zip(x, itertools.islice(x, 2, None), strict=False):
+        if b > a:
+            s += b * b
+    return s
+
+
+def left(x):
+    it = iter(x)
+    best = next(it)
+    for v in it:
+        if v > 1.5:
+            break
+        if v > best:
+            best = v
+    return best**2
+
+
+def twice(x):
+    it = iter(x)
+    s = 0.0
+    for v in it:
+        if v > 0.5:
+            break
+        s += v
+    for v in it:
+        s -= 2 * v
+    return s
+
+
+def of_a_generator(x):
+    it = iter(v * v for v in x)
+    a = next(it)
+    for v in it:
+        a = a + v * a if v > 1 else a
+    return a
+
+
+def of_a_list_that_grows(x):
+    y = list(x)
+    it = iter(y)
+    a, n = next(it), 0
+    for v in it:
+        if v > 0 and n < 3:
+            y.append(v - 1)
+            n += 1
+        a += v
+    return a
+
+
+def of_a_list_that_changes(x):
+    y = list(x)
+    it = iter(y)
+    a, k = next(it), 0
+    for v in it:
+        k += 1  # noqa: SIM113
+        if v > 0 and k + 1 < len(y):
+            y[k + 1] = v * 0.5
+        a += v * v
+    return a
+
+
+CODE = rises, after_two, of_places, of_some, slices, slices_beside
+AS_PYTHON = left, twice, of_a_generator, of_a_list_that_grows, of_a_list_that_changes
+
+
+@pytest.mark.parametrize("fun", [*CODE, *AS_PYTHON])
+def test_iterators(fun):
+    derivative = value_and_grad(fun)
+    for k in range(30):
+        right_at(derivative, fun, np.random.default_rng(k).normal(size=20), (1e-12, 1e-12), (1e-8, 1e-11))
+    if fun in CODE:
+        assert derivative.cache_info().misses <= 6
+
+
+@pytest.mark.parametrize("size", range(3))
+@pytest.mark.parametrize("fun", [rises, after_two, of_places, left, of_a_list_that_grows, slices])
+def test_iterators_of_too_little(fun, size):
+    derivative = value_and_grad(fun)
+    for k in range(4):
+        x = np.random.default_rng(k).normal(size=size)
+        try:
+            expected = fun(x)
+        except StopIteration:
+            with pytest.raises(StopIteration):
+                derivative(x)
+        else:
+            assert derivative(x)[0] == pytest.approx(expected)
