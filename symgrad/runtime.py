@@ -194,15 +194,26 @@ _NARROW = 4
 _SLAB = 32_768  # numbers of an array that stays in a cache
 
 
-def add_windows(windows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+def add_windows(
+    windows: Array, shape: tuple[int, ...], axes: tuple[int, ...], steps: tuple[int, ...] | None = None
+) -> Array:
     """What ``sliding_window_view`` shows of an array of this shape along these axes, added up where it is from.
+
+    ``steps``: how far a window is from the one before, along each axis of the array.
 
     >>> add_windows(np.array([[1.0, 2.0], [10.0, 20.0]]), (3,), (0,))
     array([ 1., 12., 20.])
+    >>> add_windows(np.array([[1.0, 2.0], [10.0, 20.0]]), (5,), (0,), (3,))
+    array([ 1.,  2.,  0., 10., 20.])
     """
     total = np.zeros(shape, windows.dtype)
     ndim = len(shape)
-    view = np.ndarray(windows.shape, total.dtype, total, 0, total.strides + tuple([total.strides[i] for i in axes]))
+    steps = (1,) * ndim if steps is None else steps
+    places = [stride * step for stride, step in zip(total.strides, steps, strict=True)]
+    view = np.ndarray(windows.shape, total.dtype, total, 0, (*places, *[total.strides[i] for i in axes]))
+    if len(set(axes)) == len(axes) and all([n <= steps[i] for n, i in zip(windows.shape[ndim:], axes, strict=True)]):
+        view[...] = windows  # they are apart
+        return total
     if len(set(axes)) == len(axes) and math.prod([windows.shape[i] for i in axes]) < math.prod(windows.shape[ndim:]):
         for k, i in enumerate(axes):  # few windows, but long
             view, windows = view.swapaxes(i, ndim + k), windows.swapaxes(i, ndim + k)

@@ -625,9 +625,9 @@ ADD_WINDOWS = Op(
     runtime.add_windows,
     "linear",
     (
-        lambda g, y, windows, shape, axes: np.lib.stride_tricks.sliding_window_view(
+        lambda g, y, windows, shape, axes, steps=None: np.lib.stride_tricks.sliding_window_view(
             g, np.shape(windows)[len(shape) :], axis=axes
-        ),
+        )[tuple([slice(None, None, step) for step in steps or ()])],
     ),
     name="runtime.add_windows",
     samples=[
@@ -635,6 +635,9 @@ ADD_WINDOWS = Op(
         Sample(A(2, 3, 4), shape=(2, 6), axes=(1,)),
         Sample(A(2, 1, 3, 2), shape=(4, 2), axes=(0, 1)),
         Sample(A(3, 2, 2), shape=(5,), axes=(0, 0)),
+        Sample(A(3, 4), shape=(8,), axes=(0,), steps=(2,)),
+        Sample(A(2, 2, 3, 2), shape=(6, 3), axes=(0, 1), steps=(3, 1)),
+        Sample(A(2, 2, 2), shape=(2, 5), axes=(1,), steps=(1, 3)),
     ],
 )
 

@@ -232,6 +232,8 @@ def convolution(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     products = products.args[0] if is_op(products, np.transpose) and not products.params else products
     if len(node.aval.shape) != 1 or len(products.aval.shape) != 2 or node.aval.dtype.char not in "fd":
         return None
+    if "steps" in dict(node.params):
+        return None
     if not any([is_op(products, fun) for fun in (np.outer, np.multiply, np.matmul)]):
         return None
     (n, m), shapes = products.aval.shape, {part.aval.shape for part in products.args}
@@ -240,6 +242,19 @@ def convolution(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
         return None
     rows = [s.call(np.reshape, part, shape=(math.prod(part.aval.shape),)) for part in products.args]
     return join(s, times, s.call(np.convolve, *rows))
+
+
+@rewrite(ADD_WINDOWS, of=(index.SCATTER,), rules=LOWER)
+def windows_apart(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What some windows show, the second or third ones (``sliding_window_view(x, 9)[::3]``), without the others' zeros."""
+    (scatter,), params = args, dict(node.params)
+    spec, axes = dict(scatter.params)["spec"], range(len(node.aval.shape))
+    if not all([type(part) is index.Slice and part.start in (None, 0) and (part.step or 1) > 0 for part in spec]):
+        return None
+    if len(spec) > len(axes) or len(scatter.args) > 1 or "steps" in params:
+        return None
+    params["steps"] = tuple([(spec[i].step or 1) if i < len(spec) else 1 for i in axes])
+    return s.call(ADD_WINDOWS, scatter.args[0], **params)
 
 
 @rewrite(np.dot, np.matmul, rules=LOWER)

@@ -352,7 +352,8 @@ def sliding_window_view(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 @rule(shape.ADD_WINDOWS)
 def add_windows(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     params = dict(node.params)
-    return _again(b, node, args, shape=(b.size, *params["shape"]), axes=tuple([i + 1 for i in params["axes"]]))
+    more = {"steps": (1, *params["steps"])} if params.get("steps") else {}
+    return _again(b, node, args, shape=(b.size, *params["shape"]), axes=tuple([i + 1 for i in params["axes"]]), **more)
 
 
 @rule(np.pad)
