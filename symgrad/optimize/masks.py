@@ -21,7 +21,7 @@ from symgrad.optimize.whole import LARGEST, is_long
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
-MORE = 1.5  # times as long, from which on to do without masks pays
+MORE = 1.25  # times as long, from which on to do without masks pays
 CHOICE = 4  # operations on arrays that take as long as one choice by a mask
 CALL = 1 << 14  # bytes that are written in the time of a call
 OFTEN = 8  # iterations
