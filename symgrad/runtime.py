@@ -194,9 +194,7 @@ _NARROW = 4
 _SLAB = 32_768  # numbers of an array that stays in a cache
 
 
-def add_windows(
-    windows: Array, shape: tuple[int, ...], axes: tuple[int, ...], steps: tuple[int, ...] | None = None
-) -> Array:
+def add_windows(windows: Array, shape: tuple[int, ...], axes: tuple[int, ...], steps: tuple[int, ...] | None = None) -> Array:
     """What ``sliding_window_view`` shows of an array of this shape along these axes, added up where it is from.
 
     ``steps``: how far a window is from the one before, along each axis of the array.
@@ -223,6 +221,23 @@ def add_windows(
             where: Any = (slice(first, first + rows), ..., *place)
             part = view[where]
             np.add(part, windows[where], part)
+    return total
+
+
+def spread(x: Array, kernel: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """``x`` times each number of a kernel, added up in an array of this shape, each as much further as its number in the kernel
+    is: the transpose of a correlation along these axes.
+
+    >>> spread(np.array([1.0, 2.0]), np.array([1.0, 10.0]), (3,), (0,))
+    array([ 1., 12., 20.])
+    """
+    total, part = np.zeros(shape, x.dtype), np.empty(x.shape, x.dtype)
+    for place in np.ndindex(kernel.shape):
+        where = [slice(None)] * len(shape)
+        for axis, at in zip(axes, place, strict=True):
+            where[axis] = slice(at, at + x.shape[axis])
+        view = total[tuple(where)]
+        np.add(view, np.multiply(x, kernel[place], part), view)
     return total
 
 

@@ -622,3 +622,53 @@ def test_last_batches_that_are_shorter_are_a_branch(fun, first):
         np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(*args)[1], rtol=1e-12, atol=1e-13)
     assert derivative.cache_info().misses <= 6
     assert "dynamic" not in derivative.explain()
+
+
+WINDOWS = np.lib.stride_tricks.sliding_window_view
+
+
+def strided(x):
+    frames = WINDOWS(x[0], 16)[::4] * np.hanning(16)
+    return np.sum(np.abs(np.fft.rfft(frames)) ** 2)
+
+
+def patches(x):
+    parts = WINDOWS(x, (4, 3))[::4, ::3]
+    return np.sum(np.tanh(parts.reshape(-1, 12)) @ np.cos(np.arange(12.0)))
+
+
+def pooled(x):
+    return np.sum(WINDOWS(x, (2, 2))[::2, ::2].max(axis=(-2, -1)) ** 2)
+
+
+def overlapping(x):
+    return np.sum(WINDOWS(x, (3, 5))[::2] ** 2)
+
+
+def of_one_axis(x):
+    return np.sum(WINDOWS(x, 4, axis=1)[1:, ::2] ** 3)  # from one on, no step but a slice
+
+
+def correlated(x):
+    kernel = np.sin(np.arange(9.0)).reshape(3, 3) * x[0, 0]
+    return np.sum(np.tanh(np.einsum("ijkl,kl->ij", WINDOWS(x, (3, 3)), kernel)))
+
+
+@pytest.mark.parametrize("fun", [strided, patches, pooled, overlapping, of_one_axis, correlated])
+@pytest.mark.parametrize("shape", [(24, 60), (64, 66), (9, 100)])
+def test_windows_at_steps(fun, shape):
+    x = np.random.default_rng(0).standard_normal(shape)
+    expected = grad(fun, mode="dynamic")(x)
+    derivative = grad(fun)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-11, atol=1e-11)
+    with without():
+        np.testing.assert_allclose(grad(fun)(x), expected, rtol=1e-11, atol=1e-11)
+
+
+def test_windows_at_steps_are_no_larger_than_they_are():
+    x = np.random.default_rng(0).standard_normal((64, 66))
+    text = str(grad(patches).source(x, fast=True))
+    assert "steps=(4, 3)" in text
+    assert "zeros" not in text
+    assert "runtime.spread(" in str(grad(correlated).source(x, fast=True))

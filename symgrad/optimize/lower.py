@@ -23,6 +23,7 @@ from symgrad.optimize.rewriting import (
     Simplifier,
     axes_of,
     const,
+    elements_of,
     filling,
     is_factor,
     is_op,
@@ -46,6 +47,7 @@ LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
 POWERS = Op(runtime.powers, "constant", (), name="runtime.powers")
 GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
+SPREAD = Op(runtime.spread, "constant", (), name="runtime.spread")
 BITS = Op(runtime.bits, "constant", (), name="runtime.bits")
 STEPS = Op(runtime.steps, "constant", (), name="runtime.steps")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
@@ -255,6 +257,23 @@ def windows_apart(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
         return None
     params["steps"] = tuple([(spec[i].step or 1) if i < len(spec) else 1 for i in axes])
     return s.call(ADD_WINDOWS, scatter.args[0], **params)
+
+
+@rewrite(ADD_WINDOWS, of=(np.multiply,), rules=LOWER)
+def spread(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Windows that are each a number times one kernel, which are many times the array, are not made."""
+    (product,), params, ndim = args, dict(node.params), len(node.aval.shape)
+    axes, shape = params["axes"], product.aval.shape
+    windows = shape[ndim:]
+    if "steps" in params or len({*axes}) < len(axes) or math.prod(windows) > FEW or node.aval.dtype.char not in "fd":
+        return None
+    for x, kernel in (product.args, product.args[::-1]):
+        alike = x.aval.dtype == kernel.aval.dtype == node.aval.dtype
+        whole = kernel.aval.shape[-len(windows) :] == windows and elements_of(kernel) == math.prod(windows)
+        if alike and whole and x.aval.shape == (*shape[:ndim], *[1 for _ in windows]) and elements_of(x) >= MANY:
+            parts = s.call(np.reshape, x, shape=shape[:ndim]), s.call(np.reshape, kernel, shape=windows)
+            return s.graph.add(SPREAD, parts, tuple(sorted({"shape": node.aval.shape, "axes": axes}.items())), node.aval)
+    return None
 
 
 @rewrite(np.dot, np.matmul, rules=LOWER)
