@@ -2166,6 +2166,8 @@ FAR = {  # functions, of numbers from which a product of the factors alone is ou
     "of an inverse": (lambda x: np.sum((1e20 * x) ** -1 * 1e20), "f4", [10.0, 5.0]),
     "gaussian": (lambda x: np.sum(np.exp(-x * x / (2 * 1e-20**2))), "f4", [1e-17, 1e-18]),
     "quadratic": (lambda x: np.sum(-0.5 * (x / 1e-20) ** 2), "f4", [1e-19, 2e-19]),
+    "norm of inverses": (lambda x: np.linalg.norm(1 / x), "f4", [1e-14, 2e-14]),
+    "norm of large inverses": (lambda x: np.linalg.norm(1 / x), "f4", [1e17, 2e17]),
     "dot": (lambda x: np.dot(1e20 * x, 1e20 * x), "f4", [1e-19, 2e-19]),
     "inverse square": (lambda x: np.sum(x**-2) * 1e35, "f4", [3e19, 4e19]),
     "inverse square of doubles": (lambda x: np.sum(x**-2) * 1e35, "f8", [1e156, 1e155]),

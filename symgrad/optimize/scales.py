@@ -353,6 +353,8 @@ def numbers_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     a, b = a or Scaled(1.0, x), b or Scaled(1.0, y)
     if is_op(node, np.true_divide):
         b = Scaled(1.0 / b.c, y, b.below, b.above)
+        if a.below and not _is_runtime(y) and node.aval.dtype.char not in "dD":
+            return None  # in single precision, ``x / y`` may be out of range where ``x / norm(x) / y`` is not
         if _is_runtime(x):
             return s.call(np.true_divide, _times(s, x, b), y)
         return _times(s, x, a, Scaled(1.0, y, (), (y,))) if _is_runtime(y) else _times(s, s.call(np.true_divide, x, y), a, b)
