@@ -122,7 +122,7 @@ def with_members(x):
             case Phase.RUN:
                 energy = energy + v * v
                 if v < -0.5:
-                    phase = Phase.REST
+                    phase = Phase.IDLE
             case other:
                 energy = energy * 0.9 if other is Phase.STOP else 100.0
                 if v > 0:
@@ -301,7 +301,109 @@ def test_matches():
         "s = 'a'\ndel s\nreturn s == 'b'",
         "s, t = x\nif s == 'a':\n    s = 'b'\nreturn 0",
         "s = 'a'\nreturn f'{s}' if s == 'a' else 0",
+        "y = ['a' if v > 0 else 'b' for v in x]\nreturn y",
+        "y = ['a' if v > 0 else v for v in x]\nreturn [s == 'a' for s in y]",
+        "y = ['a']\ny.append(x)\nreturn [s == 'a' for s in y]",
+        "y = ['a']\ny.extend(x)\nreturn [s == 'a' for s in y]",
+        "y = ['a']\nreturn [len(s) for s in y]",
+        "y = ['a']\nreturn [x[s] for s in y if s == 'a']",
+        "y = ['ab']\nreturn [s == 'a' for s, t in y]",
+        "y = ['a']\nfor s in y:\n    s = x\nreturn s == 'a'",
+        "y = ['a', 'b']\nreturn y[0] < y[1]",
+        "y = ['a']\nreturn y == ['a']",
+        "y = ['a']\nreturn [y[0] for k in x]",
+        "y = z = ['a']\nreturn [s == 'a' for s in y]",
+        "y = ['a']\ny[0] = 'b'\nreturn y[0] == 'a'",
+        "y = ['a']\nlen = x\nreturn len(y)",
+        "y = ['a']\ng = lambda: y\nreturn [s == 'a' for s in y]",
     ],
 )
 def test_what_stays(body):
     assert rewritten(body) == body
+
+
+def kinds_beside(x):
+    kinds, s = ["up" if v > 0 else "down" for v in x], 0.0
+    for kind, v in zip(kinds, x, strict=True):
+        if kind == "up":
+            s += v
+        else:
+            s -= 0.5 * v
+    return s
+
+
+def kinds_appended(x):
+    kinds = []
+    for v in x:
+        if v > 1:
+            kinds.append("high")
+        elif v > 0:
+            kinds.append("low")
+        else:
+            kinds.append("none")
+    s = 0.0
+    for k, kind in enumerate(kinds):
+        if kind == "high":
+            s += x[k] ** 2
+        elif kind in ("low", "other"):
+            s += x[k]
+    return s
+
+
+def kinds_at_places(x):
+    kinds, n, s = ["up" if v > 0 else "down" for v in x], 0, 0.0
+    for k in range(1, len(x)):
+        if kinds[k] != kinds[k - 1]:
+            n += 1
+            s += x[k] * n
+    return s
+
+
+def neighbouring_kinds(x):
+    kinds, s = [None if v > 0 else "down" for v in x], 0.0
+    for a, b in zip(kinds, kinds[1:], strict=False):  # noqa: RUF007
+        if a is None and b != a:
+            s += 1.0
+    return s * x[0]
+
+
+def members(x):
+    kinds = [Phase.IDLE if v > 0.3 else Phase.RUN for v in x]
+    return sum(v * v for kind, v in zip(kinds, x, strict=True) if kind is Phase.IDLE)
+
+
+def two_lists(x):
+    kinds, others, s = ["a" if v > 0 else "b" for v in x], ["b" if v > 1 else "c" for v in x], 0.0
+    for a, b, v in zip(kinds, others, x, strict=True):
+        if a == b:
+            s += v
+        if a == "a" and b != "c":
+            s += 2 * v
+    return s
+
+
+def shown(x):
+    kinds = ["up" if v > 0 else "down" for v in x]
+    return sum(v * len(kind) for kind, v in zip(kinds, x, strict=True) if kind == "up")
+
+
+def counted(x):
+    kinds = ["up" if v > 0 else "down" for v in x]
+    return x[0] * kinds.count("up") + x[1] * ("none" in kinds) + x[2] * len(kinds)
+
+
+LISTS = kinds_beside, kinds_appended, kinds_at_places, neighbouring_kinds, members, two_lists
+
+
+@pytest.mark.parametrize("fun", [*LISTS, shown, counted])
+def test_texts_in_lists(fun):
+    rng, derivative = np.random.default_rng(0), value_and_grad(fun)
+    for _ in range(20):
+        x = rng.standard_normal(20)
+        value, slope = derivative(x)
+        expected, other = value_and_grad(fun, mode="dynamic")(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-12, atol=1e-12)
+    if fun in LISTS:
+        assert derivative.cache_info().misses <= 6
