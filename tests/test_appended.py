@@ -1062,3 +1062,42 @@ def test_lists_that_grow_in_place_later(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(4):
         right_at(derivative, fun, rng.normal(size=40), (1e-12, 0), (1e-9, 1e-12))
+
+
+def ints_of_names(x):
+    """What is appended is an int of the source, by a name that only ever stands for such."""
+    kinds, state, up = [], 0, -1
+    for v in x:
+        if v > 1:
+            state = 2
+        elif v < -1:
+            state = up
+        kinds.append(state)
+    s, n = 0.0, 0
+    for kind, v in zip(kinds, x, strict=True):
+        if kind == 2:
+            s += v * kind
+        elif kind < 0:
+            s -= v
+            n += kind
+    return s + n * kinds[3]
+
+
+def ints_of_names_or_more(x):
+    kinds, state = [], 0
+    for k, v in enumerate(x):
+        if v > 1:
+            state = k
+        elif v < -1:
+            state = 0.5
+        kinds.append(state)
+    return sum(kind * v for kind, v in zip(kinds, x, strict=True))
+
+
+@pytest.mark.parametrize("fun", [ints_of_names, ints_of_names_or_more])
+def test_ints_that_names_stand_for(fun):
+    derivative = value_and_grad(fun)
+    for k in range(20):
+        right_at(derivative, fun, np.random.default_rng(k).normal(size=20), (1e-12, 1e-12), (1e-8, 1e-11))
+    if fun is ints_of_names:
+        assert derivative.cache_info().misses <= 6

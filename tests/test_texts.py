@@ -392,7 +392,22 @@ def counted(x):
     return x[0] * kinds.count("up") + x[1] * ("none" in kinds) + x[2] * len(kinds)
 
 
-LISTS = kinds_beside, kinds_appended, kinds_at_places, neighbouring_kinds, members, two_lists
+def states_kept(x):
+    kinds, state = [], "idle"
+    for v in x:
+        if v > 1:
+            state = "run"
+        elif v < -1:
+            state = "idle"
+        kinds.append(state)
+    s = 0.0
+    for kind, v in zip(kinds, x, strict=True):
+        if kind == "run":
+            s += v
+    return s
+
+
+LISTS = states_kept, kinds_beside, kinds_appended, kinds_at_places, neighbouring_kinds, members, two_lists
 
 
 @pytest.mark.parametrize("fun", [*LISTS, shown, counted])

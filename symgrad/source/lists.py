@@ -20,10 +20,12 @@ from symgrad.source.syntax import (
     fresh,
     located,
     names_stored,
+    paired,
     parts_of,
     placed,
     walk,
 )
+from symgrad.source.texts import bound_beside
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (
@@ -75,7 +77,7 @@ def _constants(value: ast.expr) -> Iterator[str]:
     """The kinds of the constants that an expression may be; a word that is none for anything else."""
     for end in ends_of(value):
         inner = end.operand if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) else end
-        kind = type(inner.value).__name__ if isinstance(inner, ast.Constant) else ""
+        kind = type(inner.value).__name__ if isinstance(inner, ast.Constant) else "int" if hasattr(end, "counted") else ""
         yield kind if kind == "int" or (kind == "bool" and inner is end) else "other"
 
 
@@ -112,8 +114,9 @@ class _Rooms(ast.NodeTransformer):
 
 def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     """The function, changed in place: loops know (``kept``) the lists of some items that nothing else is done with than to hand
-    them to functions, or to ask whether they are empty; where that is done, the names know (``use``) the function's name.
-    ``space``: what there is outside of the function."""
+    them to functions, or to ask whether they are empty; where that is done, the names know (``use``) the function's name. Names
+    that only ever stand for ints of the source know that they are ``counted``. ``space``: what there is outside of the function.
+    """
     bound = bound_anywhere(function)
     zips = "zip" not in space and "zip" not in bound
     every, read = [*walk(function)], _loads(function)
@@ -127,10 +130,39 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
+                whole = _whole(node)
+                for item in walk(node) if whole else ():
+                    if isinstance(item, ast.Name) and item.id in whole:
+                        item.counted = True  # type: ignore[attr-defined]
                 if zips:
                     _run_over(node, declared(node), names)
                 _mark(node, declared(node))
     return function
+
+
+def _whole(function: ast.FunctionDef) -> set[str]:
+    """The locals that are only ever assigned ints of the source, or other such locals."""
+    every = [*walk(function)]
+    stored = Counter([part.id for part in every if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)])
+    ends: dict[str, list[ast.expr]] = {}
+    often = Counter[str]()
+    for node in every:
+        for target, value in paired(node.targets[0], node.value) if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Name):
+                often[target.id] += 1
+                ends.setdefault(target.id, []).extend(ends_of(value))
+    names = {name for name in often if often[name] == stored[name]} - bound_beside(function, every)
+    left = None
+    while names != left:
+        left = {*names}
+        for name in left:
+            names -= {name} if any([not _is_int(end, left) for end in ends[name]]) else set()
+    return names
+
+
+def _is_int(end: ast.expr, names: set[str]) -> bool:
+    inner = end.operand if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) else end
+    return (isinstance(inner, ast.Constant) and type(inner.value) is int) or (isinstance(end, ast.Name) and end.id in names)
 
 
 def _loads(node: ast.AST) -> Counter[str]:
