@@ -115,7 +115,7 @@ class _Rooms(ast.NodeTransformer):
 def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     """The function, changed in place: loops know (``kept``) the lists of some items that nothing else is done with than to hand
     them to functions, or to ask whether they are empty; where that is done, the names know (``use``) the function's name. Names
-    that only ever stand for ints of the source know that they are ``counted``. ``space``: what there is outside of the function.
+    that only ever stand for ints of the source know it (``counted``). ``space``: what there is outside of the function.
     """
     bound = bound_anywhere(function)
     zips = "zip" not in space and "zip" not in bound
