@@ -125,8 +125,17 @@ def of_a_list_that_changes(x):
     return a
 
 
+def taken_at_times(x):
+    it = iter(x)
+    a = next(it)
+    near = 0 < a < next(it)
+    for v in it:
+        a = a + v if v > 0 else a
+    return a + near
+
+
 CODE = rises, after_two, of_places, of_some, slices, slices_beside
-AS_PYTHON = left, twice, of_a_generator, of_a_list_that_grows, of_a_list_that_changes
+AS_PYTHON = taken_at_times, left, twice, of_a_generator, of_a_list_that_grows, of_a_list_that_changes
 
 
 @pytest.mark.parametrize("fun", [*CODE, *AS_PYTHON])

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from symgrad.source.constants import bound_anywhere
 from symgrad.source.syntax import COMPREHENSIONS, SCOPES, FunctionNode, blocks_of, located, names_stored, parts_of, placed, walk
 
+_MAYBE = (ast.IfExp, ast.BoolOp, ast.Compare)  # parts of which may not be evaluated
 _CHANGING = frozenset(["append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"])
 STARTED, NEXT, REST = [f"__symgrad_{word}__" for word in ("started", "next", "rest")]
 
@@ -46,7 +47,7 @@ def _change(function: ast.FunctionDef, statements: list[ast.stmt], name: str) ->
     else:
         return
     uses = [part for part in walk(function) if isinstance(part, ast.Name) and part.id == name]
-    if len(uses) != len(taken) + 2 or any([isinstance(part, ast.IfExp | ast.BoolOp) for part in _above(statements, taken)]):
+    if len(uses) != len(taken) + 2 or any([isinstance(part, _MAYBE) for part in _above(statements, taken)]):
         return
     first: ast.Assign = statements[0]  # type: ignore[assignment]
     (items,) = first.value.args  # type: ignore[attr-defined]
