@@ -627,7 +627,9 @@ def test_copyto_casts_as_numpy(dtype, what):
     for mode in ("auto", "dynamic"):
         with pytest.raises(TypeError, match="cast") as caught:
             grad(fun, mode=mode)(V)
-        assert str(caught.value) == str(expected.value)
+        told, own = (str(error.value).split(" from ") for error in (expected, caught))
+        assert told[0] == own[0]
+        assert told[1].split(" to ")[1] == own[1].split(" to ")[1]  # before NumPy 2.1, it tells of ``1j`` in another precision
 
 
 def test_copyto_takes_lists_of_traced_numbers():

@@ -542,3 +542,23 @@ def test_logs_of_plain_numbers():
         assert {type(item) for item in log} == {float}
     assert derivative.cache_info().hits == 4
     assert len(log) == 18
+
+
+def test_what_is_put_back_is_not_taken_out():
+    """The derivative by the array of ``y[i] += c`` passes as it is."""
+
+    def fun(x, c):
+        y = x * np.sin(x)
+        y[3] += c[0]
+        for i in range(4):
+            y[2] += c[i]
+            y = np.tanh(y)
+        return np.sum(y)
+
+    rng = np.random.default_rng(0)
+    x, c = rng.normal(size=40), rng.normal(size=8)
+    derivative = grad(fun, (0, 1))
+    for _ in range(3):
+        for found, expected in zip(derivative(x, c), grad(fun, (0, 1), mode="dynamic")(x, c), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-11)
+    assert "= 0.0" not in str(derivative.source(x, c)).split("# backward")[1]

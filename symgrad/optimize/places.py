@@ -283,6 +283,19 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if node.op is index.INDEX_ADD else whole
 
 
+@rewrite(index.INDEX_ADD, of=(index.SETITEM,), derived=True)
+def put_back(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``y = x``, with zero at one place, to which what was there is added: what ``x[i] += c`` gives to ``x``."""
+    written, value, *places = args
+    spec = dict(node.params)["spec"]
+    if value.op is not index.GETITEM or value.params != node.params or written.params != node.params:
+        return None
+    x, zero, *before = written.args
+    one = not any([place.aval.shape for place in places]) and value.args[0] is x
+    alike = [*value.args[1:]] == before == places and written.aval == x.aval == node.aval
+    return x if one and alike and is_number(zero, 0.0) and not index.may_repeat(spec, [False for _ in places]) else None
+
+
 @rewrite(index.SCATTER, exact=True)
 def written_in_order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is written to each place once, by an order that sorts, need not be added there."""
