@@ -645,6 +645,10 @@ def overlapping(x):
     return np.sum(WINDOWS(x, (3, 5))[::2] ** 2)
 
 
+def all_alike(x):
+    return np.sum(WINDOWS(x, (3, 2))[::2, ::3]) * x[0, 0]
+
+
 def of_one_axis(x):
     return np.sum(WINDOWS(x, 4, axis=1)[1:, ::2] ** 3)  # from one on, no step but a slice
 
@@ -654,7 +658,7 @@ def correlated(x):
     return np.sum(np.tanh(np.einsum("ijkl,kl->ij", WINDOWS(x, (3, 3)), kernel)))
 
 
-@pytest.mark.parametrize("fun", [strided, patches, pooled, overlapping, of_one_axis, correlated])
+@pytest.mark.parametrize("fun", [strided, patches, pooled, overlapping, all_alike, of_one_axis, correlated])
 @pytest.mark.parametrize("shape", [(24, 60), (64, 66), (9, 100)])
 def test_windows_at_steps(fun, shape):
     x = np.random.default_rng(0).standard_normal(shape)

@@ -256,7 +256,11 @@ def windows_apart(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
     if len(spec) > len(axes) or len(scatter.args) > 1 or "steps" in params:
         return None
     params["steps"] = tuple([(spec[i].step or 1) if i < len(spec) else 1 for i in axes])
-    return s.call(ADD_WINDOWS, scatter.args[0], **params)
+    region = index.region(spec, scatter.aval.shape)
+    (value,) = scatter.args
+    if value.aval.shape != region or value.aval.kind != "array" or value.aval.dtype != scatter.aval.dtype:
+        value = s.call(np.broadcast_to, value, shape=region)
+    return s.call(ADD_WINDOWS, value, **params) if value.aval.dtype == node.aval.dtype else None
 
 
 @rewrite(ADD_WINDOWS, of=(np.multiply,), rules=LOWER)
