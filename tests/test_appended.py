@@ -1094,10 +1094,48 @@ def ints_of_names_or_more(x):
     return sum(kind * v for kind, v in zip(kinds, x, strict=True))
 
 
-@pytest.mark.parametrize("fun", [ints_of_names, ints_of_names_or_more])
+def large_ints_of_names(x):
+    big, one, kinds = 9223372036854775807, 1, []
+    for v in x:
+        kinds.append(big if v > 0 else one)
+    s = 0.0
+    for kind, v in zip(kinds, x, strict=True):
+        if kind + 1 > 5:
+            s += v
+    return s
+
+
+def large_ints(x):
+    kinds = []
+    for v in x:
+        kinds.append(100000000000000000000 if v > 0 else 1)
+    return sum(kind * v for kind, v in zip(kinds, x, strict=True))
+
+
+@pytest.mark.parametrize("fun", [ints_of_names, ints_of_names_or_more, large_ints_of_names, large_ints])
 def test_ints_that_names_stand_for(fun):
     derivative = value_and_grad(fun)
     for k in range(20):
         right_at(derivative, fun, np.random.default_rng(k).normal(size=20), (1e-12, 1e-12), (1e-8, 1e-11))
     if fun is ints_of_names:
         assert derivative.cache_info().misses <= 6
+
+
+def int_of_some_iterations(x):
+    kinds = []
+    for v in x:
+        if v > 0:
+            n = 1
+        kinds.append(n)
+    return x[0] * sum(kinds)
+
+
+def test_an_int_that_is_appended_before_it_is_bound():
+    derivative = value_and_grad(int_of_some_iterations)
+    for k in range(20):
+        x = np.random.default_rng(k).normal(size=9)
+        if x[0] > 0:
+            right_at(derivative, int_of_some_iterations, x, (1e-12, 1e-12), (1e-8, 1e-11))
+        else:
+            with pytest.raises(UnboundLocalError, match="'n'"):
+                derivative(x)

@@ -125,6 +125,32 @@ def of_a_list_that_changes(x):
     return a
 
 
+def of_some_kept(x):
+    y = [v for v in x if v > -1.5]
+    it = iter(y)
+    a = next(it)
+    for v in it:
+        a += v * v
+    return a
+
+
+def of_pairs_kept(x):
+    pairs = [(k, v) for k, v in enumerate(x) if v > -1.5]
+    it = iter(pairs)
+    _, a = next(it)
+    for k, v in it:
+        a += v * k
+    return a
+
+
+def seen_as_what_it_is(x):
+    it = iter([1.0, 2.0, 3.0])
+    a = next(it)
+    for v in it:
+        a += v * x[0]
+    return a + len([*locals()["it"]])
+
+
 def taken_at_times(x):
     it = iter(x)
     a = next(it)
@@ -135,7 +161,17 @@ def taken_at_times(x):
 
 
 CODE = rises, after_two, of_places, of_some, slices, slices_beside
-AS_PYTHON = taken_at_times, left, twice, of_a_generator, of_a_list_that_grows, of_a_list_that_changes
+AS_PYTHON = (
+    of_some_kept,
+    of_pairs_kept,
+    seen_as_what_it_is,
+    taken_at_times,
+    left,
+    twice,
+    of_a_generator,
+    of_a_list_that_grows,
+    of_a_list_that_changes,
+)
 
 
 @pytest.mark.parametrize("fun", [*CODE, *AS_PYTHON])

@@ -11,7 +11,18 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from symgrad.source.constants import bound_anywhere
-from symgrad.source.syntax import COMPREHENSIONS, SCOPES, FunctionNode, blocks_of, located, names_stored, parts_of, placed, walk
+from symgrad.source.syntax import (
+    COMPREHENSIONS,
+    LOCAL_READERS,
+    SCOPES,
+    FunctionNode,
+    blocks_of,
+    located,
+    names_stored,
+    parts_of,
+    placed,
+    walk,
+)
 
 _MAYBE = (ast.IfExp, ast.BoolOp, ast.Compare)  # parts of which may not be evaluated
 _CHANGING = frozenset(["append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"])
@@ -21,7 +32,8 @@ STARTED, NEXT, REST = [f"__symgrad_{word}__" for word in ("started", "next", "re
 def by_place(function: FunctionNode, around: Collection[str]) -> FunctionNode:
     """The function, changed in place, as are those in it. ``around``: the names of the module and of functions around it, no
     more those of builtins."""
-    for node in [*walk(function)]:
+    names = {part.id for part in walk(function) if isinstance(part, ast.Name)}
+    for node in [*walk(function)] if names.isdisjoint(LOCAL_READERS) else ():
         if isinstance(node, ast.FunctionDef) and {"iter", "next"}.isdisjoint({*around, *bound_anywhere(node)}):
             stored = Counter(names_stored(node))
             for block in [*blocks_of(node)]:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
 from symgrad.source.exits import has_test, way_out
+from symgrad.source.iterators import STARTED
+from symgrad.source.liveness import Ends, live
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
@@ -78,7 +80,8 @@ def _constants(value: ast.expr) -> Iterator[str]:
     for end in ends_of(value):
         inner = end.operand if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) else end
         kind = type(inner.value).__name__ if isinstance(inner, ast.Constant) else "int" if hasattr(end, "counted") else ""
-        yield kind if kind == "int" or (kind == "bool" and inner is end) else "other"
+        whole = kind == "int" and (hasattr(end, "counted") or _is_int(end, ()))
+        yield kind if whole or (kind == "bool" and inner is end) else "other"
 
 
 def in_room(function: FunctionNode) -> FunctionNode:
@@ -141,7 +144,7 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
 
 
 def _whole(function: ast.FunctionDef) -> set[str]:
-    """The locals that are only ever assigned ints of the source, or other such locals."""
+    """The locals that are only ever assigned ints of the source, or other such locals, and always before they are read."""
     every = [*walk(function)]
     stored = Counter([part.id for part in every if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)])
     ends: dict[str, list[ast.expr]] = {}
@@ -152,6 +155,7 @@ def _whole(function: ast.FunctionDef) -> set[str]:
                 often[target.id] += 1
                 ends.setdefault(target.id, []).extend(ends_of(value))
     names = {name for name in often if often[name] == stored[name]} - bound_beside(function, every)
+    names -= live(function.body, frozenset(), Ends())
     left = None
     while names != left:
         left = {*names}
@@ -160,9 +164,12 @@ def _whole(function: ast.FunctionDef) -> set[str]:
     return names
 
 
-def _is_int(end: ast.expr, names: set[str]) -> bool:
+def _is_int(end: ast.expr, names: Collection[str]) -> bool:
+    """Whether it is such a name, or an int of the source with which NumPy's ints are far from their ends."""
     inner = end.operand if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) else end
-    return (isinstance(inner, ast.Constant) and type(inner.value) is int) or (isinstance(end, ast.Name) and end.id in names)
+    if isinstance(inner, ast.Constant):
+        return type(inner.value) is int and inner.value.bit_length() < 32
+    return isinstance(end, ast.Name) and end.id in names
 
 
 def _loads(node: ast.AST) -> Counter[str]:
@@ -264,6 +271,8 @@ def _mark(function: ast.FunctionDef, others: set[str]) -> None:
                     if isinstance(use.of, (ast.For, ast.Expr)):
                         for one in getattr(use.of, "pairs", ()) or [use.name]:
                             one.use = placed(ast.Constant("items"), one)
+                    elif getattr(use.of, "id", "") == STARTED:  # an iterator of it
+                        use.name.use = placed(ast.Constant("items"), use.name)
                     elif not _is_of_own(use):
                         use.name.use = copied(use.of)
 
