@@ -247,17 +247,17 @@ def paired(
 
 def _sliced(one: Over, ends: Sequence[Any]) -> Over | None:
     """What ``islice`` takes, up to an end, or from a start on."""
-    start, stop, step = (0, *ends, None) if len(ends) == 1 else (*ends, None)[:3]
-    if step not in (None, 1) or not all([end is None or (type(end) is int and end >= 0) for end in (start, stop)]):
+    part = slice(*ends)
+    if part.step not in (None, 1) or not all(
+        [end is None or (type(end) is int and end >= 0) for end in (part.start, part.stop)]
+    ):
         return None
-    start = start or 0
-    stop = one.length if stop is None else min(stop, one.length)
-    more = None if ends[-1] is None and len(ends) > 1 else stop
-    return one._replace(
-        length=max(stop - start, 0),
-        at=lambda i: one.at(i + start if start else i),
-        rest=lambda place: itertools.islice(one.rest(place + start), None if more is None else max(more - start - place, 0)),
-    )
+    start, stop, _ = part.indices(one.length)
+
+    def rest(place: int) -> Iterator[Any]:
+        return itertools.islice(one.rest(place + start), None if part.stop is None else max(part.stop - start - place, 0))
+
+    return one._replace(length=max(stop - start, 0), at=lambda i: one.at(i + start if start else i), rest=rest)
 
 
 def picked(

@@ -232,9 +232,12 @@ def convolution(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     """What the products of each number of a row with all of another one add up to, each row one place further."""
     times, products = split(args[0])
     products = products.args[0] if is_op(products, np.transpose) and not products.params else products
-    if len(node.aval.shape) != 1 or len(products.aval.shape) != 2 or node.aval.dtype.char not in "fd":
-        return None
-    if "steps" in dict(node.params):
+    if (
+        len(node.aval.shape) != 1
+        or len(products.aval.shape) != 2
+        or node.aval.dtype.char not in "fd"
+        or "steps" in dict(node.params)
+    ):
         return None
     if not any([is_op(products, fun) for fun in (np.outer, np.multiply, np.matmul)]):
         return None

@@ -26,7 +26,7 @@ from symgrad.source.syntax import (
     declared,
     fresh,
     located,
-    parts_of,
+    own_parts,
     placed,
     walk,
 )
@@ -49,7 +49,7 @@ def inlined(function: FunctionNode, outside: Mapping[str, ast.FunctionDef], arou
     """The function, changed in place: loops over generators are those of the generators. ``outside``: those of its module;
     ``around``: the names of the module and of functions around it, no more those of builtins."""
     names = {part.id for part in walk(function) if isinstance(part, ast.Name)}
-    if isinstance(function, ast.Lambda) or not names.isdisjoint(LOCAL_READERS) or any(map(_pauses, _own_parts(function))):
+    if isinstance(function, ast.Lambda) or not names.isdisjoint(LOCAL_READERS) or any(map(_pauses, own_parts(function))):
         return function
     bound = bound_anywhere(function)
     free = {name: node for name, node in outside.items() if name not in bound and _own_names(node).isdisjoint(bound)}
@@ -177,14 +177,6 @@ def _bound(node: ast.FunctionDef) -> set[str]:
 def _own_names(node: ast.FunctionDef) -> set[str]:
     """The names that a generator reads from around it."""
     return {part.id for part in walk(node) if isinstance(part, ast.Name)} - _bound(node)
-
-
-def _own_parts(function: ast.AST) -> Iterator[ast.AST]:
-    """What is in a function, but not in one in it."""
-    for part in parts_of(function):
-        if not isinstance(part, SCOPES):
-            yield part
-            yield from _own_parts(part)
 
 
 def _pauses(part: ast.AST) -> bool:

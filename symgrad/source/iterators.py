@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from symgrad.source.constants import bound_anywhere
 from symgrad.source.syntax import (
@@ -19,7 +19,7 @@ from symgrad.source.syntax import (
     blocks_of,
     located,
     names_stored,
-    parts_of,
+    own_parts,
     placed,
     walk,
 )
@@ -33,7 +33,7 @@ def by_place(function: FunctionNode, around: Collection[str]) -> FunctionNode:
     """The function, changed in place, as are those in it. ``around``: the names of the module and of functions around it, no
     more those of builtins."""
     names = {part.id for part in walk(function) if isinstance(part, ast.Name)}
-    for node in [*walk(function)] if names.isdisjoint(LOCAL_READERS) else ():
+    for node in [*walk(function)] if "iter" in names and names.isdisjoint(LOCAL_READERS) else ():
         if isinstance(node, ast.FunctionDef) and {"iter", "next"}.isdisjoint({*around, *bound_anywhere(node)}):
             stored = Counter(names_stored(node))
             for block in [*blocks_of(node)]:
@@ -50,16 +50,19 @@ def _change(function: ast.FunctionDef, statements: list[ast.stmt], name: str) ->
     for statement in statements[1:]:
         if isinstance(statement, ast.For) and isinstance(statement.iter, ast.Name) and statement.iter.id == name:
             break
-        calls = [part for part in _own_parts(statement) if isinstance(part, ast.Call) and _is_next(part, name)]
+        every = [*own_parts(statement, (*SCOPES, *COMPREHENSIONS))]  # which run when they like, or several times
+        calls = [part for part in every if isinstance(part, ast.Call) and _is_next(part, name)]
         if len(calls) != len([part for part in walk(statement) if isinstance(part, ast.Name) and part.id == name]):
             return
         if calls and (len(calls) > 1 or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))):
+            return
+        if any([call in walk(part) for part in every if isinstance(part, _MAYBE) for call in calls]):
             return
         taken += calls
     else:
         return
     uses = [part for part in walk(function) if isinstance(part, ast.Name) and part.id == name]
-    if len(uses) != len(taken) + 2 or any([isinstance(part, _MAYBE) for part in _above(statements, taken)]):
+    if len(uses) != len(taken) + 2:
         return
     first: ast.Assign = statements[0]  # type: ignore[assignment]
     (items,) = first.value.args  # type: ignore[attr-defined]
@@ -72,22 +75,6 @@ def _change(function: ast.FunctionDef, statements: list[ast.stmt], name: str) ->
         call.args.append(placed(ast.Constant(place), call))
     rest = ast.Call(ast.Name(REST, ast.Load()), [statement.iter, ast.Constant(len(taken))], [])
     statement.iter = located(placed(rest, statement.iter))
-
-
-def _above(statements: list[ast.stmt], calls: list[ast.Call]) -> Iterator[ast.AST]:
-    """What some of these calls are in."""
-    for statement in statements:
-        for part in _own_parts(statement):
-            if any([call is inner for inner in walk(part) for call in calls]):
-                yield part
-
-
-def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """What is in a node, but not in functions and comprehensions, which run when they like, or several times."""
-    yield node
-    for part in parts_of(node):
-        if not isinstance(part, (*SCOPES, *COMPREHENSIONS)):
-            yield from _own_parts(part)
 
 
 def _started(statement: ast.stmt) -> str:

@@ -78,10 +78,10 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
 def _constants(value: ast.expr) -> Iterator[str]:
     """The kinds of the constants that an expression may be; a word that is none for anything else."""
     for end in ends_of(value):
-        inner = end.operand if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) else end
-        kind = type(inner.value).__name__ if isinstance(inner, ast.Constant) else "int" if hasattr(end, "counted") else ""
-        whole = kind == "int" and (hasattr(end, "counted") or _is_int(end, ()))
-        yield kind if whole or (kind == "bool" and inner is end) else "other"
+        if hasattr(end, "counted") or _is_int(end, ()):
+            yield "int"
+        else:
+            yield "bool" if isinstance(end, ast.Constant) and type(end.value) is bool else "other"
 
 
 def in_room(function: FunctionNode) -> FunctionNode:
@@ -158,9 +158,8 @@ def _whole(function: ast.FunctionDef) -> set[str]:
     names -= live(function.body, frozenset(), Ends())
     left = None
     while names != left:
-        left = {*names}
-        for name in left:
-            names -= {name} if any([not _is_int(end, left) for end in ends[name]]) else set()
+        left = names
+        names = {name for name in left if all([_is_int(end, left) for end in ends[name]])}
     return names
 
 

@@ -46,6 +46,14 @@ def parts_of(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def own_parts(node: ast.AST, but: tuple[type[ast.AST], ...] = SCOPES) -> Iterator[ast.AST]:
+    """What is in a node, ``but`` for what is of these kinds, functions and classes as a rule, and in them."""
+    for part in parts_of(node):
+        if not isinstance(part, but):
+            yield part
+            yield from own_parts(part, but)
+
+
 class _Fields(dict[type, tuple[str, ...]]):
     """Of each kind of node, the fields that other nodes may be in."""
 

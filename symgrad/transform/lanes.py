@@ -796,7 +796,10 @@ def fit_to(part: Any, arg: Node) -> Any:
 def mask_like(x: Any, value: bool) -> Any:
     """A mask for ``x``, in its trace if it has one: the same throughout."""
     if type(x) is Tracer:
-        return x.tape.constant_like(
-            value, x.node.aval._replace(dtype=np.dtype(bool), kind="array" if x.node.aval.shape else "scalar")
-        )
+        return x.tape.constant_like(value, aval_of_mask(x.node.aval))
     return np.full(np.shape(x), value) if np.ndim(x) else np.bool_(value)
+
+
+def aval_of_mask(aval: Aval) -> Aval:
+    """What is known of a mask for a value of this kind: an array, or a NumPy bool for a number."""
+    return aval._replace(dtype=np.dtype(bool), kind="array" if aval.shape else "scalar")

@@ -28,7 +28,7 @@ from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
 from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
-from symgrad.transform.lanes import POLES, Around, mask_like, worst_of
+from symgrad.transform.lanes import POLES, Around, aval_of_mask, mask_like, worst_of
 from symgrad.transform.reverse import reverse
 
 
@@ -723,7 +723,7 @@ def of_kind(x: Any, aval: Any) -> Any:
 
 def _live(sub: Trace, node: Node, g: Any, around: Around) -> Any:
     """The mask of a cotangent at the end of a pass, as an array (a NumPy bool for a number)."""
-    aval = node.aval._replace(dtype=np.dtype(bool), kind="array" if node.aval.shape else "scalar")
+    aval = aval_of_mask(node.aval)
     mask = around.found.get(node)
     if g is None or mask is None:
         return sub.constant_like(g is not None, aval)
