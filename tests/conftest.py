@@ -1,6 +1,7 @@
 """What all tests share: hypothesis profiles and golden files."""
 
 import gc
+import math
 import os
 import sys
 import zlib
@@ -33,6 +34,7 @@ settings.load_profile("default")
 MANY = 8  # cases of a test that all run
 
 compile.MAX_SHARED = 0  # each derivative of a test has code of its own, unless the test is about that
+compile.GRACE = math.inf  # how fast the machine is decides on nothing
 
 
 @pytest.fixture

@@ -2676,3 +2676,205 @@ def test_what_no_iteration_named_is_not_there_after_a_loop(fun):
         expected, other_slope = value_and_grad(fun, mode="dynamic")(x)
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(slope, other_slope)
+
+
+ONES, TWOS = np.array([1.0, 2.0, 3.0]), np.array([3.0, 5.0, 7.0])
+
+
+def number_of_the_iteration_before(x):
+    s = 0.0
+    for i in range(6):
+        if x[i] > 0:
+            b = 0 if x[i] > 0.5 else 1
+        elif b == 0:
+            s += 2 * x[i]
+        else:
+            s += 3 * x[i]
+        s += x[i]
+    return s
+
+
+def flag_of_the_iteration_before(x):
+    s = 0.0
+    for i in range(6):
+        if x[i] > 0:
+            b = True
+        else:
+            s += (3.0 if b else 5.0) * x[i]
+        s += x[i] ** 2
+    return s
+
+
+def text_of_the_iteration_before(x):
+    s = 0.0
+    for i in range(6):
+        if x[i] > 0:
+            b = None if x[i] > 0.5 else "u"
+        else:
+            s += x[i] * 2 if b is None else x[i] * 3
+        s += x[i]
+    return s
+
+
+def array_of_the_iteration_before(x):
+    s, y, z = 0.0, x[:3], x[3:]
+    for i in range(6):
+        if x[i] > 0:
+            v = y if x[i] > 0.5 else z
+        else:
+            s = s + np.sum(v * v) * x[i]
+        s = s + x[i] ** 2
+    return s
+
+
+def global_of_the_iteration_before(x):
+    s = 0.0
+    for i in range(6):
+        if x[i] > 0:
+            v = ONES if x[i] > 0.5 else TWOS
+        else:
+            s = s + np.sum(v) * x[i]
+        s = s + x[i] ** 2
+    return s
+
+
+def list_of_the_iteration_before(x):
+    s = 0.0
+    for i in range(6):
+        if x[i] > 0:
+            v = [1.0, x[i]] if x[i] > 0.5 else [2.0, 1.0]
+        else:
+            s = s + (v[0] + 2 * v[1]) * x[i]
+        s = s + x[i] ** 2
+    return s
+
+
+def function_of_the_iteration_before(x):
+    s = 0.0
+    for i in range(6):
+        if x[i] > 0:
+            v = np.sin if x[i] > 0.5 else np.cos
+        else:
+            s = s + v(x[i])
+        s = s + x[i] ** 2
+    return s
+
+
+def number_of_the_turn_before(x):
+    s, i = 0.0, 0
+    while True:
+        if x[i] > 0:
+            v = 2.0
+            if x[i] > 0.5:
+                v = 3.0
+        else:
+            s = s + v * x[i]
+        s = s + x[i] ** 2
+        i += 1
+        if i == 6:
+            break
+    return s
+
+
+BEFORE = number_of_the_iteration_before, flag_of_the_iteration_before, text_of_the_iteration_before
+BEFORE += array_of_the_iteration_before, global_of_the_iteration_before, list_of_the_iteration_before
+BEFORE += function_of_the_iteration_before, number_of_the_turn_before
+
+
+@pytest.mark.parametrize("fun", BEFORE)
+def test_what_an_iteration_before_has_named_is_not_there_in_the_first_one(fun):
+    rng = np.random.default_rng(0)
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for i in range(40):
+        x = rng.uniform(-1, 1, 6)
+        if i % 4 == 3 and x[0] < 0:
+            for call in (fun, derivative):
+                with pytest.raises(UnboundLocalError, match=r"cannot access local variable '[bv]'"):
+                    call(x)
+        x[0] = abs(x[0])
+        value, slope = derivative(x)
+        expected, other_slope = dynamic(x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other_slope, atol=1e-12)
+
+
+def int_again_at_times(x):
+    s, w = 0.0, 1
+    for i in range(6):
+        if x[i] > 0:
+            w = x[i]
+        else:
+            s = s + (w + 1) * 0.5
+        if x[i] > 0.5:
+            w = 1
+        s = s + x[i] * x[i]
+    return s
+
+
+def int_minus_at_times(x):
+    s, w = 0.0, 2
+    for i in range(6):
+        if x[i] > 0.3:
+            w = x[i]
+        elif x[i] > 0:
+            w = 3
+        else:
+            s = s + abs(-w * 2) * x[i]
+    return s
+
+
+def int_divided_at_times(x):
+    s, w = 0.0, 7
+    for i in range(6):
+        if x[i] > 0.3:
+            w = 9 * x[i]
+        elif x[i] > 0:
+            w = 7
+        else:
+            s = s + (w // 2) * x[i] + w % 3
+    return s
+
+
+def flag_at_times(x):
+    s, w = 0.0, True
+    for i in range(6):
+        if x[i] > 0:
+            w = x[i] if i % 2 else -1.0
+        else:
+            s = s + (w + 1) * 0.5
+        if i % 2 == 0 and x[i] > 0:
+            w = True
+        s = s + x[i] * x[i]
+    return s
+
+
+@pytest.mark.parametrize("fun", [int_again_at_times, int_minus_at_times, int_divided_at_times, flag_at_times])
+def test_what_is_made_of_ints_has_a_slope_where_floats_go_round_for_them(fun):
+    rng = np.random.default_rng(0)
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for _ in range(40):
+        x = rng.uniform(-1, 1, 6)
+        value, slope = derivative(x)
+        expected, other_slope = dynamic(x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other_slope, atol=1e-12)
+
+
+@pytest.mark.parametrize("places", [[100, -1], [-1], [150, -1], [3, 100, -2]])
+@pytest.mark.parametrize("kind", [dict, list, tuple])
+def test_a_leaf_that_a_local_shows_last_stays_what_it_is(places, kind):
+    name = "g" if kind is dict else 0
+
+    def total(p, r):
+        total = 0.0
+        for t in range(len(r)):
+            lev = p[name] if r[t] < 0 else 0.0
+            total += lev * r[t]
+        return total
+
+    derivative = grad(total)
+    for size in (200, 300, 513):
+        r = np.ones(size)
+        r[places] = -1.0
+        slope = derivative({"g": 0.3} if kind is dict else kind([0.3]), r)
+        assert slope[name] == -len(places)

@@ -72,6 +72,7 @@ from symgrad.loops.ways import (
     read_by,
     same_locals,
     unite,
+    with_floats,
 )
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT
@@ -243,6 +244,8 @@ class _Reader:
         if self.section:  # there is no other iteration that might tell
             self.moving |= {key for key in keys if key[0] in names.stored and isinstance(bounds[0].nodes[key].aval, Aval)}
         self.keys = self.moving | late
+        if not {name for bound in bounds[1:] for name in bound.rest} <= bounds[0].rest.keys() | names.targets:
+            raise Unclear  # an iteration may read what none has left there
         self.unread: set[Any] = set()
         for key in {key for bound in bounds for key in bound.nodes} - keys - late:
             self._leave(key)
@@ -371,6 +374,8 @@ class _Reader:
         several = any([len(ways) > 1 for ways in every])
         if self.section:
             self._settle_first(every[0])
+        if coarse:
+            self._let_floats_be(stretches, every)
         try:
             written = self._written(stretches, every)
         except Unclear:
@@ -398,6 +403,14 @@ class _Reader:
         for stretch, ways in zip(stretches, every, strict=True):
             pairs += [(aval, stretch.kinds[key]) for way in ways.values() for key, (_, aval) in way.after.items()]
         return any([is_float(kind) and aval in (INT, BOOL) for aval, kind in pairs])
+
+    def _let_floats_be(self, stretches: list[Stretch], every: list[Taken]) -> None:
+        """What ways made of ints is made of the floats that go round for them."""
+        kinds = stretches[-1].kinds
+        for stretch, ways in zip(stretches, every, strict=True):
+            for way in ways.values():
+                with_floats(way, kinds)
+            kinds = stretch.kinds
 
     def _settle_first(self, ways: Taken) -> None:
         """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is
@@ -625,11 +638,11 @@ class _Reader:
     def _begin_as(self, known: Ways, first: int) -> None:
         """Begin, at iteration ``first``, as earlier calls did, or other runs, if this one does."""
         begin, moving = self.bounds[0], known.moving[-1]
-        most = known.most if self.other else None
+        elsewhere = self.other or (first, known.first) != (0, 0)
+        most = known.most if elsewhere else None
         self.recall = recall = Recall(self.trace, known.nodes, begin.nodes, known.arrays, most)
         if any([key not in bound.nodes for bound in self.bounds for key in moving]):
             raise Unclear
-        elsewhere = self.other or (first, known.first) != (0, 0)
         for node, seen in known.fixed.items():
             here = recall.only(node)
             if self.trace.computed(here) != seen[0]:

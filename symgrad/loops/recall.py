@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Node, ancestors, content_of
-from symgrad.loops.patterns import INT, Boundary, Key, Part, Pattern, noted, same_number
+from symgrad.loops.patterns import Boundary, Key, Part, Pattern, noted, same_number
 from symgrad.loops.ways import Unclear, joined_kind
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.tracing.trace import Trace
@@ -126,7 +126,7 @@ def _computed_from(held: Sequence[Node], most: int) -> set[Node]:
             x = waiting.pop()
             if x in made or (x in known and x is not node):
                 continue
-            if x.op in (INPUT, INDEX, IDENTITY) and (x.op is not INPUT or x.aval != INT):
+            if x.op in (INDEX, IDENTITY):
                 break
             made.add(x)
             waiting += x.args

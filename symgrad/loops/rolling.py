@@ -993,9 +993,7 @@ class Roller:
         lists = [grown for grown in self.grown.values() if grown.shape]
         if not lists:
             return frozenset(), frozenset()
-        noted = [bound.holds for roller in trace.rollers for begin in roller.boundaries for bound in begin.every()]
-        noted += [join.bound.holds for roller in trace.rollers for join in roller.begun]
-        holders = Counter([id(x) for holds in {id(one): one for one in noted}.values() for x in holds.values()])
+        holders = Counter([id(x) for holds in self._holds() for x in holds.values()])
         holders.update(map(id, trace.writes))
         contained = Counter([id(x) for key, x in self.boundaries[-1].holds.items() if len(key) > 1])
         times = Counter([id(item) for grown in lists for item in grown.items])
@@ -1491,10 +1489,14 @@ class Roller:
 
     def _noted(self, tracer: Tracer) -> int:
         """How often a value is noted, of the boundaries of this loop and others, and of writes."""
+        noted = sum([other is tracer for holds in self._holds() for other in holds.values()])
+        return noted + sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
+
+    def _holds(self) -> Collection[dict[Key, Tracer]]:
+        """What the locals hold at the boundaries of this loop and others, some of which share it."""
         bounds = [one for roller in self.trace.rollers for bound in roller.boundaries for one in bound.every()]
         bounds += self.unflagged + [join.bound for roller in self.trace.rollers for join in roller.begun]
-        noted = sum([other is tracer for bound in bounds for other in bound.holds.values()])
-        return noted + sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
+        return {id(bound.holds): bound.holds for bound in bounds}.values()
 
     def _first(self, node: Node, aval: Any) -> Node | None:
         """What a carried value starts with, of the kind that it goes round with; None where that is another value."""

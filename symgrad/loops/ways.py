@@ -6,18 +6,24 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from symgrad.ir import CONST, Aval, Node
 from symgrad.loops.patterns import COUNTER, INT, WHOLE, Boundary, Key, Note, Part
 from symgrad.ops import index
+from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
-from symgrad.tracing.mixed import DIVISIONS, EXACT, MIXING, POWER, is_narrow
+from symgrad.tracing.mixed import DIVISIONS, EXACT, MIXING, POWER, is_narrow, keeps_floats
 
 _OPERATORS = {  # that give a Python number of Python numbers
     *MIXING,
     EXTREME,
     TO_NUMPY,  # it may stand for both, see ``_one_op``
 }
+
+# that give floats of floats, as large as the ints that they give of ints
+_OF_FLOATS_TOO = {*MIXING} - {POWER, *DIVISIONS, REGISTRY[np.invert]} | {EXTREME, TO_NUMPY, TO_PYTHON}
 
 _KEEPING = {*EXACT, EXTREME, TO_NUMPY, TO_PYTHON}  # operators that round nothing
 
@@ -63,6 +69,8 @@ def unite(one: Way, other: Way) -> None:
         raise Unclear
     for i, (mine, theirs) in enumerate(zip(one.steps, other.steps, strict=True)):
         kind = same_step(mine, theirs)
+        if kind is None and mine[0] is theirs[0] in _OF_FLOATS_TOO and mine[1] == theirs[1]:
+            kind = next(filter(is_float, (mine[2], theirs[2])), None)  # of an int that a float stands for elsewhere
         if kind is None:
             raise Unclear
         one.steps[i] = (_one_op(mine, theirs), mine[1], kind, mine[3])
@@ -123,6 +131,37 @@ def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Contain
             raise Unclear
     ends = [(key, parts, aval) for key, (parts, aval) in way.after.items() if kinds[key].kind != "python"]
     return {key for key, parts, aval in ends if aval.kind == "python" or any(map(is_plain, parts.values()))}
+
+
+def with_floats(way: Way, kinds: dict[Key, Any]) -> None:
+    """Let what a way made of ints be floats, where locals of these ``kinds`` hold floats for them; where it is something else
+    then, nothing is sure."""
+    made: list[Any] = []  # the kinds of the steps
+
+    def kind_of(part: Part) -> Any:
+        kind, what = part
+        if kind in ("step", "carry"):
+            return made[what] if kind == "step" else kinds.get(what)
+        return INT if kind == "index" else what.aval
+
+    for i, (op, params, aval, args) in enumerate(way.steps):
+        given = [[kind_of(part) for part in parts.values()] for parts in args]
+        floats = [any(map(is_float, kinds)) for kinds in given]
+        if any(floats):
+            if op is index.GETITEM or (op in index.WRITING and any(floats[2:])):
+                raise Unclear  # a place
+            if isinstance(aval, Aval) and aval.dtype.kind in "iu" and keeps_floats(op):
+                if op not in _OF_FLOATS_TOO:
+                    raise Unclear
+                every = [kind for kinds in given for kind in kinds if is_float(kind)]
+                plain = all([kind.kind == "python" for kinds in given for kind in kinds])
+                aval = every[0]._replace(kind="python" if plain else "scalar")
+                way.steps[i] = op, params, aval, args
+        made.append(aval)
+    for key, (parts, aval) in way.after.items():
+        found = [made[what] for kind, what in parts.values() if kind == "step"]
+        if found and is_float(found[0]) and isinstance(aval, Aval) and aval.dtype.kind in "iu":
+            way.after[key] = parts, found[0]
 
 
 def appended_kinds(way: Way, key: Key, kinds: dict[Key, Any]) -> set[Any]:

@@ -16,7 +16,7 @@ import linecache
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -831,22 +831,18 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, doubtful, stored, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        used, leaving = used_between(node, tested), way_out(node)
-        later, targets = self.used[-1].later, {*names_stored(node.target)}
-        every = targets | ({*stored} - used[0] - later)
-        if tested and leaving is not None:  # by which each iteration begins its turn
-            every = (targets | {*stored}) - used_from(node, leaving) - later
-        anew = tuple(sorted(every.difference(*map(names_read, node.orelse))))
+        used = used_between(node, tested)
+        anew = _constant(self._anew(node, stored, used[0], tested))
         decides = node.decides  # type: ignore[attr-defined]
-        known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
+        known = [ast.Constant(tested), ast.Constant(nested), anew, ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
         names = [_own_names(node, private, doubtful), _iterated(node, stored)]
         if hasattr(node, "section"):
-            made = _hook("section", node, *names, _constant(anew))
+            made = _hook("section", node, *names, anew)
         elif hasattr(node, "room"):
             site = _constant((node.lineno, node.col_offset))
-            made = _hook("room", node, site, *names, _constant(anew), ast.Constant(decides), known[-1], self._apart(node))
+            made = _hook("room", node, site, *names, anew, ast.Constant(decides), known[-1], self._apart(node))
         else:
             own = () if private is None else (*private, *doubtful)
             found = self._span(node, own) or self._over(node.iter, node.target, decides)
@@ -865,9 +861,8 @@ class _Rewriter(ast.NodeTransformer):
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, private, doubtful, stored, numbers, tested = self._loop(node)
         used = used_between(node, tested)
-        read = used[0].union(self.used[-1].later, *map(names_read, node.orelse))
-        anew = () if tested else tuple(sorted({*stored} - read))
-        facts = [_own_names(node, private, doubtful), _iterated(node, stored), _constant(anew), self._apart(node)]
+        anew = _constant(self._anew(node, stored, used[0], tested))
+        facts = [_own_names(node, private, doubtful), _iterated(node, stored), anew, self._apart(node)]
         made = _hook("start", node, *facts)
         start = assigned(loop, made, node)
         if not isinstance(node.test, ast.Constant):
@@ -882,6 +877,15 @@ class _Rewriter(ast.NodeTransformer):
         node.body, node.orelse = self._repeated(loop, node, stored, private, used), self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
+
+    def _anew(self, node: ast.For | ast.While, stored: Collection[str], used: Set[str], tested: bool) -> tuple[str, ...]:
+        """The locals that an iteration assigns before it reads them; ``used`` are those that it may read."""
+        targets, leaving = names_stored(node.target) if isinstance(node, ast.For) else [], way_out(node)
+        if tested and leaving is not None:  # by which each iteration begins its turn
+            every = {*targets, *stored} - used_from(node, leaving)
+        else:
+            every = {*targets, *({*stored} - used)}
+        return tuple(sorted(every.difference(self.used[-1].later.difference(targets), *map(names_read, node.orelse))))
 
     def _apart(self, node: ast.For | ast.While) -> ast.expr:
         """The locals that a loop has nothing to do with."""

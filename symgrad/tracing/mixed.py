@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.errors import SymgradError
 from symgrad.ir import CONST, Aval, Node
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import NAMED
+from symgrad.ops.engine import ASTYPE, INT, NAMED, ROUND
 
 
 class Bounds(NamedTuple):
@@ -87,6 +87,18 @@ def _makes_floats(op: Any) -> bool:
         return ufunc.resolve_dtypes((np.dtype(int),) * ufunc.nin + (None,))[-1].kind != "i"
     except TypeError:
         return False
+
+
+@functools.lru_cache(1024)
+def keeps_floats(op: Any) -> bool:
+    """Whether an operation that makes ints of ints makes floats of floats."""
+    ufunc = getattr(op, "key", None)
+    if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1:
+        return op not in _TO_INTS
+    try:
+        return ufunc.resolve_dtypes((np.dtype(float),) * ufunc.nin + (None,))[-1].kind == "f"
+    except TypeError:
+        return True  # it would raise
 
 
 def bad(op: Any, nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> tuple[int, Any] | None:
@@ -164,6 +176,7 @@ _OF_INTS = frozenset(  # that give other numbers of ints, or none
 )
 SIGNED = frozenset(_of(np.arctan2, np.copysign, np.signbit))  # that tell zeros apart, of which ints have but one
 EXACT = {*_ALIKE, _NEGATIVE, _POSITIVE, *_of(np.absolute)}  # operators that round nothing
+_TO_INTS = frozenset([ASTYPE, INT, ROUND, *map(REGISTRY.__getitem__, (np.searchsorted, np.digitize))])
 MIXING = {  # operators that give a Python number of Python numbers
     POWER,
     *DIVISIONS,

@@ -168,7 +168,9 @@ class Reads:
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
-        self._deciders: dict[int, tuple[Any, int]] = {}  # the function's objects that loops which decide change, counted
+        self._deciders: dict[int, int] = {}  # the function's objects that loops which decide change, counted
+        self._made: dict[int, int] = {}  # of these, those that the last iteration, ``_turn``, makes
+        self._turn: tuple[int, int] | None = None
         self._harmless_kinds: dict[Any, bool] = {}
         for cache in CACHES:  # classes may have changed since the last trace
             cache.cache_clear()

@@ -331,12 +331,17 @@ class State(Calls):
 
     def _stored_number(self, value: Tracer, owner: Any, key: Any) -> Tracer:
         """A number that is put into one of the function's own objects, where iterations decide on those: under one more name,
-        as two objects may get the same one."""
+        as two objects may get the same one. Those that the iteration makes are counted anew in each."""
         loop = self.trace.innermost_loop()
-        if loop is None or loop.moving is None or self._places(owner) is None:
+        if loop is None or loop.moving is None or not loop.boundaries or self._places(owner) is None:
             return value
-        _, number = self._deciders.setdefault(id(owner), (owner, len(self._deciders)))
-        return self.renamed(value, f"{number}.{key}")  # type: ignore[no-any-return]
+        begun = loop.boundaries[-1]
+        turn = loop.serial, begun.length
+        if self._turn != turn:
+            self._turn, self._made = turn, {}
+        known, kind = (self._deciders, "") if id(owner) in begun.containers else (self._made, "made ")
+        number = known.setdefault(id(owner), len(known))
+        return self.renamed(value, f"{kind}{number}.{key}")  # type: ignore[no-any-return]
 
     def _traced(self, value: Any) -> Any:
         """An array that the function has made of plain numbers, traced, if it is known who writes into it; else the value."""
