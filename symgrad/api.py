@@ -857,10 +857,10 @@ def vmap(fun: Fun | None = None, in_axes: Axes = 0, out_axes: Axes = 0, *, mode:
 
 
 def stop_gradient(x: X) -> X:
-    """``x``, taken as a constant by every derivative. Trees are taken leaf by leaf.
+    """``x``, taken as a constant by every derivative. Trees are taken leaf by leaf; arrays are copied.
 
-    In dynamic mode, which functions run in that keep something outside, it is a plain number or read-only array: a running
-    mean may be kept in an attribute.
+    In dynamic mode, which functions run in that keep something outside, it is a plain number or array: a running mean may be
+    kept in an attribute.
 
     Raises:
         TypeError: ``x``, or a leaf of it, is an object that holds what can be differentiated.
@@ -874,11 +874,7 @@ def stop_gradient(x: X) -> X:
 
 def _stopped(leaf: Any) -> Any:
     if isinstance(leaf, Tracer) and not leaf.tape.symbolic and not leaf.tape.lanes:  # each call computes it anew
-        value = leaf.value
-        if isinstance(value, np.ndarray):  # another array than ``x``: a write to it would be in one alone
-            value = np.array(value)
-            value.flags.writeable = False
-        return value
+        return leaf.value.copy("K") if isinstance(leaf.value, np.ndarray) else leaf.value
     if isinstance(leaf, Traced):
         return STOP(leaf)
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
@@ -886,6 +882,8 @@ def _stopped(leaf: Any) -> Any:
         for place in np.ndindex(leaf.shape):
             stopped[place] = stop_gradient(leaf[place])
         return stopped
+    if isinstance(leaf, np.ndarray):  # another one than ``x``, as in derivatives: what is written into one is in that alone
+        return leaf.copy("K")
     held = leaf if isinstance(leaf, dict) else getattr(leaf, "__dict__", {})
     inside = leaf if isinstance(leaf, (set, frozenset, deque, ValuesView)) else held.values()
     if isinstance(leaf, Iterator) or contains_traced(list(inside)):

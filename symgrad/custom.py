@@ -222,7 +222,8 @@ class _Custom(Ruled):
         leaves, tree = pytree.flatten(args)
         first = next((leaf for leaf in leaves if isinstance(leaf, Traced)), None)
         if first is None:
-            return followed(self._fun)(*args)
+            arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
+            return pytree.map_tree(functools.partial(_apart, arrays), followed(self._fun)(*args))
         result, residuals = self._run(args)
         outs, out_tree = pytree.flatten(result)
         extra, extra_tree = pytree.flatten(residuals)
@@ -254,6 +255,12 @@ class _Custom(Ruled):
 
     def _make(self, *shape: Any) -> _Outputs:
         raise NotImplementedError
+
+
+def _apart(arrays: Sequence[Any], leaf: Any) -> Any:
+    """A result that no write to one of these arrays changes: in a derivative, it is another array, too."""
+    shared = isinstance(leaf, np.ndarray) and any([np.may_share_memory(leaf, array) for array in arrays])
+    return leaf.copy("K") if shared else leaf
 
 
 def _is_number(leaf: Any) -> bool:

@@ -14,7 +14,7 @@ from symgrad.equal import told
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import aval_of
 from symgrad.pytree import LEAF, SAME, TreeDef, item_of
-from symgrad.source.origins import METHODS
+from symgrad.source.origins import METHODS, module_of
 from symgrad.watch.likeness import Likeness, is_anew, likeness
 
 ABSENT = object()  # an argument that was not given
@@ -69,7 +69,7 @@ def kind_of(leaf: Any, strict: bool = False) -> Any:
     if isinstance(leaf, np.ndarray):
         if leaf.dtype.kind not in "fciub":
             return Static(leaf)
-        name = f"{type(leaf).__module__}.{type(leaf).__qualname__}"
+        name = f"{module_of(type(leaf))}.{type(leaf).__qualname__}"
         refusal = Mapped if type(leaf) is np.memmap else NotDifferentiable
         raise refusal(f"an argument is a {name}; pass a plain array: np.asarray(x)")
     check_foreign((leaf,))

@@ -19,6 +19,7 @@ from symgrad import (
     jacobian,
     jvp,
     primitive,
+    stop_gradient,
     value_and_grad,
     vjp,
     vmap,
@@ -478,3 +479,29 @@ def test_rules_are_given_what_other_rules_made_with_plain_arrays(mode):
     for _ in range(3):
         found = grad(loop, mode=mode)(columns)
         np.testing.assert_allclose(found, np.stack([each(column) for column in columns.T], axis=1))
+
+
+SAME = custom_vjp(lambda x: x).defvjp(lambda x: (x, None), lambda _, g: (g,))
+VIEW = custom_jvp(lambda x: x[::-1]).defjvp(lambda x, t: (x[0][::-1], t[0][::-1]))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("made", [stop_gradient, SAME, VIEW])
+def test_what_is_written_into_an_argument_is_not_in_the_result(made, mode):
+    def into_the_argument(x):
+        y = x * 1.0
+        z = made(y)
+        y[0] = 5.0
+        return np.sum(z * y)
+
+    def into_the_result(x):
+        y = x * 1.0
+        z = made(y)
+        z[0] = 5.0
+        z += 1.0
+        return np.sum(z * y)
+
+    for fun in (into_the_argument, into_the_result):
+        derivative = value_and_grad(fun, mode=mode)
+        for i in range(3):
+            assert derivative(X + i)[0] == pytest.approx(fun(X + i))

@@ -7,13 +7,14 @@ import math
 import operator
 import pickle
 import struct
+from collections import deque
 
 import numpy as np
 import pytest
 from agreement import agrees, scalar
 from numpy import zeros
 
-from symgrad import checkpoint, grad, hessian, jacobian, jvp, value_and_grad, vmap
+from symgrad import checkpoint, grad, hessian, jacobian, jvp, stop_gradient, value_and_grad, vmap
 from symgrad.errors import MutatedInput
 from symgrad.tracing.tracer import Tracer
 
@@ -910,3 +911,71 @@ def test_indices_and_masks_that_are_filled_with_arguments(fun):
         np.testing.assert_allclose(slope, near, rtol=1e-6)
     assert derivative.cache_info().misses == 2
     assert "dynamic" not in derivative.explain()
+
+
+class Slotted:
+    __slots__ = ("array",)
+
+
+class Outside:
+    pass
+
+
+HELD = Outside()
+HELD.slotted, HELD.last, HELD.log, HELD.table = Slotted(), deque(maxlen=2), [], {}
+GLOBAL = np.zeros(2)
+
+
+def kept_outside(x):
+    global GLOBAL
+    GLOBAL = np.zeros(2)
+    GLOBAL[0] = 1.0
+    HELD.array = np.concatenate([GLOBAL, [stop_gradient(np.sum(x))]])
+    HELD.slotted.array = np.sort(HELD.array)
+    HELD.last.append(np.ones(3))
+    HELD.log.append(np.maximum(HELD.array, [1.0, 0.0, 0.5]))
+    HELD.table["deep"] = {"within": [np.zeros(1)]}
+    return np.sum(HELD.array * HELD.last[-1]) * np.sum(x * x)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_arrays_that_something_outside_holds_are_plain(mode):
+    derivative = value_and_grad(kept_outside, mode=mode)
+    for i in range(4):
+        value, slope = derivative(X + i)
+        total, squares = np.sum(X + i), np.sum((X + i) ** 2)
+        assert value == pytest.approx((1.0 + total) * squares)
+        np.testing.assert_allclose(slope, (1.0 + total) * 2 * (X + i))
+        held = [HELD.array, HELD.slotted.array, *HELD.last, *HELD.log, *HELD.table["deep"]["within"], GLOBAL]
+        assert all([type(array) is np.ndarray for array in held])
+        assert HELD.array.tolist() == [1.0, 0.0, total]
+
+
+def constants_kept_outside(x, y):
+    HELD.given, HELD.made, HELD.view = y, [y * 2], {"view": np.sin(y)[1:]}
+    return np.sum(x * HELD.made[0]), HELD.view["view"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_constants_that_something_outside_holds_are_plain(mode):
+    derivative = value_and_grad(constants_kept_outside, mode=mode, has_aux=True)
+    for i in range(4):
+        y = np.arange(3.0) + i
+        (_, view), slope = derivative(X, y)
+        np.testing.assert_allclose(slope, 2 * y)
+        np.testing.assert_array_equal(HELD.given, y)
+        np.testing.assert_allclose(HELD.made[0], 2 * y)
+        np.testing.assert_allclose(HELD.view["view"], np.sin(y)[1:])
+        np.testing.assert_allclose(view, np.sin(y)[1:])
+        assert all([type(array) is np.ndarray for array in (HELD.given, HELD.made[0], HELD.view["view"], view)])
+
+
+def test_what_is_held_when_a_function_raises_is_plain():
+    def fails(x):
+        HELD.array = np.zeros(3)
+        HELD.array[0] = 2.0
+        raise RuntimeError(str(np.sum(x)))
+
+    with pytest.raises(RuntimeError):
+        grad(fails, mode="dynamic")(X)
+    assert type(HELD.array) is np.ndarray

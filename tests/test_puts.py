@@ -562,3 +562,23 @@ def test_what_is_put_back_is_not_taken_out():
         for found, expected in zip(derivative(x, c), grad(fun, (0, 1), mode="dynamic")(x, c), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-11)
     assert "= 0.0" not in str(derivative.source(x, c)).split("# backward")[1]
+
+
+def test_what_a_function_leaves_outside_may_be_written_into_in_the_next_call():
+    held = Model()
+    held.mean = np.zeros(3)
+
+    def total(x):
+        held.mean += 0.1
+        s = np.sum(held.mean * x)
+        held.mean = stop_gradient(x * 0.5)
+        return s
+
+    derivative = value_and_grad(total)
+    for i in range(6):
+        x = np.arange(3.0) + i
+        before = held.mean + 0.1
+        value, slope = derivative(x)
+        assert value == pytest.approx(np.sum(before * x))
+        np.testing.assert_allclose(slope, before)
+        assert held.mean.flags.writeable

@@ -18,6 +18,7 @@ import numpy as np
 
 from symgrad.ir import COMPARED, Aval, content_of
 from symgrad.loops.patterns import TRACED, Boundary, Key, iterations
+from symgrad.source.origins import module_of
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.trace import Trace, is_bare, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
@@ -108,7 +109,7 @@ class Survey:
         small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and is_bare(kind)
         if small:
             assert fields is not None
-            if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
+            if module_of(kind).split(".")[0] not in ("symgrad", "numpy", "builtins"):
                 self._note(key, value)
                 found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
                 return (kind, tuple(fields), tuple(found))

@@ -367,7 +367,7 @@ class _Signature:
         own = list(inspect.signature(rule).parameters.values())[3 if op.variadic else 2 :]
         positional = [p for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.name = op.name
-        self.variadic = op.variadic
+        self.variadic, self.instead = op.variadic, op.instead
         self.params = {p.name: p.default for p in own if p.default is not p.empty}
         self.defaults: dict[str, Any] = dict(self.params)
         try:
@@ -406,6 +406,8 @@ class _Signature:
         missing = [name for name in self.arrays if name not in given]
         if missing:
             raise TypeError(f"{self.name}() misses its argument {missing[0]!r}")
+        for name in self.instead.keys() & given.keys():  # of a call that has its default, see ``Op.definition``
+            del given[name]
         if prepare is not None and (not prepared or prepared & given.keys()):
             given = prepare(**given)
         arrays = [given.pop(name) for name in self.arrays]

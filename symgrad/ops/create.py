@@ -173,19 +173,19 @@ def join(like: Any, maker: Any, key: Any) -> Any:
 
 
 def _like_one(fill: int) -> Callable[..., Any]:
-    def make(like: Any, a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> Any:
-        return _like_full(like, a, fill, dtype, order, shape=shape)
+    def make(like: Any, a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, **more: Any) -> Any:
+        return _like_full(like, a, fill, dtype, order, **more)
 
     return make
 
 
 def _like_full(
-    like: Any, a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
+    like: Any, a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **more: Any
 ) -> Any:
     result = full(like, np.shape(a) if shape is None else shape, fill_value, dtype or _dtype(a))
     if result.dtype == object:
         return result
-    return result.laid_as(np.empty_like(a.like if isinstance(a, Traced) else a, result.dtype, order, shape=shape))
+    return result.laid_as(np.empty_like(a.like if isinstance(a, Traced) else a, result.dtype, order, shape=shape, **more))
 
 
 def _full(like: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **rest: Any) -> Any:

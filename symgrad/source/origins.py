@@ -117,20 +117,25 @@ def is_library_module(module: ModuleType) -> bool:
     return spec is not None and spec.origin in ("built-in", "frozen")
 
 
+def module_of(kind: type) -> str:
+    """The name of the module that a class is made in; those made in a namespace without a name have none, or "builtins"."""
+    return getattr(kind, "__module__", None) or "builtins"
+
+
 def is_users_class(value: Any) -> bool:
     """Whether a class (or a module) is the user's."""
     if not isinstance(value, type):
         return True
     if not value.__flags__ & (1 << 9):  # of C, not of the heap
         return False
-    if value.__module__ == "builtins":  # as those have that are made in a namespace without a name
+    if module_of(value) == "builtins":
         return vars(builtins).get(value.__name__) is not value
-    home = sys.modules.get(value.__module__)
+    home = sys.modules.get(module_of(value))
     return home is None or not is_library_module(home)
 
 
 def is_numpys(kind: type) -> bool:
-    return kind.__module__.split(".")[0] == "numpy" and not issubclass(kind, RANDOM)
+    return module_of(kind).split(".")[0] == "numpy" and not issubclass(kind, RANDOM)
 
 
 def is_pure(module: str) -> bool:

@@ -29,7 +29,7 @@ from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, ance
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy, dtype_of
-from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON, WITHIN, is_of_math
+from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, TO_ARRAY, TO_PYTHON, WITHIN, is_of_math
 from symgrad.ops.spans import Span, span_of
 from symgrad.runtime import add_at
 from symgrad.source.origins import is_users_class
@@ -971,10 +971,10 @@ class Trace:
         if type(node.aval) is tuple:
             parts = [self.record(ITEM, (result,), {"item": i}) for i in range(len(like))]
             return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
-        if not (op.alias or op is EINSUM or op is STOP):
+        if not (op.alias or op is EINSUM):
             return self.lay(result, op, args, params) if node.index < start and np.ndim(like) > 1 else result
         arrays = type(like) is np.ndarray and args and type(args[0]) is Tracer
-        if arrays and node.index < start and op is not STOP:  # a node that was there
+        if arrays and node.index < start:  # a node that was there
             self.see_from(result, args[0], op, args[1:], params)
         return self.wrap(op, args, params, result)
 
@@ -993,8 +993,6 @@ class Trace:
             self.shaped = self.shaped or (op in _BY_LAYOUT and np.ndim(args[0].like) > 1)
             if (op.alias or op is EINSUM) and _is_view(result.like, args[0].like):
                 result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
-            elif op is STOP:  # the same array in the eyes of the user
-                result.frozen = True
         return result
 
     def see_from(self, result: Tracer, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> None:
@@ -1290,7 +1288,7 @@ class Tape(Trace):
         if isinstance(value, tuple):
             parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
             return kind(*parts) if hasattr(value, "_fields") else tuple(parts)
-        special = op.alias or op is STOP or op is EINSUM
+        special = op.alias or op is EINSUM
         result = Tracer(self, node, value)
         return self.wrap(op, args, params, result) if special else result
 

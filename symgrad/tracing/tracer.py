@@ -28,6 +28,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op, Traced, literal
 from symgrad.ops.elementwise import operator_power
 from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
+from symgrad.source.origins import module_of
 from symgrad.tracing.frames import INTO_PLAIN, instead_of_scipys, is_numpys, leaving, unpacked, user_frame, where
 
 __all__ = [
@@ -1141,7 +1142,7 @@ def _computes(kind: type, protocol: str = "__array_ufunc__") -> bool:
     own = getattr(kind, protocol, None)
     if own is None or own == getattr(np.ndarray, protocol) or hasattr(kind, "__pandas_priority__"):
         return False
-    return not kind.__module__.startswith("symgrad")
+    return not module_of(kind).startswith("symgrad")
 
 
 def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:

@@ -61,6 +61,7 @@ from symgrad.source.origins import (
     is_pure,
     is_users,
     is_users_class,
+    module_of,
     modules_in,
     names_in,
     names_of,
@@ -133,7 +134,7 @@ def of_sparse(left: Any, right: Any) -> bool:
 
 
 def is_sparse(value: Any) -> bool:
-    return any([kind.__module__.startswith("scipy.sparse") for kind in type(value).__mro__])
+    return any([module_of(kind).startswith("scipy.sparse") for kind in type(value).__mro__])
 
 
 def is_number(kind: Any, args: Sequence[Any]) -> bool:
@@ -223,7 +224,7 @@ class Calls(Reads):
             return self._call_getter(fun, *args, **kwargs)
         if is_users(of_class(type(fun), "__call__")):
             return self._call_function(self.special(type(fun), "__call__"), (fun, *args), kwargs)
-        if type(fun).__module__.split(".")[0] == "symgrad":
+        if module_of(type(fun)).split(".")[0] == "symgrad":
             path = self.path_of(fun)
             if isinstance(fun, Holding):
                 fun, path = self.given(fun), None
@@ -239,7 +240,7 @@ class Calls(Reads):
                 if isinstance(fun, Ruled):
                     self.check(path.then("attr", "_rules"), "is", fun._rules)
             return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
-        if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
+        if self.path_of(fun) is None and module_of(type(fun)).split(".")[0] in ("numpy", "functools"):
             return self.own(fun, fun(*self._seen(args), **self._seen(kwargs)), args)
         if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
@@ -633,7 +634,7 @@ class Calls(Reads):
             for name, item in vars(value).items():
                 vars(made)[name] = self.given(self.read(path.then("attr", name), item))
             return made
-        if path is not None and type(value).__module__.startswith("symgrad."):  # what it holds is not followed
+        if path is not None and module_of(type(value)).startswith("symgrad."):  # what it holds is not followed
             self.check(path, "is", value)
         if depth > DEEPEST or isinstance(value, type) or not dataclasses.is_dataclass(value):
             return value
@@ -900,8 +901,8 @@ class Calls(Reads):
             self.stop("np.errstate makes NumPy do something about errors, and compiled code would not")
         elif kind is np.datetime64 and args and args[0] in ("now", "today"):
             self.stop("the time is asked for")
-        elif not is_pure(kind.__module__) and kind.__module__ not in ("datetime", "pathlib", "symgrad"):
-            self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
+        elif not is_pure(module_of(kind)) and module_of(kind) not in ("datetime", "pathlib", "symgrad"):
+            self.stop(f"{module_of(kind)}.{kind.__name__} is made, which may depend on anything")
         elif kind is itertools.starmap and len(args) == 2 and not kwargs:
             fun, items = args
             return (self.call(fun, *self.iterate(given)) for given in self._one_seen(items))
@@ -914,7 +915,7 @@ class Calls(Reads):
             args, kwargs = self._asked(args), self._asked(kwargs)
         if is_number(kind, args):
             return create.scalar(args[0], kind)
-        opaque = kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple))
+        opaque = module_of(kind) not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple))
         if opaque or reads_memory(kind):
             return kind(*self._out(args), **self._out(kwargs))
         if issubclass(kind, _OF_INTS):
@@ -943,7 +944,7 @@ class Calls(Reads):
             return dict(zip(value, new, strict=True)) if type(value) is dict else type(value)(new)
         if type(value) is FunctionType and value.__code__ is _ANSWERING:
             return _then(self._out, value)
-        if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
+        if isinstance(value, Iterator) and module_of(type(value)) in ("builtins", "itertools"):
             return map(self._out, value)
         if type(value) is not Tracer or value.node.differentiated:
             return value
@@ -1121,7 +1122,7 @@ class Calls(Reads):
             return fun(*self._seen(args), **self._seen(kwargs))
         if isinstance(owner, np.ufunc):
             return self._call_numpy(fun, owner, args, kwargs)
-        if type(owner).__module__ == "random":
+        if module_of(type(owner)) == "random":
             self.stop(f"random numbers are drawn ({name})")
             return self._hand(fun, args, kwargs)
         elif isinstance(owner, str) and name in ("format", "format_map"):
@@ -1156,7 +1157,7 @@ class Calls(Reads):
         elif path is None and name in MUTATORS and not isinstance(owner, CONTAINERS):
             self.trace.writes.append(owner)
         elif not isinstance(owner, PURE_RECEIVERS) and (
-            type(owner).__module__ not in ("re", "builtins", "functools")
+            module_of(type(owner)) not in ("re", "builtins", "functools")
             or (path is not None and type(owner) is not re.Pattern)
         ):
             self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")

@@ -47,6 +47,7 @@ from symgrad.source.origins import (
     is_plain_key,
     is_users,
     is_users_class,
+    module_of,
     of_class,
     own_ways,
     ways_of,
@@ -868,7 +869,7 @@ class Reads:
                 found = self.call(self.special(kind, name), value)
                 truth = found.like if type(found) is Tracer else found
                 if name == "__bool__" and type(truth) is not bool:  # as Python
-                    raise TypeError(f"__bool__ should return bool, returned {type(truth).__module__}.{type(truth).__name__}")
+                    raise TypeError(f"__bool__ should return bool, returned {module_of(type(truth))}.{type(truth).__name__}")
                 return found
         if path is not None and not isinstance(value, (type, *FUNCTIONS)):
             self.check(path.then("true", None), "is", bool(value))

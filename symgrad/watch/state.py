@@ -30,7 +30,7 @@ from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT
 from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
-from symgrad.source.origins import CONTAINERS, is_users, is_users_class, needs_drafts, of_class
+from symgrad.source.origins import CONTAINERS, is_users, is_users_class, module_of, needs_drafts, of_class
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
 from symgrad.tracing.trace import NAMES, Trace
@@ -733,7 +733,7 @@ class Plain(Finished):
         handler = of_class(type(fun), "__call__")
         if is_users(handler):
             return self.call(handler, fun, *args, **kwargs)
-        home = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
+        home = getattr(fun, "__module__", None) or module_of(type(getattr(fun, "__self__", None)))
         if reads_memory(fun):
             return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
         if isinstance(fun, CACHED) or home.startswith("numpy.random") or is_foreign(fun):  # it keeps Tracers, or takes none
