@@ -607,3 +607,42 @@ def test_a_few_iterations_within_others_are_written_out():
     code = derivative.source(*args, fast=True)
     assert ".append(table" not in code
     assert "g_table.copy()" not in code
+
+
+def pairs_added_up(x):
+    total = 0.0
+    for i in range(1, len(x)):
+        for j in range(1, len(x)):
+            total = np.sin(total + (x[i] - 0.5 * x[j]) ** 2)
+    return total
+
+
+def rows_added_up(x):
+    rows, total = np.outer(x, x), 0.0
+    for i in range(6):
+        for j in range(6):
+            total = np.cos(total + rows[i, j] * rows[j, i] + rows[0, j])
+    return total
+
+
+def spans_added_up(x):
+    table = np.zeros((6, 6))
+    for i in range(6):
+        table[i, i] = x[i]
+    for span in range(2, 7):
+        for i in range(7 - span):
+            for k in range(i, i + span - 1):
+                table[i, i + span - 1] += table[i, k] * table[k + 1, i + span - 1] * x[span]
+    return table[0, 5]
+
+
+@pytest.mark.parametrize("fun", [pairs_added_up, rows_added_up, spans_added_up])
+def test_inner_loops_add_to_the_totals_of_the_loops_around(fun):
+    derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(3).uniform(0.2, 1.0, size=(4, 8)):
+        (value, slope), (same, other) = derivative(x), plain(x)
+        assert value == pytest.approx(same, rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-14)
+    lines = str(derivative.source(x)).splitlines()
+    inner = [line for line in lines if line.startswith(" " * 8)]
+    assert not [line for line in inner if "zeros" in line]

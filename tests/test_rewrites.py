@@ -2188,3 +2188,62 @@ def test_factors_stay_in_the_range_of_the_precision(fun, dtype, numbers, times):
         found, other = derivative(x)
         np.testing.assert_allclose(found, value, rtol=rtol)
         np.testing.assert_allclose(other, slope, rtol=rtol, atol=0.0)
+
+
+def of_three(x):
+    a, b, c = x[0], x[1], x[2]
+    m = max(a, b, c)
+    return 2.0 * (m + np.log(np.exp(a - m) + np.exp(b - m) + np.exp(c - m)))
+
+
+def of_rows(x):
+    a, b = x[:2], x[2:]
+    m = np.maximum(a, b)
+    return np.sum((m + np.log(np.exp(a - m) + 3.0 * np.exp(b - m))) ** 2)
+
+
+def of_two_beside_another(x):
+    m = np.maximum(x[0], x[1])
+    return np.sin(m + np.log(np.exp(x[0] - m) + np.exp(x[1] - m))) * x[2]
+
+
+def soft_distance(x):
+    n = len(x) - 1
+    d = np.full((n + 1, n + 1), np.inf)
+    d[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, n + 1):
+            r = np.array([d[i - 1, j - 1], d[i - 1, j], d[i, j - 1]]) / -0.5
+            top = np.max(r)
+            d[i, j] = (x[i] - 0.5 * x[j]) ** 2 - 0.5 * (top + np.log(np.sum(np.exp(r - top))))
+    return d[n, n]
+
+
+@pytest.mark.parametrize(("fun", "chosen"), [(of_three, 2), (of_rows, 2), (of_two_beside_another, 1), (soft_distance, 2)])
+def test_no_gradient_goes_through_the_shift_of_a_sum_that_is_written_out(fun, chosen):
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        x = rng.normal(size=8 if fun is soft_distance else (4 if fun is of_rows else 3))
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-12, atol=1e-15)
+    source = str(derivative.source(x, fast=True))
+    assert source.count(" if ") == chosen
+    assert "equal" not in source
+    assert "heaviside" not in source
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: max(x[0], x[1]) + np.log(np.exp(x[0]) + np.exp(x[1])),
+        lambda x: 2.0 * max(x[0], x[1]) + np.log(np.exp(x[0] - max(x[0], x[1])) + np.exp(x[1] - max(x[0], x[1]))),
+        lambda x: (m := max(x[0], x[1])) + np.log(np.exp(x[0] - m) + 2.0 * np.exp(x[1] - m) + np.exp(x[2])),
+        lambda x: (m := max(x[0], x[1])) + 0.5 * np.log(np.exp(x[0] - m) + np.exp(x[1] - m)),
+    ],
+)
+def test_sums_that_hang_on_their_shift_have_its_gradient(fun):
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        x = rng.normal(size=3)
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-12)

@@ -538,7 +538,8 @@ def test_ends_and_what_is_outside(kind):
         linear = np.exp if method.startswith("log") else np.positive  # SciPy's logarithms are -inf below the smallest number
         for args in [shape + more for shape in shapes for more in rest]:
             expected = reference(points, *args)
-            known = ~np.isnan(expected) | np.isnan(points) | (points < 0)  # some densities of SciPy's are NaN at infinity
+            finite = np.isfinite(points)  # some densities of SciPy's are NaN at infinity
+            known = ~np.isnan(expected) | np.isnan(points) | (finite & (points < 0))
             found = mine(points, *args)
             np.testing.assert_allclose(linear(found)[known], linear(expected)[known], 1e-8, 1e-15, err_msg=f"{method} {args}")
             for point, value in zip(points.tolist(), found, strict=True):
@@ -584,7 +585,7 @@ EXTREME = {"poisson": [(0.0,)], "binom": [(5, 0.0), (5, 1.0), (0, 0.5)], "bernou
 def test_extreme_probabilities(kind):
     ours, theirs = getattr(stats, kind), getattr(scipy.stats, kind)
     k = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 5.0, 6.0, np.inf, np.nan])
-    for method in ("logpmf", "pmf", "cdf", "sf", "logcdf"):
+    for method in ("logpmf", "pmf", "cdf", "sf", "logcdf", "logsf"):
         mine, reference = getattr(ours, method), getattr(theirs, method)
         for args in (DISCRETE[kind], *EXTREME[kind]):
             np.testing.assert_allclose(mine(k, *args), reference(k, *args), 1e-10, 1e-14, err_msg=f"{method} {args}")
@@ -627,6 +628,185 @@ def test_heavy_tails(name):
     expected = np.where(q < 0.5, theirs.ppf(q), theirs.isf(1 - q))
     np.testing.assert_allclose(mine.ppf(q), expected, rtol=1e-9)
     np.testing.assert_allclose(elementwise_grad(mine.ppf)(q) * theirs.pdf(expected), 1.0, rtol=1e-6)
+
+
+# By their values where SciPy has not all digits.
+EXACT = {
+    ("fisk", "sf"): lambda z, c: 1 / (1 + z**c), ("pareto", "cdf"): lambda z, b: -np.expm1(-b * np.log(z)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", CONTINUOUS)
+def test_both_tails(kind):
+    """Each function has all its digits there: the small probability, and the logarithm of the one that is nearly 1."""
+    ours, theirs, shapes = getattr(stats, kind), getattr(scipy.stats, kind), CONTINUOUS[kind]
+    p = np.array([1e-40, 1e-20, 1e-12, 1e-6, 0.02, 0.4])
+    for small, large, points, sign in (("cdf", "sf", theirs.ppf(p, *shapes), 1.0), ("sf", "cdf", theirs.isf(p, *shapes), -1.0)):
+        exact = EXACT.get((kind, small), getattr(theirs, small))
+        x = points[theirs.pdf(points, *shapes) > 0]
+        if kind in ("uniform", "powerlaw", "beta"):
+            x = np.unique(x[(x < 1) | (small == "cdf")])
+        assert len(x) > 1
+        rtol = 1e-11 if kind in ("invgauss", "t") else 1e-12
+        probability, density = exact(x, *shapes), sign * theirs.pdf(x, *shapes)
+        for method, value, slope in [
+            (small, probability, density),
+            (f"log{small}", np.log(probability), density / probability),
+            (f"log{large}", np.log1p(-probability), -density / (1 - probability)),
+        ]:
+            mine = lambda x, method=method: getattr(ours, method)(x, *shapes)
+            np.testing.assert_allclose(mine(x), value, rtol, err_msg=method)
+            for derivative in (elementwise_grad(mine), elementwise_grad(mine, mode="dynamic")):
+                np.testing.assert_allclose(derivative(x), slope, 1e-9, err_msg=method)
+        steps = getattr(theirs, large)(x, *shapes)
+        np.testing.assert_allclose(getattr(ours, large)(x, *shapes), steps, rtol, err_msg=large)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (stats.invgauss.logcdf(1e-8, 1.7), scipy.stats.invgauss.logcdf(1e-8, 1.7)),
+        (stats.lognorm.logsf(1e-8, 1.7), scipy.stats.lognorm.logsf(1e-8, 1.7)),
+        (stats.halfnorm.logsf(40.0), math.log(2) + scipy.special.log_ndtr(-40.0)),
+        (stats.laplace.logcdf(-1000.0), -1000 - math.log(2)),
+        (stats.levy.logcdf(1e-8), math.log(2) + scipy.special.log_ndtr(-1e4)),
+        (stats.levy.logcdf(1e-200), -0.5e200),
+        (stats.moyal.logcdf(-20.0), math.log(2) + scipy.special.log_ndtr(-math.exp(10))),
+        (stats.gumbel_r.logsf(800.0), -800.0),
+        (stats.gumbel_l.logcdf(-800.0), -800.0),
+        (stats.johnsonsu.logcdf(-1e30, 1.7, 2.6), scipy.special.log_ndtr(1.7 - 2.6 * math.asinh(1e30))),
+        (stats.loggamma.cdf(-1000.0, 0.7), scipy.stats.loggamma.cdf(-1000.0, 0.7)),
+        (stats.loggamma.logcdf(-2000.0, 1.7), 1.7 * -2000 - math.lgamma(2.7)),
+        (stats.burr12.logcdf(1e-8, 1.7, 2.6), math.log(2.6) + 1.7 * math.log(1e-8)),
+        (stats.pareto.cdf(1 + 1e-10, 1.7), -math.expm1(-1.7 * math.log1p((1 + 1e-10) - 1))),
+    ],
+)
+def test_where_probabilities_vanish(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-10 if expected > -1 else 1e-12)
+
+
+def test_slopes_where_logarithms_of_probabilities_are_large():
+    assert math.isclose(grad(lambda z: stats.gumbel_r.logsf(z))(800.0), -1.0)
+    assert math.isclose(grad(lambda z: stats.laplace.logsf(z))(1e3), -1.0)
+    assert math.isclose(grad(lambda z, c: stats.loggamma.logcdf(z, c), 0)(-2000.0, 1.7), 1.7)
+    assert math.isclose(grad(lambda z, mu: stats.invgauss.logcdf(z, mu))(1e-8, 1.7), 0.5e16, rel_tol=1e-7)
+    assert math.isclose(grad(lambda z, mu: stats.invgauss.logsf(z, mu))(1e12, 0.7), -0.5 / 0.49, rel_tol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "k", "args", "slope"),
+    [
+        ("poisson", 18, (1.7,), lambda k, mu: scipy.stats.poisson.pmf(k, mu)),
+        ("poisson", 40, (1.7,), lambda k, mu: scipy.stats.poisson.pmf(k, mu)),
+        ("binom", 30, (40, 0.05), lambda k, n, p: n * scipy.stats.binom.pmf(k, n - 1, p)),
+        ("geom", 100, (0.4,), lambda k, p: -k * (1 - p) ** (k - 1)),
+        ("nbinom", 90, (3.0, 0.6), lambda k, n, p: -(p ** (n - 1)) * (1 - p) ** k / scipy.special.beta(n, k + 1)),
+        ("bernoulli", 0, (1e-20,), lambda k, p: 1.0),
+    ],
+)  # fmt: skip
+def test_upper_tails_of_whole_numbers(kind, k, args, slope):
+    ours, theirs, *shapes, p = getattr(stats, kind), getattr(scipy.stats, kind), *args
+    sf, by = theirs.sf(k, *args), slope(k, *args)
+    if kind == "bernoulli":
+        sf = 1e-20  # SciPy's is 0
+    for method, value, derivative in [("sf", sf, by), ("logsf", np.log(sf), by / sf), ("logcdf", -sf, -by)]:
+        mine = lambda p, method=method: getattr(ours, method)(k, *shapes, p)
+        np.testing.assert_allclose(mine(p), value, 1e-12, err_msg=method)
+        np.testing.assert_allclose(grad(mine)(p), derivative, 1e-10, err_msg=method)
+
+
+def both_ways(fun):
+    """The derivative by one number, of compiled code and in dynamic mode."""
+
+    def derivative(x):
+        compiled, dynamic = grad(fun), grad(fun, mode="dynamic")
+        found = [*(compiled(x) for _ in range(3)), dynamic(x), float(jvp(fun, (x,), (1.0,))[1])]
+        np.testing.assert_allclose(found, found[0], 1e-14)
+        return found[0]
+
+    return derivative
+
+
+OVERFLOWING = [("gumbel_r", (), -720.0), ("gumbel_r", (), -1e3), ("gumbel_l", (), 720.0), ("gumbel_l", (), 1e3),
+               ("gompertz", (1.7,), 720.0), ("loggamma", (1.7,), 720.0), ("loggamma", (0.7,), -1e3), ("moyal", (), -720.0),
+               ("moyal", (), -1e4), ("levy", (), 1e-200), ("invgamma", (1.7,), 1e-200), ("invweibull", (1.7,), 1e-200),
+               ("invgauss", (1.7,), 1e-200), ("invgauss", (1.7,), 1e30), ("weibull_min", (2.7,), 1e200),
+               ("fisk", (2.7,), 1e200), ("weibull_max", (2.7,), -1e200), ("burr12", (2.7, 1.5), 1e200),
+               ("betaprime", (0.7, 1.4), 1e200), ("t", (2.7,), 1e200)]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("kind", "shapes", "x"), OVERFLOWING)
+def test_where_arguments_overflow(kind, shapes, x):
+    ours = getattr(stats, kind)
+    for method in ("pdf", "cdf", "sf"):
+        mine = getattr(ours, method)
+        assert abs(both_ways(lambda z, mine=mine: mine(z, *shapes))(x)) < 1e-150, method
+        for i in range(len(shapes)):
+            by = lambda a, i=i, mine=mine: mine(x, *shapes[:i], a, *shapes[i + 1 :])
+            assert abs(both_ways(by)(shapes[i])) < 1e-150, (method, i)
+
+
+# The slope of the density at the end of the support, where that is 0: the limit from within.
+EDGES = [("gamma", (2.7,), 0.0, 0.0), ("gamma", (2.0,), 0.0, 1.0), ("gamma", (1.7,), 0.0, np.inf), ("chi", (2.7,), 0.0, 0.0),
+         ("chi", (2.0,), 0.0, 1.0), ("chi2", (6.0,), 0.0, 0.0), ("chi2", (4.0,), 0.0, 0.25), ("maxwell", (), 0.0, 0.0),
+         ("beta", (2.7, 2.6), 0.0, 0.0), ("beta", (2.7, 2.6), 1.0, 0.0), ("beta", (2.0, 3.0), 0.0, 12.0),
+         ("beta", (3.0, 2.0), 1.0, -12.0), ("weibull_min", (2.7,), 0.0, 0.0), ("weibull_min", (2.0,), 0.0, 2.0),
+         ("weibull_max", (2.7,), 0.0, 0.0), ("f", (6.0, 6.0), 0.0, 0.0), ("f", (4.0, 2.0), 0.0, 8.0),
+         ("nakagami", (1.7,), 0.0, 0.0), ("nakagami", (1.0,), 0.0, 2.0), ("powerlaw", (2.7,), 0.0, 0.0),
+         ("powerlaw", (2.0,), 0.0, 2.0), ("fisk", (2.7,), 0.0, 0.0), ("fisk", (2.0,), 0.0, 2.0),
+         ("burr12", (2.7, 1.5), 0.0, 0.0), ("burr12", (2.0, 1.5), 0.0, 3.0)]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("kind", "shapes", "x", "slope"), EDGES)
+def test_slopes_of_densities_at_the_ends(kind, shapes, x, slope):
+    ours = getattr(stats, kind)
+    np.testing.assert_allclose(both_ways(lambda z: ours.pdf(z, *shapes))(x), slope, 1e-12)
+    np.testing.assert_allclose(both_ways(lambda z: ours.pdf(z, *shapes, 0.0, 2.0))(2 * x), slope / 4, 1e-12)
+    for i in range(len(shapes)):
+        by = lambda a, i=i: ours.pdf(x, *shapes[:i], a, *shapes[i + 1 :])
+        assert both_ways(by)(shapes[i]) == 0.0
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_slopes_of_probabilities_that_are_0():
+    """... of numbers by their probability: that of 1 rises from there, and falls at the other end."""
+    for k, slope in ((0.0, -5.0), (1.0, 5.0), (2.0, 0.0)):
+        assert both_ways(lambda p, k=k: stats.binom.pmf(k, 5, p))(0.0) == pytest.approx(slope)
+        assert both_ways(lambda p, k=k: stats.binom.pmf(5 - k, 5, p))(1.0) == pytest.approx(-slope)
+    for k, slope in ((0.0, -1.0), (1.0, 1.0), (2.0, 0.0)):
+        assert both_ways(lambda mu, k=k: stats.poisson.pmf(k, mu))(0.0) == pytest.approx(slope)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", [kind for kind, shapes in CONTINUOUS.items() if shapes and kind != "invgauss"])
+def test_the_ends_do_not_move_with_the_shapes(kind):
+    ours, whole = getattr(stats, kind), kind in ("weibull_max", "t", "johnsonsu", "loggamma")
+    first = 1.0 if kind == "pareto" else 0.0
+    for shapes in (CONTINUOUS[kind], tuple(0.6 * a for a in CONTINUOUS[kind])):
+        for i, a in enumerate(shapes):
+            points = [("ppf", 0.0), ("ppf", 1.0), *([] if whole else [("cdf", first), ("sf", first)])]
+            for method, x in points:
+                by = lambda a, method=method, x=x, i=i, s=shapes: getattr(ours, method)(x, *s[:i], a, *s[i + 1 :])
+                assert both_ways(by)(a) == 0.0, (method, x, shapes, i)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_slopes_of_distribution_functions_and_quantiles_at_the_ends():
+    for df, slope in ((0.7, np.inf), (1.0, math.sqrt(2 / math.pi)), (1.7, 0.0)):
+        np.testing.assert_allclose(both_ways(lambda z, df=df: stats.chi.cdf(z, df))(0.0), slope, 1e-12)
+        np.testing.assert_allclose(both_ways(lambda z, df=df: stats.chi.sf(z, df))(0.0), -slope, 1e-12)
+        np.testing.assert_allclose(both_ways(lambda q, df=df: stats.chi.ppf(q, df))(0.0), 1 / slope if slope else np.inf, 1e-12)
+    for n, slope in ((1.7, np.inf), (2.0, 1.0), (2.7, 0.0)):
+        np.testing.assert_allclose(both_ways(lambda z, n=n: stats.f.cdf(z, n, 2.6))(0.0), slope, 1e-12)
+        np.testing.assert_allclose(both_ways(lambda z, n=n: stats.f.sf(z, n, 2.6))(0.0), -slope, 1e-12)
+    for inverse in (scipy.special.gammaincinv, scipy.special.gammainccinv):
+        assert both_ways(lambda a, inverse=inverse: inverse(a, 0.0))(1.7) == 0.0
+    for inverse in (scipy.special.betaincinv, scipy.special.betainccinv):
+        assert both_ways(lambda a, inverse=inverse: inverse(a, 2.6, 0.0))(1.7) == 0.0
+        assert both_ways(lambda b, inverse=inverse: inverse(1.7, b, 1.0))(2.6) == 0.0
 
 
 def test_multivariate():
@@ -789,6 +969,24 @@ def test_minimum():
     np.testing.assert_allclose(grad(fun)(p), numeric(fun, p), rtol=1e-5)
     best = lambda p: optimize.minimize(cost, np.zeros(2), args=(p,), tol=1e-10).fun
     np.testing.assert_allclose(grad(best)(p), numeric(best, p), rtol=1e-5)
+
+
+def test_newton_of_an_array():
+    f = lambda x, a: x**3 + a * x - 0.4
+    fun = lambda a: np.sum(optimize.newton(f, np.array([0.3, 0.1]), args=(a,)) * np.array([1.0, 2.0]))
+    start = np.array([0.3, 0.1])
+    np.testing.assert_allclose(optimize.newton(f, start, args=(1.2,)), scipy.optimize.newton(f, start, args=(1.2,)))
+    for a in (1.2, np.array([1.2, 0.7])):
+        roots = scipy.optimize.newton(f, start, args=(a,), tol=1e-14)
+        slopes = -roots / (3 * roots**2 + a) * np.array([1.0, 2.0])
+        for mode in ("auto", "dynamic"):
+            derivative = grad(fun, mode=mode)
+            for _ in range(3):
+                np.testing.assert_allclose(derivative(a), slopes if np.ndim(a) else np.sum(slopes), rtol=1e-12)
+    assert math.isclose(grad(grad(fun))(1.2), numeric(grad(fun), 1.2), rel_tol=1e-8)
+    coupled = lambda p: np.sum(optimize.newton(lambda x: x - p + 0.1 * np.sin(np.sum(x)), np.zeros(2)))
+    with pytest.raises(ValueError, match=r"hangs on other elements.*optimize\.root"):
+        grad(coupled)(0.5)
 
 
 def test_no_solution_is_an_error():
@@ -1209,6 +1407,16 @@ def test_filters_with_a_state(n):
         signal.sosfilt(SECTIONS, x[0, :, 0], zi=zi), scipy.signal.sosfilt(SECTIONS, x[0, :, 0], zi=zi), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["constant", "nearest", "mirror", "wrap", "interp"])
+@pytest.mark.parametrize("deriv", [0, 1, 2])
+def test_derivatives_of_fitted_polynomials(mode, deriv):
+    x, options = np.arange(8.0) ** 2, {"deriv": deriv, "mode": mode, "cval": 3.0}
+    for delta in (0.5, 3.0):
+        expected = scipy.signal.savgol_filter(x, 5, 2, delta=delta, **options)
+        np.testing.assert_allclose(signal.savgol_filter(x, 5, 2, delta=delta, **options), expected, 1e-12, 1e-12)
+    agrees(lambda x, delta, cval: signal.savgol_filter(x, 5, 2, **{**options, "delta": delta, "cval": cval}), x, 0.5, 3.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64, int])

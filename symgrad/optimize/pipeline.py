@@ -20,6 +20,7 @@ from symgrad.optimize.share import merged, share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.structure import structure
 from symgrad.optimize.taps import taps
+from symgrad.optimize.totals import totals
 from symgrad.optimize.undo import undo
 from symgrad.optimize.windows import windows
 from symgrad.program import Program
@@ -28,7 +29,7 @@ from symgrad.transform.loop import Loop
 
 def _loops(program: Program) -> Program:
     """Loops that others cover go first: what is not read of those will not be there any more."""
-    return trim_loops(merged(program))
+    return totals(trim_loops(merged(program)))
 
 
 #: What makes code better for readers too, and what only the code that runs goes through.

@@ -17,11 +17,12 @@ from symgrad.ops import engine, index
 from symgrad.ops.reduction import OTHERS
 from symgrad.optimize.grids import FREE, GRIDS, SOLVING, SUMMING
 from symgrad.optimize.loops import SCALAR, STACK, decisive, rows_apart, trim_loops
-from symgrad.optimize.rewriting import Simplifier, ops_of
+from symgrad.optimize.rewriting import Simplifier, const, is_number, ops_of, rewrite
 from symgrad.optimize.scalarizer import BLAS, HOPE, MORE, MOST, Scalarizer, Unsuited, turns_of
 from symgrad.optimize.scalars import (
     CALL,
     CELL,
+    CHOICE,
     ELEMENT,
     FUNCTION,
     ITEM,
@@ -70,6 +71,23 @@ def scalarize(program: Program) -> Program:
         if not scalarizer.left:
             break
     return min(found, key=lambda one: cost(one) if one is whole else cost(one) / less)
+
+
+@rewrite(CHOICE, np.where, rules=SCALAR)
+def choice_of_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What both sides are."""
+    _, x, y = args
+    same = x is y or (const(x) is not None and repr(const(x)) == repr(const(y)))
+    return x if same and x.aval == node.aval else None
+
+
+@rewrite(np.multiply, rules=SCALAR, derived=True)
+def nothing_of_a_flag(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Zero, as a flag is finite."""
+    for zero, flag in (args, args[::-1]):
+        if is_number(zero, 0.0) and zero.aval == node.aval and flag.aval.dtype == bool:
+            return zero
+    return None
 
 
 def _takes_apart(node: Node) -> bool:

@@ -152,6 +152,76 @@ def _shares(total: Node, given: Node) -> Iterator[float]:
                 yield c * factor
 
 
+@rewrite(np.add, np.subtract, derived=True)
+def shift_of_added_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The same where the sum is written out: ``c - e / (e + f) * c - f / (e + f) * c``, or ``c - s * (c / s)``."""
+    terms = _added(node)
+    if not 1 < len(terms) <= SEVERAL:
+        return None
+    shared: dict[Node, float] = {}
+    groups, rest = set[tuple[Node, Node | None]](), list[tuple[float, Node]]()
+    for c, term in terms:
+        found = _share_of_added(term)
+        if found is None:
+            rest.append((c, term))
+        else:
+            factor, e, total, given = found
+            shared[e] = shared.get(e, 0.0) + c * factor
+            groups.add((total, given))
+    if len(groups) != 1 or len(rest) != 1:
+        return None
+    ((total, given),), ((c, left),) = groups, rest
+    number = const(left) if given is None and type(const(left)) in (int, float) else None
+    if left is not given and number is None:
+        return None
+    known = {total: 1.0} if total in shared else {e: factor for factor, e in _added(total)}
+    each = -c * (1.0 if number is None else number)
+    same = shared.keys() == known.keys() and all([shared[e] == each * factor for e, factor in known.items()])
+    return throughout(s, node, 0) if same else None
+
+
+def _added(node: Node) -> list[tuple[float, Node]]:
+    """The terms of a sum that is written out, with their factors; some of them where there are too many."""
+    found: list[tuple[float, Node]] = []
+    waiting = [(1.0, node)]
+    while waiting and len(found) <= SEVERAL:
+        c, term = waiting.pop()
+        if (is_op(term, np.add) or is_op(term, np.subtract)) and all([part.aval == term.aval for part in term.args]):
+            waiting += [(c, term.args[0]), (c if is_op(term, np.add) else -c, term.args[1])]
+        elif is_op(term, np.subtract) and const(term.args[0]) is not None and term.args[1].aval == term.aval:
+            waiting += [(-c, term.args[1])]
+            found.append((c, term.args[0]))
+        else:
+            factor, term = split(term)
+            found.append((c * factor, term))
+    return found
+
+
+def _share_of_added(x: Node) -> tuple[float, Node, Node, Node | None] | None:
+    """``(c, e, total, v)`` of ``c * e / total * v``, where ``e`` is that total or a term of it; without ``v``, that is None."""
+    ratio = _ratio(x)
+    if ratio is not None:
+        above, total = ratio
+        terms = {total, *[e for _, e in _added(total)]}
+        c, above = split(above)
+        if above in terms:
+            return c, above, total, None
+        for e, v in (above.args, above.args[::-1]) if is_op(above, np.multiply) else ():
+            if e in terms:
+                return c, e, total, v
+    for one, other in (x.args, x.args[::-1]) if is_op(x, np.multiply) else ():
+        c, other = split(other)
+        ratio = _ratio(other)
+        if ratio is not None:
+            terms = {ratio[1], *[e for _, e in _added(ratio[1])]}
+            factor, above = split(ratio[0])
+            if one in terms:
+                return c * factor, one, ratio[1], above
+            if above in terms:
+                return c * factor, above, ratio[1], one
+    return None
+
+
 def _split_in_other_shape(x: Node) -> tuple[float, Node]:
     """``(c, x)`` of ``c * x``, whatever the shape."""
     c, x = split(_in_other_shape(x))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize as so
 
-from symgrad.api import grad, jacobian
+from symgrad.api import elementwise_grad, grad, jacobian, jvp
 from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
 from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values
@@ -36,12 +36,15 @@ def on_plain(fun: Fun, args: tuple[Any, ...]) -> Fun:
     return lambda x: plain_values(fun(x, *args))
 
 
-def polished(fun: Fun, x: Any) -> Any:
-    """The solution of ``fun(x) == 0`` with its derivatives, from its plain value. Raises where Newton's steps lead away."""
+def polished(fun: Fun, x: Any, alone: bool = False) -> Any:
+    """The solution of ``fun(x) == 0`` with its derivatives, from its plain value. Raises where Newton's steps lead away.
+
+    ``alone``: each element is the solution of an equation of its own.
+    """
     lengths = []
     for _ in range(2):
-        slope = jacobian(fun)(x)
-        step = np.linalg.solve(slope, fun(x)) if np.ndim(x) else fun(x) / slope
+        slope = elementwise_grad(fun)(x) if alone else jacobian(fun)(x)
+        step = np.linalg.solve(slope, fun(x)) if np.ndim(x) and not alone else fun(x) / slope
         x = x - step
         lengths.append(np.max(np.abs(plain_values(step)), initial=0.0))
     if lengths[1] > max(0.5 * lengths[0], 1e-6 * (1.0 + np.max(np.abs(plain_values(x)), initial=0.0))):
@@ -172,10 +175,29 @@ brentq, brenth, bisect, ridder, toms748 = map(_bracketing, ("brentq", "brenth", 
 
 
 def newton(func: Fun, x0: Any, args: Any = (), tol: float = 1.48e-8, maxiter: int = 50) -> Any:
-    """The solution of one equation near ``x0``."""
+    """The solution of one equation near ``x0``; of an array, that of one equation for each element."""
     func, args = followed(func), as_tuple(args)
-    x = so.newton(on_plain(func, args), float(plain_values(x0)), tol=tol, maxiter=maxiter)
-    return polished(lambda x: func(x, *args), float(x)) if solved("newton") else x
+    start = np.asarray(plain_values(x0), float)
+    x = so.newton(on_plain(func, args), start if start.ndim else float(start), tol=tol, maxiter=maxiter)
+    if not solved("newton"):
+        return x
+    equations: Fun = lambda x: func(x, *args)
+    if not start.ndim:
+        return polished(equations, float(x))
+    _require_separate(equations, x)
+    return polished(equations, x, alone=True)
+
+
+def _require_separate(equations: Fun, x: Any) -> None:
+    """Raises where an element of ``equations(x)`` hangs on other elements of ``x``: moved by ``along``, it tells."""
+    along = np.random.default_rng(0).uniform(0.5, 1.5, np.shape(x))
+    moved = np.asarray(plain_values(jvp(equations, (x,), (along,))[1]))
+    alone = np.asarray(plain_values(elementwise_grad(equations)(x))) * along
+    if moved.shape != alone.shape or not np.allclose(moved, alone, rtol=1e-6, atol=1e-9 * np.max(np.abs(alone), initial=0.0)):
+        raise ValueError(
+            "newton of an array solves one equation for each element by itself, but here one hangs on other elements, too; "
+            "use symgrad.scipy.optimize.root for a system of equations"
+        )
 
 
 def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any) -> Any:

@@ -266,7 +266,8 @@ def savgol_filter(
     cval: float = 0.0,
 ) -> Any:
     """The values, or derivatives, of polynomials that are fit to the elements around each one."""
-    x, fit = array_of(x) / delta**deriv, (window_length, polyorder, deriv)
+    scale = delta**deriv
+    x, cval, fit = array_of(x) / scale, cval / scale, (window_length, polyorder, deriv)
     axis, half = axis % np.ndim(x), window_length // 2
     if mode not in ("interp", *PADDED) or (mode == "reflect"):
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")

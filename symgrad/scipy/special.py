@@ -65,9 +65,9 @@ def _of(*first: Any, lo: float = 0.3, hi: float = 2.5) -> list[Sample]:
 
 
 def _three(domain: Any) -> list[Sample]:
-    """Samples for a function of three arguments."""
+    """Samples for a function of two or three arguments."""
     shapes: Any = (((3, 4), (4,), (3, 1)), ((5,), (), (5,)), ((), (), ()), ((2, 1), (1, 3), (2, 3)), ((0,), (1,), ()))
-    return [Sample(*[A(*s, lo=lo, hi=hi) for s, (lo, hi) in zip(each, domain, strict=True)]) for each in shapes]
+    return [Sample(*[A(*s, lo=lo, hi=hi) for s, (lo, hi) in zip(each, domain, strict=False)]) for each in shapes]
 
 
 def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
@@ -212,23 +212,36 @@ def _betainc_b(a: Any, b: Any, x: Any) -> Any:
     return -_betainc_a(b, a, 1 - x)
 
 
+def _none(*zero: Any) -> Any:
+    """1 where all are zero: what to divide by there, for 0/0 to be 0."""
+    both = zero[0] == 0
+    for x in zero[1:]:
+        both = both & (x == 0)
+    return both
+
+
+def _ratio(slope: Any, density: Any) -> Any:
+    """0 where both are: at an end, which is the same for all shapes."""
+    return slope / (density + _none(slope, density))
+
+
 _GAMMA, _GAMMA_INVERSE = [_POSITIVE, (0.3, 2.5)], [_POSITIVE, (0.1, 0.9)]
 _BETA = [_POSITIVE, _POSITIVE, (0.1, 0.9)]
 _rule(sp.gammainc,     lambda g, y, a, x: g * _gammainc_a(a, x), lambda g, y, a, x: g * _gamma_density(a, x), domain=_GAMMA)
 _rule(sp.gammaincc,    lambda g, y, a, x: g * -_gammainc_a(a, x), lambda g, y, a, x: g * -_gamma_density(a, x), domain=_GAMMA)
-_rule(sp.gammaincinv,  lambda g, y, a, p: g * -(_gammainc_a(a, y) / _gamma_density(a, y)),
+_rule(sp.gammaincinv,  lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y), _gamma_density(a, y)),
                        lambda g, y, a, p: g / _gamma_density(a, y), domain=_GAMMA_INVERSE)
-_rule(sp.gammainccinv, lambda g, y, a, p: g * -(_gammainc_a(a, y) / _gamma_density(a, y)),
+_rule(sp.gammainccinv, lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y), _gamma_density(a, y)),
                        lambda g, y, a, p: g / -_gamma_density(a, y), domain=_GAMMA_INVERSE)
 _rule(sp.betainc,      lambda g, y, a, b, x: g * _betainc_a(a, b, x), lambda g, y, a, b, x: g * _betainc_b(a, b, x),
                        lambda g, y, a, b, x: g * _beta_density(a, b, x), samples=_three(_BETA))
 _rule(sp.betaincc,     lambda g, y, a, b, x: g * -_betainc_a(a, b, x), lambda g, y, a, b, x: g * -_betainc_b(a, b, x),
                        lambda g, y, a, b, x: g * -_beta_density(a, b, x), samples=_three(_BETA))
-_rule(sp.betaincinv,   lambda g, y, a, b, p: g * -(_betainc_a(a, b, y) / _beta_density(a, b, y)),
-                       lambda g, y, a, b, p: g * -(_betainc_b(a, b, y) / _beta_density(a, b, y)),
+_rule(sp.betaincinv,   lambda g, y, a, b, p: g * -_ratio(_betainc_a(a, b, y), _beta_density(a, b, y)),
+                       lambda g, y, a, b, p: g * -_ratio(_betainc_b(a, b, y), _beta_density(a, b, y)),
                        lambda g, y, a, b, p: g / _beta_density(a, b, y), samples=_three(_BETA))
-_rule(sp.betainccinv,  lambda g, y, a, b, p: g * -(_betainc_a(a, b, y) / _beta_density(a, b, y)),
-                       lambda g, y, a, b, p: g * -(_betainc_b(a, b, y) / _beta_density(a, b, y)),
+_rule(sp.betainccinv,  lambda g, y, a, b, p: g * -_ratio(_betainc_a(a, b, y), _beta_density(a, b, y)),
+                       lambda g, y, a, b, p: g * -_ratio(_betainc_b(a, b, y), _beta_density(a, b, y)),
                        lambda g, y, a, b, p: g / -_beta_density(a, b, y), samples=_three(_BETA))
 
 # -- logarithms, powers, divergences -------------------------------------------------------------------------------
@@ -237,14 +250,6 @@ _rule(sp.betainccinv,  lambda g, y, a, b, p: g * -(_betainc_a(a, b, y) / _beta_d
 def _whole(n: Any) -> Any:
     """An order as SciPy takes it, cut off to an integer."""
     return n if dtype_of(n).kind in "iu" else np.trunc(n)
-
-
-def _none(*zero: Any) -> Any:
-    """1 where all are zero: what to divide by there, for 0/0 to be 0."""
-    both = zero[0] == 0
-    for x in zero[1:]:
-        both = both & (x == 0)
-    return both
 
 
 _rule(sp.xlogy,    lambda g, y, x, z: g * np.log(z + _none(x, z)),
@@ -258,7 +263,7 @@ _rule(sp.kl_div,   lambda g, y, x, z: g * np.log(x / (z + _none(x, z)) + _none(x
                    lambda g, y, x, z: g * (1 - x / (z + _none(x, z))), domain=(0.3, 2))
 _rule(sp.exp2,     lambda g, y, x: g * (LN2 * y))
 _rule(sp.exp10,    lambda g, y, x: g * (LN10 * y))
-_rule(sp.expm1,    lambda g, y, x: g * (y + 1), complex=True)
+_rule(sp.expm1,    lambda g, y, x: g * np.exp(x), complex=True)
 _rule(sp.log1p,    lambda g, y, x: g / (x + 1), domain=(-0.5, 2), complex=True)
 _rule(sp.cbrt,     lambda g, y, x: g / (3 * y * y), domain=(0.5, 3))
 _rule(sp.cosm1,    lambda g, y, x: g * -np.sin(x))
@@ -373,18 +378,88 @@ def _stdtr_df(df: Any, t: Any) -> Any:
     return -0.5 * np.sign(t) * (0.5 * _betainc_a(half, 0.5, x) + by_x)
 
 
+def _f_density(power: Any, n: Any, d: Any, x: Any) -> Any:
+    """With another power of ``x`` than ``n / 2 - 1``, if it is to be multiplied by ``x``."""
+    logs = 0.5 * n * np.log(n) + 0.5 * d * np.log(d) - 0.5 * (n + d) * np.log(d + n * x)
+    return np.exp(sp.xlogy(power, x) + logs - sp.betaln(0.5 * n, 0.5 * d))
+
+
+def _fdtr_n(n: Any, d: Any, x: Any) -> Any:
+    return 0.5 * _betainc_a(0.5 * n, 0.5 * d, n * x / (d + n * x)) + _f_density(0.5 * n, n, d, x) / n
+
+
+def _fdtr_d(n: Any, d: Any, x: Any) -> Any:
+    return -0.5 * _betainc_a(0.5 * d, 0.5 * n, d / (d + n * x)) - _f_density(0.5 * n, n, d, x) / d
+
+
 _STUDENT = [(1.5, 6), (-2, 2)]
 _rule(sp.stdtr,   lambda g, y, df, t: g * _stdtr_df(df, t), lambda g, y, df, t: g * _t_density(df, t), domain=_STUDENT)
-_rule(sp.stdtrit, lambda g, y, df, p: g * -(_stdtr_df(df, y) / _t_density(df, y)),
+_rule(sp.stdtrit, lambda g, y, df, p: g * -_ratio(_stdtr_df(df, y), _t_density(df, y)),
                   lambda g, y, df, p: g / _t_density(df, y), domain=[(1.5, 6), (0.1, 0.9)])
 _rule(sp.chdtr,   lambda g, y, v, x: g * (0.5 * _gammainc_a(0.5 * v, 0.5 * x)),
                   lambda g, y, v, x: g * (0.5 * _gamma_density(0.5 * v, 0.5 * x)), domain=_POSITIVE)
 _rule(sp.chdtrc,  lambda g, y, v, x: g * (-0.5 * _gammainc_a(0.5 * v, 0.5 * x)),
                   lambda g, y, v, x: g * (-0.5 * _gamma_density(0.5 * v, 0.5 * x)), domain=_POSITIVE)
+_rule(sp.fdtr,    lambda g, y, n, d, x: g * _fdtr_n(n, d, x), lambda g, y, n, d, x: g * _fdtr_d(n, d, x),
+                  lambda g, y, n, d, x: g * _f_density(0.5 * n - 1, n, d, x), samples=_three([_POSITIVE] * 3))
+_rule(sp.fdtrc,   lambda g, y, n, d, x: g * -_fdtr_n(n, d, x), lambda g, y, n, d, x: g * -_fdtr_d(n, d, x),
+                  lambda g, y, n, d, x: g * -_f_density(0.5 * n - 1, n, d, x), samples=_three([_POSITIVE] * 3))
 _rule(sp.pdtr,    None, lambda g, y, k, m: g * -_gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
 _rule(sp.pdtrc,   None, lambda g, y, k, m: g * _gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
 _rule(sp.gdtr,    lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), lambda g, y, a, b, x: g * _gammainc_a(b, a * x),
                   lambda g, y, a, b, x: g * (a * _gamma_density(b, a * x)), samples=_three([_POSITIVE] * 3))
+
+# -- parts of the formulas of symgrad.scipy.stats ------------------------------------------------------------------
+
+# ``base**power * exp(log)``, with its derivatives where the base is 0
+POWER_EXP: Op = Op(
+    lambda base, power, log: np.exp(sp.xlogy(power, base) + log), "elementwise",
+    (lambda g, y, base, power, log: g * (power * POWER_EXP(base, power - (power != 0), log)),
+     lambda g, y, base, power, log: g * sp.xlogy(y, base + ((base == 0) & (power >= 0))),
+     lambda g, y, base, power, log: g * y),
+    name="power_exp", complex=False, samples=_three([(0.3, 2), (0.4, 3), (-1, 1)]))
+
+# ``gammainc(a, x**2)``, ``gammaincc(a, x**2)`` and the inverse of the first one, with their derivatives where ``x`` is 0
+GAMMAINC_SQUARE = Op(
+    lambda a, x: sp.gammainc(a, x * x), "elementwise",
+    (lambda g, y, a, x: g * _gammainc_a(a, x * x), lambda g, y, a, x: g * _gamma_root_density(a, x)),
+    name="gammainc_square", complex=False, samples=_three(_GAMMA))
+GAMMAINCC_SQUARE = Op(
+    lambda a, x: sp.gammaincc(a, x * x), "elementwise",
+    (lambda g, y, a, x: g * -_gammainc_a(a, x * x), lambda g, y, a, x: g * -_gamma_root_density(a, x)),
+    name="gammaincc_square", complex=False, samples=_three(_GAMMA))
+GAMMAINCINV_ROOT = Op(
+    lambda a, p: np.sqrt(sp.gammaincinv(a, p)), "elementwise",
+    (lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y * y), _gamma_root_density(a, y)),
+     lambda g, y, a, p: g / _gamma_root_density(a, y)),
+    name="gammaincinv_root", complex=False, samples=_three(_GAMMA_INVERSE))
+
+# ``betainc`` and ``betaincc`` of ``x / (1 + x)``, to have all digits where that is nearly 1
+BETAINC_ODDS = Op(
+    lambda a, b, x: sp.betainc(a, b, x / (1 + x)), "elementwise",
+    (lambda g, y, a, b, x: g * _betainc_a(a, b, x / (1 + x)), lambda g, y, a, b, x: g * -_betainc_a(b, a, 1 / (1 + x)),
+     lambda g, y, a, b, x: g * _beta_odds_density(a, b, x)),
+    name="betainc_odds", complex=False, samples=_three([_POSITIVE] * 3))
+BETAINCC_ODDS = Op(
+    lambda a, b, x: sp.betainc(b, a, 1 / (1 + x)), "elementwise",
+    (lambda g, y, a, b, x: g * -_betainc_a(a, b, x / (1 + x)), lambda g, y, a, b, x: g * _betainc_a(b, a, 1 / (1 + x)),
+     lambda g, y, a, b, x: g * -_beta_odds_density(a, b, x)),
+    name="betaincc_odds", complex=False, samples=_three([_POSITIVE] * 3))
+
+
+def _beta_odds_density(a: Any, b: Any, x: Any) -> Any:
+    return np.exp(sp.xlogy(a - 1, x) - (a + b) * np.log1p(x) - sp.betaln(a, b))
+
+
+def _gamma_root_density(a: Any, x: Any) -> Any:
+    return 2 * POWER_EXP(x, 2 * a - 1, -x * x - sp.gammaln(a))
+
+
+# the logarithm of a probability, with the digits that it lacks where that is nearly 1: those of the rest, 1 minus it
+LOG_DIGITS = Op(
+    lambda log, rest: np.where(log > -LN2, np.log1p(-np.where(log > -LN2, rest, 0)), log), "elementwise",
+    (lambda g, y, log, rest: g, None),
+    name="log_digits", complex=False, samples=[Sample(A(*shape, lo=-3, hi=-1), 0.7) for shape in ((3, 4), (5,), (), (0,))])
 
 # -- hypergeometric functions and orthogonal polynomials -----------------------------------------------------------
 

@@ -16,13 +16,26 @@ import scipy.special as sp
 import scipy.stats
 
 from symgrad.ops.core import Traced
+from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import vector_shape
 from symgrad.scipy.linalg import solve_triangular
+from symgrad.scipy.special import (
+    BETAINC_ODDS,
+    BETAINCC_ODDS,
+    GAMMAINC_SQUARE,
+    GAMMAINCC_SQUARE,
+    GAMMAINCINV_ROOT,
+    LOG_DIGITS,
+    POWER_EXP,
+)
 from symgrad.watch.likeness import Holding
 
 Fun = Callable[..., Any]
-INF, ROOT_2, LOG_2PI = math.inf, math.sqrt(2), math.log(2 * math.pi)
+INF, ROOT_2, LOG_2, LOG_2PI = math.inf, math.sqrt(2), math.log(2), math.log(2 * math.pi)
+LEAST = -746.0  # of what is less, ``exp`` is 0
+LARGE = 700.0  # its ``exp`` does not overflow
+TINY = 1e-150  # its inverse does not overflow, and that squared neither
 
 
 def __getattr__(name: str) -> Any:
@@ -38,6 +51,46 @@ def _number(x: Any) -> Any:
 def _positive(*shapes: Any) -> list[Any]:
     """What must hold of the shape parameters of most distributions."""
     return [shape > 0 for shape in shapes]
+
+
+# -- parts of formulas ---------------------------------------------------------------------------------------------
+
+
+def _exp(x: Any) -> Any:
+    """``exp(x)``; where that is 0, its derivative is too, however steeply ``x`` falls."""
+    return np.where(x < LEAST, 0.0, np.exp(x))
+
+
+def _without_exp(x: Any) -> Any:
+    """``1 - exp(x)``; where that is 1, its derivative is 0, too."""
+    return np.where(x < LEAST, 1.0, -sp.expm1(x))
+
+
+def _log_of(p: Any, rest: Any) -> Any:
+    """The logarithm of a probability, given that of the rest, which has the digits where ``p`` is nearly 1."""
+    return LOG_DIGITS(np.log(p), rest)
+
+
+def _log_erfc(x: Any) -> Any:
+    """The logarithm of ``erfc(x)``, where ``x`` is not negative."""
+    return LOG_DIGITS(np.log(sp.erfcx(x)) - x * x, sp.erf(x))
+
+
+def _log_powers(powers: Any, log: Any) -> Any:
+    """The logarithm of ``base**low * (1 - base)**high * exp(log)``; ``powers`` are ``(base, low)`` or these three."""
+    base, low, *high = powers
+    value = sp.xlogy(low, base) + log
+    return value + sp.xlog1py(high[0], -base) if high else value
+
+
+def _powers(powers: Any, log: Any) -> Any:
+    """The same without the logarithm, with its derivatives where the base is 0 or 1."""
+    base, low, *high = powers
+    if high:  # the end that is near has the power, the other one is part of the logarithm
+        upper = base > 0.5
+        base, low, other = np.where(upper, 1 - base, base), np.where(upper, high[0], low), np.where(upper, low, high[0])
+        log = log + sp.xlog1py(other, -base)
+    return POWER_EXP(base, low, log)
 
 
 class Distribution:
@@ -72,7 +125,11 @@ def _frozen(frozen: Frozen, function: Fun, *x: Any) -> Any:
 
 
 class Continuous(Distribution):
-    """A distribution in standard form; each function takes the standardised ``z`` and the shape parameters."""
+    """A distribution in standard form; each function takes the standardised ``z`` and the shape parameters.
+
+    ``powers`` are factors of the density that ``logpdf`` then leaves out, as ``_log_powers`` takes them; it is ``steep``
+    where it falls so fast that its slope overflows.
+    """
 
     def __init__(
         self,
@@ -84,6 +141,8 @@ class Continuous(Distribution):
         sf: Fun | None = None,
         logcdf: Fun | None = None,
         logsf: Fun | None = None,
+        powers: Fun | None = None,
+        steep: bool = False,
         support: tuple[float, float] = (-INF, INF),
         inner: float = 0.0,
         open: str = "",
@@ -91,7 +150,11 @@ class Continuous(Distribution):
     ) -> None:
         self.names = [*shapes.split(), "loc", "scale"]
         self._logpdf, self._cdf, self._ppf = logpdf, cdf, ppf
-        self._sf, self._logcdf, self._logsf = sf, logcdf, logsf
+        self._sf: Fun = sf or (lambda *values: 1 - cdf(*values))
+        self._logcdf: Fun = logcdf or (lambda *values: _log_of(cdf(*values), self._sf(*values)))
+        self._logsf: Fun = logsf or (lambda *values: _log_of(self._sf(*values), cdf(*values)))
+        self._powers = powers
+        self._exp: Fun = _exp if steep else np.exp
         self.support, self.inner, self.open, self.valid = support, inner, open, valid
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
@@ -143,13 +206,24 @@ class Continuous(Distribution):
 
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density."""
+        powers, fun = self._powers, self._logpdf
+        whole = fun if powers is None else lambda *values: _log_powers(powers(*values), fun(*values))
         scale = self._given(args, kwds)[2]
-        value = self._extended(x, args, kwds, self._logpdf, -INF, -INF)
+        value = self._extended(x, args, kwds, whole, -INF, -INF)
         return value if scale is None else value - np.log(np.abs(scale))  # where it is negative, the value is NaN
 
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The density."""
-        return np.exp(self.logpdf(x, *args, **kwds))
+        scale = self._given(args, kwds)[2]
+
+        def fun(*values: Any) -> Any:
+            log = self._logpdf(*values)
+            log = log if scale is None else log - np.log(np.abs(scale))
+            if self._powers is None:
+                return self._exp(log)
+            return np.where(log == -INF, 0.0, _powers(self._powers(*values), log))
+
+        return self._extended(x, args, kwds, fun, 0.0, 0.0)
 
     def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The distribution function."""
@@ -157,17 +231,14 @@ class Continuous(Distribution):
 
     def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The survival function, ``1 - cdf``."""
-        return self._extended(x, args, kwds, self._sf or (lambda *values: 1 - self._cdf(*values)), 1.0, 0.0)
+        return self._extended(x, args, kwds, self._sf, 1.0, 0.0)
 
     def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the distribution function."""
-        fun = self._logcdf or (lambda *values: np.log(self._cdf(*values)))
-        return self._extended(x, args, kwds, fun, -INF, 0.0)
+        return self._extended(x, args, kwds, self._logcdf, -INF, 0.0)
 
     def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the survival function."""
-        if self._logsf is None:
-            return np.log(self.sf(x, *args, **kwds))
         return self._extended(x, args, kwds, self._logsf, 0.0, -INF)
 
     def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
@@ -177,7 +248,8 @@ class Continuous(Distribution):
         shapes, loc, scale = self._given(args, kwds)
         q = _number(q)
         q = _checked(q, _where_all([q >= 0, q <= 1]))
-        z: Any = _checked(self._ppf(q, *shapes), self._valid(shapes, scale))
+        valid, ends = self._valid(shapes, scale), (q == 0) | (q == 1)  # which do not move with the shapes
+        z: Any = _checked(self._ppf(q, *[np.where(ends, STOP(shape), shape) for shape in shapes]), valid)
         z = z if scale is None else z * scale
         return z if loc is None else z + loc
 
@@ -203,10 +275,62 @@ def _laplace_ppf(q: Any) -> Any:
     return np.where(left, np.log(2 * np.where(left, q, 0.5)), -np.log(2 * np.where(left, 0.5, 1 - q)))
 
 
-def _log_of(p: Any, rest: Any) -> Any:
-    """The logarithm of a probability, given that of the rest, which has the digits where ``p`` is nearly 1."""
-    near = p > 0.5
-    return np.where(near, np.log1p(-np.where(near, rest, 0)), np.log(np.where(near, 1, p)))
+def _laplace_logcdf(z: Any) -> Any:
+    left = z < 0
+    return np.where(left, z - LOG_2, np.log1p(-0.5 * np.exp(-np.where(left, 0, z))))
+
+
+def _log_without_gumbel(z: Any) -> Any:
+    """The logarithm of ``1 - exp(-exp(z))``, which in the left tail is ``exp(z)``."""
+    tail = z < -40
+    rate = np.exp(np.where(tail, 0, z))
+    return np.where(tail, z, _log_of(_without_exp(-rate), _exp(-rate)))
+
+
+def _large_exp(z: Any) -> Any:
+    """``exp(z)``, of something that is nearly 0 or 1 where this would overflow."""
+    return np.exp(np.minimum(z, LARGE))
+
+
+def _levy_root(z: Any) -> Any:
+    """Of whose ``erfc`` and ``erf`` nothing is left below ``TINY``."""
+    return np.sqrt(0.5 / np.maximum(z, TINY))
+
+
+def _odds(p: Any) -> Any:
+    return p / (1 - p)
+
+
+def _invgauss_log(z: Any, mu: Any, side: int) -> Any:
+    """The logarithm of ``cdf``, or of ``sf`` for a ``side`` of -1: that of a normal tail, and of a share more, or less.
+
+    In the tail the share is one of numbers that do not vanish.
+    """
+    root = np.sqrt(z)
+    x, v = side * (z / mu - 1) / root, (z / mu + 1) / root
+    tail, normal = x < 0, sp.log_ndtr(x)
+    share = sp.erfcx(v / ROOT_2) / sp.erfcx(-np.where(tail, x, 0) / ROOT_2)
+    share = np.where(tail, share, _exp(np.where(tail, 0, 2 / mu + sp.log_ndtr(-v) - normal)))
+    return normal + np.log1p(side * np.minimum(share, 1 - 2.0**-53))
+
+
+def _loggamma_tail(z: Any, c: Any) -> Any:
+    """The logarithm of the first term of the distribution function's power series in ``exp(z)``."""
+    return c * z - sp.gammaln(c + 1)
+
+
+def _loggamma_cdf(z: Any, c: Any) -> Any:
+    return np.where(z < -40, np.exp(_loggamma_tail(z, c)), sp.gammainc(c, _large_exp(z)))
+
+
+def _loggamma_sf(z: Any, c: Any) -> Any:
+    return np.where(z < -40, -sp.expm1(_loggamma_tail(z, c)), sp.gammaincc(c, _large_exp(z)))
+
+
+def _loggamma_logcdf(z: Any, c: Any) -> Any:
+    tail, rate = z < -40, _large_exp(z)
+    inner = np.log(np.where(tail, 1, sp.gammainc(c, rate)))
+    return LOG_DIGITS(np.where(tail, _loggamma_tail(z, c), inner), _loggamma_sf(z, c))
 
 
 def _cauchy_tail(z: Any) -> Any:
@@ -224,104 +348,114 @@ def _cauchy_ppf(q: Any) -> Any:
 norm = Continuous("", lambda z: -0.5 * z * z - 0.5 * LOG_2PI, lambda z: sp.ndtr(z), lambda q: sp.ndtri(q),
                   sf=lambda z: sp.ndtr(-z), logcdf=lambda z: sp.log_ndtr(z), logsf=lambda z: sp.log_ndtr(-z))
 uniform = Continuous("", lambda z: 0 * z, lambda z: z, lambda q: q, sf=lambda z: 1 - z, support=(0.0, 1.0), inner=0.5)
-expon = Continuous("", lambda z: -z, lambda z: -np.expm1(-z), lambda q: -np.log1p(-q), sf=lambda z: np.exp(-z),
+expon = Continuous("", lambda z: -z, lambda z: -sp.expm1(-z), lambda q: -np.log1p(-q), sf=lambda z: np.exp(-z),
                    logsf=lambda z: -z, support=(0.0, INF), inner=1.0)
-laplace = Continuous("", lambda z: -np.abs(z) - math.log(2), _laplace_cdf, sf=lambda z: _laplace_cdf(-z),
-                     ppf=_laplace_ppf)
+laplace = Continuous("", lambda z: -np.abs(z) - LOG_2, _laplace_cdf, _laplace_ppf, sf=lambda z: _laplace_cdf(-z),
+                     logcdf=_laplace_logcdf, logsf=lambda z: _laplace_logcdf(-z))
 logistic = Continuous("", lambda z: sp.log_expit(z) + sp.log_expit(-z), lambda z: sp.expit(z), lambda q: sp.logit(q),
                       sf=lambda z: sp.expit(-z), logcdf=lambda z: sp.log_expit(z), logsf=lambda z: sp.log_expit(-z))
 cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: _cauchy_tail(-z), _cauchy_ppf,
-                    sf=_cauchy_tail, logcdf=lambda z: _log_of(_cauchy_tail(-z), _cauchy_tail(z)),
-                    logsf=lambda z: _log_of(_cauchy_tail(z), _cauchy_tail(-z)))
-gumbel_r = Continuous("", lambda z: -z - np.exp(-z), lambda z: np.exp(-np.exp(-z)), lambda q: -np.log(-np.log(q)),
-                      sf=lambda z: -np.expm1(-np.exp(-z)), logcdf=lambda z: -np.exp(-z))
+                    sf=_cauchy_tail)
+gumbel_r = Continuous("", lambda z: -z - np.exp(-z), lambda z: _exp(-np.exp(-z)), lambda q: -np.log(-np.log(q)),
+                      sf=lambda z: _without_exp(-np.exp(-z)), logcdf=lambda z: -np.exp(-z),
+                      logsf=lambda z: _log_without_gumbel(-z), steep=True)
 halfnorm = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, lambda z: sp.erf(z / ROOT_2),
-                      lambda q: sp.ndtri(0.5 * (1 + q)), sf=lambda z: sp.erfc(z / ROOT_2), support=(0.0, INF), inner=1.0)
-gumbel_l = Continuous("", lambda z: z - np.exp(z), lambda z: -np.expm1(-np.exp(z)), lambda q: np.log(-np.log1p(-q)),
-                      sf=lambda z: np.exp(-np.exp(z)), logsf=lambda z: -np.exp(z))
+                      lambda q: sp.ndtri(0.5 * (1 + q)), sf=lambda z: sp.erfc(z / ROOT_2),
+                      logsf=lambda z: _log_erfc(z / ROOT_2), support=(0.0, INF), inner=1.0)
+gumbel_l = Continuous("", lambda z: z - np.exp(z), lambda z: _without_exp(-np.exp(z)), lambda q: np.log(-np.log1p(-q)),
+                      sf=lambda z: _exp(-np.exp(z)), logcdf=lambda z: _log_without_gumbel(z), logsf=lambda z: -np.exp(z),
+                      steep=True)
 halfcauchy = Continuous("", lambda z: math.log(2 / math.pi) - np.log1p(z * z), lambda z: 2 / math.pi * np.arctan(z),
-                        lambda q: _halfcauchy_ppf(q), sf=lambda z: 2 * _cauchy_tail(z),
-                        logcdf=lambda z: _log_of(2 / math.pi * np.arctan(z), 2 * _cauchy_tail(z)), support=(0.0, INF),
-                        inner=1.0)
-maxwell = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) + 2 * np.log(z) - 0.5 * z * z,
-                     lambda z: sp.gammainc(1.5, 0.5 * z * z), lambda q: np.sqrt(2 * sp.gammaincinv(1.5, q)),
-                     sf=lambda z: sp.gammaincc(1.5, 0.5 * z * z), support=(0.0, INF), inner=1.0)
-rayleigh = Continuous("", lambda z: np.log(z) - 0.5 * z * z, lambda z: -np.expm1(-0.5 * z * z),
+                        lambda q: _halfcauchy_ppf(q), sf=lambda z: 2 * _cauchy_tail(z), support=(0.0, INF), inner=1.0)
+maxwell = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, lambda z: GAMMAINC_SQUARE(1.5, z / ROOT_2),
+                     lambda q: ROOT_2 * GAMMAINCINV_ROOT(1.5, q), sf=lambda z: GAMMAINCC_SQUARE(1.5, z / ROOT_2),
+                     powers=lambda z: (z, 2.0), support=(0.0, INF), inner=1.0)
+rayleigh = Continuous("", lambda z: np.log(z) - 0.5 * z * z, lambda z: -sp.expm1(-0.5 * z * z),
                       lambda q: np.sqrt(-2 * np.log1p(-q)), sf=lambda z: np.exp(-0.5 * z * z),
                       logsf=lambda z: -0.5 * z * z, support=(0.0, INF), inner=1.0, open="low high")
 t = Continuous("df", lambda z, df: -sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(z * z / df),
-               lambda z, df: sp.stdtr(df, z), lambda q, df: _t_ppf(q, df), sf=lambda z, df: sp.stdtr(df, -z))
-gamma = Continuous("a", lambda z, a: sp.xlogy(a - 1, z) - z - sp.gammaln(a), lambda z, a: sp.gammainc(a, z),
-                   lambda q, a: sp.gammaincinv(a, q), sf=lambda z, a: sp.gammaincc(a, z), support=(0.0, INF), inner=1.0)
-invgamma = Continuous("a", lambda z, a: -(a + 1) * np.log(z) - sp.gammaln(a) - 1 / z, lambda z, a: sp.gammaincc(a, 1 / z),
-                      lambda q, a: 1 / sp.gammainccinv(a, q), sf=lambda z, a: sp.gammainc(a, 1 / z), support=(0.0, INF),
-                      inner=1.0, open="low")
-chi2 = Continuous("df", lambda z, df: sp.xlogy(0.5 * df - 1, z) - 0.5 * z - sp.gammaln(0.5 * df) - 0.5 * df * math.log(2),
-                  lambda z, df: sp.chdtr(df, z), lambda q, df: 2 * sp.gammaincinv(0.5 * df, q),
-                  sf=lambda z, df: sp.chdtrc(df, z), support=(0.0, INF), inner=1.0)
-chi = Continuous("df", lambda z, df: (1 - 0.5 * df) * math.log(2) - sp.gammaln(0.5 * df) + sp.xlogy(df - 1, z) - 0.5 * z * z,
-                 lambda z, df: sp.gammainc(0.5 * df, 0.5 * z * z), lambda q, df: np.sqrt(2 * sp.gammaincinv(0.5 * df, q)),
-                 sf=lambda z, df: sp.gammaincc(0.5 * df, 0.5 * z * z), support=(0.0, INF), inner=1.0)
-f = Continuous("dfn dfd", lambda z, n, d: 0.5 * n * np.log(n) + 0.5 * d * np.log(d) + sp.xlogy(0.5 * n - 1, z)
-               - 0.5 * (n + d) * np.log(d + n * z) - sp.betaln(0.5 * n, 0.5 * d),
-               lambda z, n, d: sp.betainc(0.5 * n, 0.5 * d, n * z / (d + n * z)), lambda q, n, d: _f_ppf(q, n, d),
-               sf=lambda z, n, d: sp.betainc(0.5 * d, 0.5 * n, d / (d + n * z)), support=(0.0, INF), inner=1.0, open="high")
-beta = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b),
-                  lambda z, a, b: sp.betainc(a, b, z), lambda q, a, b: sp.betaincinv(a, b, q),
-                  sf=lambda z, a, b: sp.betaincc(a, b, z), support=(0.0, 1.0), inner=0.5)
+               lambda z, df: sp.stdtr(df, z), lambda q, df: _t_ppf(q, df), sf=lambda z, df: sp.stdtr(df, -z), steep=True)
+gamma = Continuous("a", lambda z, a: -z - sp.gammaln(a), lambda z, a: sp.gammainc(a, z), lambda q, a: sp.gammaincinv(a, q),
+                   sf=lambda z, a: sp.gammaincc(a, z), powers=lambda z, a: (z, a - 1), support=(0.0, INF), inner=1.0)
+invgamma = Continuous("a", lambda z, a: -(a + 1) * np.log(z) - sp.gammaln(a) - 1 / z,
+                      lambda z, a: sp.gammaincc(a, 1 / np.maximum(z, TINY)), lambda q, a: 1 / sp.gammainccinv(a, q),
+                      sf=lambda z, a: sp.gammainc(a, 1 / np.maximum(z, TINY)), support=(0.0, INF), inner=1.0, open="low",
+                      steep=True)
+chi2 = Continuous("df", lambda z, df: -0.5 * z - sp.gammaln(0.5 * df) - 0.5 * df * LOG_2, lambda z, df: sp.chdtr(df, z),
+                  lambda q, df: 2 * sp.gammaincinv(0.5 * df, q), sf=lambda z, df: sp.chdtrc(df, z),
+                  powers=lambda z, df: (z, 0.5 * df - 1), support=(0.0, INF), inner=1.0)
+chi = Continuous("df", lambda z, df: (1 - 0.5 * df) * LOG_2 - sp.gammaln(0.5 * df) - 0.5 * z * z,
+                 lambda z, df: GAMMAINC_SQUARE(0.5 * df, z / ROOT_2), lambda q, df: ROOT_2 * GAMMAINCINV_ROOT(0.5 * df, q),
+                 sf=lambda z, df: GAMMAINCC_SQUARE(0.5 * df, z / ROOT_2), powers=lambda z, df: (z, df - 1),
+                 support=(0.0, INF), inner=1.0)
+f = Continuous("dfn dfd", lambda z, n, d: 0.5 * n * np.log(n) + 0.5 * d * np.log(d) - 0.5 * (n + d) * np.log(d + n * z)
+               - sp.betaln(0.5 * n, 0.5 * d), lambda z, n, d: sp.fdtr(n, d, z),
+               lambda q, n, d: d / n * _odds(sp.betaincinv(0.5 * n, 0.5 * d, q)),
+               sf=lambda z, n, d: sp.fdtrc(n, d, z), powers=lambda z, n, d: (z, 0.5 * n - 1), support=(0.0, INF), inner=1.0,
+               open="high")
+beta = Continuous("a b", lambda z, a, b: -sp.betaln(a, b), lambda z, a, b: sp.betainc(a, b, z),
+                  lambda q, a, b: sp.betaincinv(a, b, q), sf=lambda z, a, b: sp.betaincc(a, b, z),
+                  powers=lambda z, a, b: (z, a - 1, b - 1), support=(0.0, 1.0), inner=0.5)
 lognorm = Continuous("s", lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * z) - 0.5 * LOG_2PI,
                      lambda z, s: sp.ndtr(np.log(z) / s), lambda q, s: np.exp(s * sp.ndtri(q)),
-                     sf=lambda z, s: sp.ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0, open="low")
-weibull_min = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - z ** c, lambda z, c: -np.expm1(-(z ** c)),
-                         lambda q, c: (-np.log1p(-q)) ** (1 / c), sf=lambda z, c: np.exp(-(z ** c)),
-                         logsf=lambda z, c: -(z ** c), support=(0.0, INF), inner=1.0)
-weibull_max = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, -z) - (-z) ** c, lambda z, c: np.exp(-((-z) ** c)),
-                         lambda q, c: -((-np.log(q)) ** (1 / c)), sf=lambda z, c: -np.expm1(-((-z) ** c)),
-                         logcdf=lambda z, c: -((-z) ** c), support=(-INF, 0.0), inner=-1.0)
-powerlaw = Continuous("a", lambda z, a: np.log(a) + np.where((z == 0) & (a < 1), -INF, sp.xlogy(a - 1, z)),
-                      lambda z, a: z ** a, lambda q, a: q ** (1 / a), support=(0.0, 1.0), inner=0.5)
-fisk = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - 2 * np.log1p(z ** c),
-                  lambda z, c: -np.expm1(-np.log1p(z ** c)), lambda q, c: (1 / q - 1) ** (-1 / c),
-                  sf=lambda z, c: 1 / (1 + z ** c), support=(0.0, INF), inner=1.0, open="high")
-pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 1 - z ** -b,
+                     sf=lambda z, s: sp.ndtr(-np.log(z) / s), logcdf=lambda z, s: sp.log_ndtr(np.log(z) / s),
+                     logsf=lambda z, s: sp.log_ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0, open="low", steep=True)
+weibull_min = Continuous("c", lambda z, c: np.log(c) - z ** c, lambda z, c: _without_exp(-(z ** c)),
+                         lambda q, c: (-np.log1p(-q)) ** (1 / c), sf=lambda z, c: _exp(-(z ** c)),
+                         logsf=lambda z, c: -(z ** c), powers=lambda z, c: (z, c - 1), support=(0.0, INF), inner=1.0)
+weibull_max = Continuous("c", lambda z, c: np.log(c) - (-z) ** c, lambda z, c: _exp(-((-z) ** c)),
+                         lambda q, c: -((-np.log(q)) ** (1 / c)), sf=lambda z, c: _without_exp(-((-z) ** c)),
+                         logcdf=lambda z, c: -((-z) ** c), powers=lambda z, c: (-z, c - 1), support=(-INF, 0.0), inner=-1.0)
+powerlaw = Continuous("a", lambda z, a: np.log(a), lambda z, a: z ** a, lambda q, a: q ** (1 / a),
+                      sf=lambda z, a: 0 - sp.powm1(z, a), logcdf=lambda z, a: sp.xlogy(a, z),
+                      powers=lambda z, a: (z, np.where((z == 0) & (a < 1), 2, a - 1)),  # where it has a pole, SciPy has 0
+                      support=(0.0, 1.0), inner=0.5)
+fisk = Continuous("c", lambda z, c: np.log(c) - 2 * np.log1p(z ** c), lambda z, c: _without_exp(-np.log1p(z ** c)),
+                  lambda q, c: q ** (1 / c) * (1 - q) ** (-1 / c), sf=lambda z, c: _exp(-np.log1p(z ** c)),
+                  logsf=lambda z, c: -np.log1p(z ** c), powers=lambda z, c: (z, c - 1), support=(0.0, INF), inner=1.0,
+                  open="high")
+pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 0 - sp.powm1(z, -b),
                     lambda q, b: (1 - q) ** (-1 / b), sf=lambda z, b: z ** -b,
                     logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
-lomax = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log1p(z), lambda z, c: -np.expm1(-c * np.log1p(z)),
+lomax = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log1p(z), lambda z, c: -sp.expm1(-c * np.log1p(z)),
                    lambda q, c: np.expm1(-np.log1p(-q) / c), sf=lambda z, c: np.exp(-c * np.log1p(z)),
                    logsf=lambda z, c: -c * np.log1p(z), support=(0.0, INF), inner=1.0)
-gompertz = Continuous("c", lambda z, c: np.log(c) + z - c * np.expm1(z), lambda z, c: -np.expm1(-c * np.expm1(z)),
-                      lambda q, c: np.log1p(-np.log1p(-q) / c), sf=lambda z, c: np.exp(-c * np.expm1(z)),
-                      logsf=lambda z, c: -c * np.expm1(z), support=(0.0, INF), inner=1.0)
+gompertz = Continuous("c", lambda z, c: np.log(c) + z - c * np.expm1(z), lambda z, c: _without_exp(-c * np.expm1(z)),
+                      lambda q, c: np.log1p(-np.log1p(-q) / c), sf=lambda z, c: _exp(-c * np.expm1(z)),
+                      logsf=lambda z, c: -c * np.expm1(z), support=(0.0, INF), inner=1.0, steep=True)
 invgauss = Continuous("mu", lambda z, mu: -0.5 * LOG_2PI - 1.5 * np.log(z) - (z - mu) ** 2 / (2 * mu * mu * z),
-                      lambda z, mu: sp.ndtr((z / mu - 1) / np.sqrt(z))
-                      + np.exp(2 / mu + sp.log_ndtr(-(z / mu + 1) / np.sqrt(z))),
-                      sf=lambda z, mu: -sp.ndtr((1 - z / mu) / np.sqrt(z)) * np.expm1(
-                          2 / mu + sp.log_ndtr(-(z / mu + 1) / np.sqrt(z)) - sp.log_ndtr((1 - z / mu) / np.sqrt(z))),
-                      support=(0.0, INF), inner=1.0, open="low high")
-loggamma = Continuous("c", lambda z, c: c * z - np.exp(z) - sp.gammaln(c), lambda z, c: sp.gammainc(c, np.exp(z)),
-                      lambda q, c: np.log(sp.gammaincinv(c, q)), sf=lambda z, c: sp.gammaincc(c, np.exp(z)))
-nakagami = Continuous("nu", lambda z, nu: math.log(2) + nu * np.log(nu) - sp.gammaln(nu) + sp.xlogy(2 * nu - 1, z) - nu * z * z,
-                      lambda z, nu: sp.gammainc(nu, nu * z * z), lambda q, nu: np.sqrt(sp.gammaincinv(nu, q) / nu),
-                      sf=lambda z, nu: sp.gammaincc(nu, nu * z * z), support=(0.0, INF), inner=1.0)
-burr12 = Continuous("c d", lambda z, c, d: np.log(c * d) + sp.xlogy(c - 1, z) - (d + 1) * np.log1p(z ** c),
-                    lambda z, c, d: -np.expm1(-d * np.log1p(z ** c)), lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1 / c),
-                    sf=lambda z, c, d: np.exp(-d * np.log1p(z ** c)), logsf=lambda z, c, d: -d * np.log1p(z ** c),
-                    support=(0.0, INF), inner=1.0)
-invweibull = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log(z) - z ** -c, lambda z, c: np.exp(-(z ** -c)),
-                        lambda q, c: (0 - np.log(q)) ** (-1 / c), sf=lambda z, c: -np.expm1(-(z ** -c)),
-                        logcdf=lambda z, c: -(z ** -c), support=(0.0, INF), inner=1.0, open="low")
-levy = Continuous("", lambda z: -0.5 * LOG_2PI - 1.5 * np.log(z) - 0.5 / z, lambda z: sp.erfc(np.sqrt(0.5 / z)),
-                  lambda q: sp.ndtri(0.5 * q) ** -2, sf=lambda z: sp.erf(np.sqrt(0.5 / z)), support=(0.0, INF), inner=1.0,
-                  open="low")
-moyal = Continuous("", lambda z: -0.5 * (z + np.exp(-z) + LOG_2PI), lambda z: sp.erfc(np.exp(-0.5 * z) / ROOT_2),
-                   lambda q: -np.log(2 * sp.erfcinv(q) ** 2), sf=lambda z: sp.erf(np.exp(-0.5 * z) / ROOT_2))
+                      lambda z, mu: _exp(_invgauss_log(z, mu, 1)), sf=lambda z, mu: _exp(_invgauss_log(z, mu, -1)),
+                      logcdf=lambda z, mu: LOG_DIGITS(_invgauss_log(z, mu, 1), np.exp(_invgauss_log(z, mu, -1))),
+                      logsf=lambda z, mu: LOG_DIGITS(_invgauss_log(z, mu, -1), np.exp(_invgauss_log(z, mu, 1))),
+                      support=(0.0, INF), inner=1.0, open="low high", steep=True)
+loggamma = Continuous("c", lambda z, c: c * z - np.exp(z) - sp.gammaln(c), _loggamma_cdf,
+                      lambda q, c: np.log(sp.gammaincinv(c, q)), sf=_loggamma_sf, logcdf=_loggamma_logcdf, steep=True)
+nakagami = Continuous("nu", lambda z, nu: LOG_2 + nu * np.log(nu) - sp.gammaln(nu) - nu * z * z,
+                      lambda z, nu: GAMMAINC_SQUARE(nu, np.sqrt(nu) * z), lambda q, nu: GAMMAINCINV_ROOT(nu, q) / np.sqrt(nu),
+                      sf=lambda z, nu: GAMMAINCC_SQUARE(nu, np.sqrt(nu) * z), powers=lambda z, nu: (z, 2 * nu - 1),
+                      support=(0.0, INF), inner=1.0)
+burr12 = Continuous("c d", lambda z, c, d: np.log(c * d) - (d + 1) * np.log1p(z ** c),
+                    lambda z, c, d: _without_exp(-d * np.log1p(z ** c)),
+                    lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1 / c), sf=lambda z, c, d: _exp(-d * np.log1p(z ** c)),
+                    logsf=lambda z, c, d: -d * np.log1p(z ** c), powers=lambda z, c, d: (z, c - 1), support=(0.0, INF),
+                    inner=1.0)
+invweibull = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log(z) - z ** -c, lambda z, c: _exp(-(z ** -c)),
+                        lambda q, c: (0 - np.log(q)) ** (-1 / c), sf=lambda z, c: _without_exp(-(z ** -c)),
+                        logcdf=lambda z, c: -(z ** -c), support=(0.0, INF), inner=1.0, open="low", steep=True)
+levy = Continuous("", lambda z: -0.5 * LOG_2PI - 1.5 * np.log(z) - 0.5 / z, lambda z: sp.erfc(_levy_root(z)),
+                  lambda q: sp.ndtri(0.5 * q) ** -2, sf=lambda z: sp.erf(_levy_root(z)),
+                  logcdf=lambda z: _log_erfc(np.sqrt(0.5 / z)), support=(0.0, INF), inner=1.0, open="low", steep=True)
+moyal = Continuous("", lambda z: -0.5 * (z + np.exp(-z) + LOG_2PI), lambda z: sp.erfc(_large_exp(-0.5 * z) / ROOT_2),
+                   lambda q: -np.log(2 * sp.erfcinv(q) ** 2), sf=lambda z: sp.erf(_large_exp(-0.5 * z) / ROOT_2),
+                   logcdf=lambda z: _log_erfc(np.exp(-0.5 * z) / ROOT_2), steep=True)
 johnsonsu = Continuous("a b", lambda z, a, b: np.log(b) - 0.5 * np.log1p(z * z) - 0.5 * LOG_2PI
                        - 0.5 * (a + b * np.arcsinh(z)) ** 2, lambda z, a, b: sp.ndtr(a + b * np.arcsinh(z)),
                        lambda q, a, b: np.sinh((sp.ndtri(q) - a) / b), sf=lambda z, a, b: sp.ndtr(-(a + b * np.arcsinh(z))),
-                       valid=lambda a, b: [a == a, b > 0])
+                       logcdf=lambda z, a, b: sp.log_ndtr(a + b * np.arcsinh(z)),
+                       logsf=lambda z, a, b: sp.log_ndtr(-(a + b * np.arcsinh(z))), valid=lambda a, b: [a == a, b > 0])
 betaprime = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) - (a + b) * np.log1p(z) - sp.betaln(a, b),
-                       lambda z, a, b: sp.betainc(a, b, z / (1 + z)), lambda q, a, b: 1 / (1 / sp.betaincinv(a, b, q) - 1),
-                       sf=lambda z, a, b: sp.betainc(b, a, 1 / (1 + z)), support=(0.0, INF), inner=1.0, open="low high")
+                       lambda z, a, b: BETAINC_ODDS(a, b, z), lambda q, a, b: _odds(sp.betaincinv(a, b, q)),
+                       sf=lambda z, a, b: BETAINCC_ODDS(a, b, z), support=(0.0, INF), inner=1.0, open="low high")
 # fmt: on
 
 
@@ -335,17 +469,29 @@ def _t_ppf(q: Any, df: Any) -> Any:
     return np.where(mirrored, -1, 1) * sp.stdtrit(df, np.where(mirrored, 1 - q, q))
 
 
-def _f_ppf(q: Any, n: Any, d: Any) -> Any:
-    share = sp.betaincinv(0.5 * n, 0.5 * d, q)
-    return d * share / (n * (1 - share))
-
-
 class Discrete(Distribution):
-    """A distribution of whole numbers; each function takes the number ``k`` and the shape parameters."""
+    """A distribution of whole numbers; each function takes the number ``k`` and the shape parameters.
 
-    def __init__(self, shapes: str, logpmf: Fun, cdf: Fun, valid: Fun, low: int = 0, high: Fun | None = None) -> None:
+    ``powers`` are factors of the probability that ``logpmf`` then leaves out, as ``_log_powers`` takes them.
+    """
+
+    def __init__(
+        self,
+        shapes: str,
+        logpmf: Fun,
+        cdf: Fun,
+        sf: Fun,
+        *,
+        powers: Fun,
+        valid: Fun,
+        logsf: Fun | None = None,
+        low: int = 0,
+        high: Fun | None = None,
+    ) -> None:
         self.names = [*shapes.split(), "loc"]
-        self._logpmf, self._cdf, self.valid, self.low, self.high = logpmf, cdf, valid, low, high
+        self._logpmf, self._cdf, self._sf, self._powers = logpmf, cdf, sf, powers
+        self._logsf: Fun = logsf or (lambda *values: _log_of(sf(*values), cdf(*values)))
+        self.valid, self.low, self.high = valid, low, high
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
         """The distribution with these parameters: ``poisson(mu).logpmf(k)``."""
@@ -362,33 +508,46 @@ class Discrete(Distribution):
         shapes = [_number(given[name]) for name in self.names[:-1]]
         return k, shapes, _where_all([*self.valid(*shapes), k == k])
 
-    def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability."""
+    def _at(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any], product: Fun, nowhere: float) -> Any:
+        """``product`` of the powers and what else there is, and ``nowhere`` at numbers without a probability."""
         k, shapes, valid = self._given(k, args, kwds)
         inside = (k >= self.low) & (k == np.floor(k))
         inside = inside if self.high is None else inside & (k <= self.high(*shapes))
-        return _checked(np.where(inside, self._logpmf(np.where(inside, k, self.low), *shapes), -INF), valid)
+        values = (np.where(inside, k, self.low), *shapes)
+        return _checked(np.where(inside, product(self._powers(*values), self._logpmf(*values)), nowhere), valid)
+
+    def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the probability."""
+        return self._at(k, args, kwds, _log_powers, -INF)
 
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability."""
-        return np.exp(self.logpmf(k, *args, **kwds))
+        return self._at(k, args, kwds, _powers, 0.0)
 
-    def cdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of ``k`` or less."""
+    def _until(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any], fun: Fun, first: float, last: float) -> Any:
+        """``fun``, and ``first`` below all numbers, ``last`` from the highest on."""
         k, shapes, valid = self._given(k, args, kwds)
         k = np.floor(k)
         top = None if self.high is None else self.high(*shapes)
         inside = k >= self.low if top is None else (k >= self.low) & (k < top)
-        value = np.where(inside, self._cdf(np.where(inside, k, self.low), *shapes), 0.0)
-        return _checked(value if top is None else np.where(k >= top, 1.0, value), valid)
+        value = np.where(inside, fun(np.where(inside, k, self.low), *shapes), first)
+        return _checked(value if top is None else np.where(k >= top, last, value), valid)
+
+    def cdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of ``k`` or less."""
+        return self._until(k, args, kwds, self._cdf, 0.0, 1.0)
 
     def sf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of more than ``k``."""
-        return 1 - self.cdf(k, *args, **kwds)
+        return self._until(k, args, kwds, self._sf, 1.0, 0.0)
 
     def logcdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of ``cdf``."""
-        return np.log(self.cdf(k, *args, **kwds))
+        return self._until(k, args, kwds, lambda *values: _log_of(self._cdf(*values), self._sf(*values)), -INF, 0.0)
+
+    def logsf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of ``sf``."""
+        return self._until(k, args, kwds, self._logsf, 0.0, -INF)
 
 
 def _log_choose(n: Any, k: Any) -> Any:
@@ -396,17 +555,19 @@ def _log_choose(n: Any, k: Any) -> Any:
 
 
 # fmt: off
-poisson = Discrete("mu", lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu, lambda k, mu: sp.gammaincc(k + 1, mu),
-                   valid=lambda mu: [mu >= 0])
-binom = Discrete("n p", lambda k, n, p: _log_choose(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p),
-                 lambda k, n, p: sp.betaincc(k + 1, n - k, p), high=lambda n, p: n,
+poisson = Discrete("mu", lambda k, mu: -sp.gammaln(k + 1) - mu, lambda k, mu: sp.gammaincc(k + 1, mu),
+                   lambda k, mu: sp.gammainc(k + 1, mu), powers=lambda k, mu: (mu, k), valid=lambda mu: [mu >= 0])
+binom = Discrete("n p", lambda k, n, p: _log_choose(n, k), lambda k, n, p: sp.betaincc(k + 1, n - k, p),
+                 lambda k, n, p: sp.betainc(k + 1, n - k, p), powers=lambda k, n, p: (p, k, n - k), high=lambda n, p: n,
                  valid=lambda n, p: [n >= 0, n == np.floor(n), p >= 0, p <= 1])
-bernoulli = Discrete("p", lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), lambda k, p: 1 - p, high=lambda p: 1,
-                     valid=lambda p: [p >= 0, p <= 1])
-geom = Discrete("p", lambda k, p: sp.xlog1py(k - 1, -p) + np.log(p), lambda k, p: -np.expm1(np.log1p(-p) * k), low=1,
+bernoulli = Discrete("p", lambda k, p: 0.0, lambda k, p: 1 - p, lambda k, p: p, powers=lambda k, p: (p, k, 1 - k),
+                     high=lambda p: 1, valid=lambda p: [p >= 0, p <= 1])
+geom = Discrete("p", lambda k, p: 0.0, lambda k, p: -sp.expm1(np.log1p(-p) * k), lambda k, p: np.exp(np.log1p(-p) * k),
+                logsf=lambda k, p: np.log1p(-p) * k, powers=lambda k, p: (p, 1.0, k - 1), low=1,
                 valid=lambda p: [p > 0, p <= 1])
-nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k) + n * np.log(p) + sp.xlog1py(k, -p),
-                  lambda k, n, p: sp.betainc(n, k + 1, p), valid=lambda n, p: [n > 0, p > 0, p <= 1])
+nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k), lambda k, n, p: sp.betainc(n, k + 1, p),
+                  lambda k, n, p: sp.betaincc(n, k + 1, p), powers=lambda k, n, p: (p, n, k),
+                  valid=lambda n, p: [n > 0, p > 0, p <= 1])
 # fmt: on
 
 
