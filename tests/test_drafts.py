@@ -7,7 +7,7 @@ import math
 import operator
 import pickle
 import struct
-from collections import deque
+from collections import OrderedDict, deque
 
 import numpy as np
 import pytest
@@ -926,8 +926,19 @@ HELD.slotted, HELD.last, HELD.log, HELD.table = Slotted(), deque(maxlen=2), [], 
 GLOBAL = np.zeros(2)
 
 
+class Tally(OrderedDict):
+    last = None
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        self.move_to_end(key, last=False)
+
+
 def kept_outside(x):
     global GLOBAL
+    HELD.tally["b"] = np.zeros(2)
+    HELD.tally["a"] = np.ones(2)
+    Tally.last = np.sort([2.0, 1.0])
     GLOBAL = np.zeros(2)
     GLOBAL[0] = 1.0
     HELD.array = np.concatenate([GLOBAL, [stop_gradient(np.sum(x))]])
@@ -936,6 +947,9 @@ def kept_outside(x):
     HELD.log.append(np.maximum(HELD.array, [1.0, 0.0, 0.5]))
     HELD.table["deep"] = {"within": [np.zeros(1)]}
     return np.sum(HELD.array * HELD.last[-1]) * np.sum(x * x)
+
+
+HELD.tally = Tally()
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
@@ -947,7 +961,8 @@ def test_arrays_that_something_outside_holds_are_plain(mode):
         assert value == pytest.approx((1.0 + total) * squares)
         np.testing.assert_allclose(slope, (1.0 + total) * 2 * (X + i))
         held = [HELD.array, HELD.slotted.array, *HELD.last, *HELD.log, *HELD.table["deep"]["within"], GLOBAL]
-        assert all([type(array) is np.ndarray for array in held])
+        assert all([type(array) is np.ndarray for array in (*held, *HELD.tally.values(), Tally.last)])
+        assert [*HELD.tally] == ["a", "b"]
         assert HELD.array.tolist() == [1.0, 0.0, total]
 
 

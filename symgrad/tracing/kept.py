@@ -66,13 +66,21 @@ def _plain(x: Tracer) -> Any:
 
 
 def _replace(holder: Any, plain: dict[int, Any]) -> None:
-    if isinstance(holder, (list, deque)):
+    """Put what they stand for in the place of Tracers, without what a class of the user's makes of that."""
+    if isinstance(holder, list):
+        holder[:] = [plain.get(id(item), item) for item in holder]
+    elif isinstance(holder, deque):
         for i, item in enumerate(holder):
             holder[i] = plain.get(id(item), item)
     elif isinstance(holder, CellType):
         holder.cell_contents = plain[id(holder.cell_contents)]
     elif isinstance(holder, dict):
-        holder.update({key: plain[id(item)] for key, item in holder.items() if id(item) in plain})
+        kinds = [kind for kind in gc.get_referrers(holder) if isinstance(kind, type)]  # it is the class's, which is to know
+        for key, item in [*dict.items(holder)]:
+            if id(item) in plain and kinds:
+                type.__setattr__(kinds[0], key, plain[id(item)])
+            elif id(item) in plain:
+                dict.__setitem__(holder, key, plain[id(item)])
     else:
         for name in [*getattr(holder, "__dict__", ()), *copyreg._slotnames(type(holder))]:  # type: ignore[attr-defined]
             item = getattr(holder, name, None)
