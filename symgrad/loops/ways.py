@@ -154,7 +154,7 @@ def with_floats(way: Way, kinds: dict[Key, Any]) -> None:
                 if op not in _OF_FLOATS_TOO:
                     raise Unclear
                 every = [kind for kinds in given for kind in kinds if is_float(kind)]
-                plain = all([kind.kind == "python" for kinds in given for kind in kinds])
+                plain = all([getattr(kind, "kind", None) == "python" for kinds in given for kind in kinds])
                 aval = every[0]._replace(kind="python" if plain else "scalar")
                 way.steps[i] = op, params, aval, args
         made.append(aval)

@@ -28,13 +28,15 @@ def begin(trace: Trace, given: Sequence[Any]) -> int:
 
 def _often(trace: Trace, given: Sequence[Any]) -> int:
     """How often a run and its drafts are held, as they are by each of their Tracers, and of those that it is given each."""
-    found = [trace, trace.drafts, *[value for value in given if type(value) is Tracer]]
-    return sum(map(sys.getrefcount, found if trace.drafts is not None else [trace, *found[2:]]))
+    runs = [trace] if trace.drafts is None else [trace, trace.drafts]
+    return sum(map(sys.getrefcount, [*runs, *[value for value in given if type(value) is Tracer]]))
 
 
 def leave(trace: Trace, given: Sequence[Any], outputs: list[Any], before: int) -> None:
     """Let all that holds Tracers of a run, but for what it was ``given`` and its ``outputs``, hold what these stand for;
     ``before`` is what ``begin`` has told."""
+    if any(map(callable, outputs)):  # a pullback, which needs them; what is used elsewhere raises an error
+        return
     ours = {id(value) for value in given}
     made: dict[int, Tracer] = {}
     by: Counter[int] = Counter()
