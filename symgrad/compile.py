@@ -47,7 +47,6 @@ from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Leaves, Static, check_kind, check_tree, kind_of, layout, shown
 from symgrad.source.origins import METHODS, OWN, is_object, is_users
-from symgrad.tracing import kept
 from symgrad.tracing.frames import INTO_PLAIN
 from symgrad.tracing.mixed import Otherwise, is_narrow
 from symgrad.tracing.nans import WatchedTrace
@@ -332,7 +331,6 @@ class Family:
         if made:
             trace.given, trace.originals = {id(copy): (copy, one) for one, copy in made}, {id(one) for one, _ in made}
         outputs: list[Any] = []
-        held = kept.begin(trace, slots)
         try:
             with tracing(trace):
                 if state is not None:
@@ -357,9 +355,8 @@ class Family:
             if state is not None:
                 state.settle_copies()
                 state.__class__ = Finished
-            else:
-                out = None
-                kept.leave(trace, slots, outputs, held)
+            elif not any(map(callable, outputs)):  # a pullback needs what it holds
+                trace.hooks.holders.leave(trace)
             trace.given, trace.originals = {}, set()  # which hold the arguments
         if self.dynamic is None:
             self.remarks |= trace.remarks

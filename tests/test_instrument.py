@@ -56,7 +56,7 @@ class Inert:
     def next_of(self, items: Any, place: int) -> Any:
         return next(items)
 
-    rest_of = _first
+    rest_of = held = _first
 
     def _nothing(self, *more: Any) -> None:
         return None

@@ -388,6 +388,8 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         self.generic_visit(node)
+        if isinstance(node.ctx, ast.Store):
+            return _into_held(node)
         plain = isinstance(node.value, ast.Name) and node.value.id in MODULES
         return node if plain or not isinstance(node.ctx, ast.Load) else _attribute(node, self.owner)
 
@@ -405,6 +407,8 @@ class _Calls(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
         name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", None)
+        if isinstance(node.ctx, ast.Store):
+            return _into_held(node)
         if name not in ("r_", "c_") or not isinstance(node.ctx, ast.Load):
             return node
         return _hook("item", node, node.value, _as_value(node.slice))
@@ -421,6 +425,12 @@ class _Calls(ast.NodeTransformer):
         """What a pattern names is no expression."""
         node.guard, node.body = node.guard and self.visit(node.guard), [*map(self.visit, node.body)]
         return node
+
+
+def _into_held(node: Any) -> Any:
+    """What is assigned to, in an object or a container that the hooks are told of."""
+    node.value = _hook("held", node.value, node.value)
+    return node
 
 
 def _compares_objects(node: ast.Compare) -> bool:

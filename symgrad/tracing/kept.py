@@ -1,90 +1,101 @@
 """What a run that no code is made of leaves outside: plain arrays and numbers, where no derivative flows into them.
 
 ``self.last = y * 2`` in a function that is traced at every call puts a Tracer into the object. When the run is over, nobody
-could compute with it any more; so what still holds one then gets what it stands for.
+could compute with it any more; so what was written into is looked through then, and holds what the Tracers stand for.
 """
 
 from __future__ import annotations
 
 import copyreg
-import gc
-import sys
-from collections import Counter, deque
-from collections.abc import Sequence
-from types import CellType, FrameType
+import dis
+import functools
+from collections import deque
+from types import CellType, CodeType
 from typing import Any
 
 from symgrad.ir import INPUT
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 
-_IN_HAND = 3  # holders of a value in a dictionary: that, a local of ``leave``, and the argument of the call that counts
+DEEPEST = 8  # containers in containers that are looked into
 
 
-def begin(trace: Trace, given: Sequence[Any]) -> int:
-    """How often a run that begins, and what it is ``given``, are held: ``leave`` is to know."""
-    return _often(trace, given)
+@functools.lru_cache(1024)
+def assigned_outside(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """The global variables, and those of functions around it, that a function assigns."""
+    stores = [step for step in dis.get_instructions(code) if step.opname in ("STORE_GLOBAL", "STORE_DEREF")]
+    names, free = [{step.argval for step in stores if step.opname == name} for name in ("STORE_GLOBAL", "STORE_DEREF")]
+    return frozenset(names), frozenset(free.intersection(code.co_freevars))
 
 
-def _often(trace: Trace, given: Sequence[Any]) -> int:
-    """How often a run and its drafts are held, as they are by each of their Tracers, and of those that it is given each."""
-    runs = [trace] if trace.drafts is None else [trace, trace.drafts]
-    return sum(map(sys.getrefcount, [*runs, *[value for value in given if type(value) is Tracer]]))
+class Holders:
+    """What a run has written into."""
+
+    def __init__(self) -> None:
+        self.every: dict[int, Any] = {}
+        self.names: dict[int, tuple[dict[str, Any], set[str]]] = {}  # global variables, by module
+        self.open = True
+
+    def note(self, owner: Any) -> None:
+        if self.open:  # functions that were made in the run may live on
+            self.every[id(owner)] = owner
+
+    def leave(self, trace: Trace) -> None:
+        """The run is over."""
+        self.open, made = False, dict[int, Any]()
+        for space, names in self.names.values():
+            space.update({name: _plain(space[name], trace, made) for name in names & space.keys()})
+        for owner in self.every.values():
+            _settle(owner, trace, made)
+        self.every, self.names = {}, {}
 
 
-def leave(trace: Trace, given: Sequence[Any], outputs: list[Any], before: int) -> None:
-    """Let all that holds Tracers of a run, but for what it was ``given`` and its ``outputs``, hold what these stand for;
-    ``before`` is what ``begin`` has told."""
-    if any(map(callable, outputs)):  # a pullback, which needs them; what is used elsewhere raises an error
-        return
-    ours = {id(value) for value in given}
-    made: dict[int, Tracer] = {}
-    by: Counter[int] = Counter()
-    for leaf in outputs:
-        while type(leaf) is Tracer:  # and what it is a view of
-            by[id(leaf)] += 1
-            if id(leaf) in made or id(leaf) in ours:
-                break
-            made[id(leaf)] = leaf
-            leaf = leaf.base
-    known = len(made) + sum([often for one, often in by.items() if one in ours])
-    several = [sys.getrefcount(one) - by[id(one)] > _IN_HAND for one in made.values()]
-    if not any(several) and _often(trace, given) <= before + known:
-        return
-    gc.unfreeze()  # what nobody looks through may hold some
-    runs = [trace] if trace.drafts is None else [trace, trace.drafts]
-    alive = [one for one in gc.get_referrers(*runs) if type(one) is Tracer and not one.node.differentiated]
-    plain = {id(one): _plain(one) for one in alive}
-    for holder in gc.get_referrers(*alive) if alive else ():
-        if all([holder is not own for own in (alive, outputs, given)]) and not isinstance(holder, (Tracer, FrameType)):
-            _replace(holder, plain)
-
-
-def _plain(x: Tracer) -> Any:
-    """What a Tracer stands for: the user's array, or one that the run does not need, whatever is written into it."""
-    if x.base is not None:
-        x.refresh()
-    return x.value.copy("K") if hasattr(x.value, "copy") and x.node.op is not INPUT and not x.tape.draft else x.value
-
-
-def _replace(holder: Any, plain: dict[int, Any]) -> None:
+def _settle(holder: Any, trace: Trace, made: dict[int, Any]) -> None:
     """Put what they stand for in the place of Tracers, without what a class of the user's makes of that."""
-    if isinstance(holder, list):
-        holder[:] = [plain.get(id(item), item) for item in holder]
-    elif isinstance(holder, deque):
+    if isinstance(holder, (list, deque)):
         for i, item in enumerate(holder):
-            holder[i] = plain.get(id(item), item)
-    elif isinstance(holder, CellType):
-        holder.cell_contents = plain[id(holder.cell_contents)]
+            if type(item) in _LOOKED_INTO:
+                holder[i] = _plain(item, trace, made)
     elif isinstance(holder, dict):
-        kinds = [kind for kind in gc.get_referrers(holder) if isinstance(kind, type)]  # it is the class's, which is to know
         for key, item in [*dict.items(holder)]:
-            if id(item) in plain and kinds:
-                type.__setattr__(kinds[0], key, plain[id(item)])
-            elif id(item) in plain:
-                dict.__setitem__(holder, key, plain[id(item)])
+            if type(item) in _LOOKED_INTO:
+                dict.__setitem__(holder, key, _plain(item, trace, made))
+    elif isinstance(holder, CellType):
+        if type(holder.cell_contents) in _LOOKED_INTO:
+            holder.cell_contents = _plain(holder.cell_contents, trace, made)
+    elif isinstance(holder, type):
+        for name, item in [*vars(holder).items()]:
+            if type(item) in _LOOKED_INTO:
+                type.__setattr__(holder, name, _plain(item, trace, made))
     else:
-        for name in [*getattr(holder, "__dict__", ()), *copyreg._slotnames(type(holder))]:  # type: ignore[attr-defined]
+        if hasattr(holder, "__dict__"):
+            _settle(holder.__dict__, trace, made)
+        for name in copyreg._slotnames(type(holder)):  # type: ignore[attr-defined]
             item = getattr(holder, name, None)
-            if id(item) in plain:
-                object.__setattr__(holder, name, plain[id(item)])
+            if type(item) in _LOOKED_INTO:
+                object.__setattr__(holder, name, _plain(item, trace, made))
+
+
+_LOOKED_INTO = frozenset([Tracer, list, tuple, dict, deque])
+
+
+def _plain(value: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> Any:
+    """What a Tracer stands for: the user's array, or one that the run does not need, whatever is written into it."""
+    kind = type(value)
+    if kind is not Tracer:
+        if kind is tuple and depth < DEEPEST:
+            found = [_plain(item, trace, made, depth + 1) for item in value]
+            return value if all([one is item for one, item in zip(found, value, strict=True)]) else tuple(found)
+        if kind in _LOOKED_INTO and depth < DEEPEST:
+            for key, item in [*(value.items() if kind is dict else enumerate(value))]:
+                if type(item) in _LOOKED_INTO:
+                    value[key] = _plain(item, trace, made, depth + 1)
+        return value
+    if value.node.differentiated or (value.tape is not trace and value.tape is not trace.drafts):
+        return value
+    if id(value) not in made:
+        if value.base is not None:
+            value.refresh()
+        whole = value.node.op is INPUT or value.tape.draft or not hasattr(value.value, "copy")
+        made[id(value)] = value, value.value if whole else value.value.copy("K")
+    return made[id(value)][1]

@@ -32,6 +32,7 @@ from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import CONTAINERS, is_users, is_users_class, module_of, needs_drafts, of_class
 from symgrad.tracing.drafts import Drafts
+from symgrad.tracing.kept import Holders, assigned_outside
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
 from symgrad.tracing.trace import NAMES, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, Tracer
@@ -687,8 +688,19 @@ _OF_NUMPY = type(np.sum)
 class Plain(Finished):
     """The hooks of a run that is not compiled: calls alone are followed, for what the function would see of Tracers.
 
-    ``type(x)`` is told the value's, not Tracer; and NumPy makes no arrays of objects of traced numbers.
+    ``type(x)`` is told the value's, not Tracer; and NumPy makes no arrays of objects of traced numbers. What is written into
+    is noted: see ``symgrad.tracing.kept``.
     """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.holders = Holders()
+
+    def held(self, owner: Any) -> Any:
+        """What has an attribute, or an item, that is assigned to."""
+        if type(owner) is not Tracer and type(owner) is not np.ndarray:
+            self.holders.note(owner)
+        return owner
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call: the user's functions are followed, those handed on too."""
@@ -740,13 +752,22 @@ class Plain(Finished):
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
         if fun is map and args:
             args = (functools.partial(self.call, args[0]), *args[1:])
-        very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
+        owner = getattr(fun, "__self__", None)
+        if isinstance(owner, CONTAINERS) or (fun is setattr and args):
+            self.held(args[0] if fun is setattr else owner)
+        very = isinstance(owner, CONTAINERS) or any([fun is one for one in COMPARING])
         very = very or home == "inspect" or any([fun is one for one in (getattr, hasattr, setattr, delattr)])
         given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object
         return self.own(fun, fun(*given, **{name: self._back(v) for name, v in kwargs.items()}), args)
 
     def _follow(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of the user's."""
+        names, free = assigned_outside(fun.__code__)
+        if names:
+            self.holders.names.setdefault(id(fun.__globals__), (fun.__globals__, set()))[1].update(names)
+        for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True) if free else ():
+            if name in free:
+                self.holders.note(cell)
         inside = instrumented(fun, self, calls_only=True)
         if inside is None:
             refuse_unfollowed(fun)
