@@ -985,6 +985,23 @@ def test_constants_that_something_outside_holds_are_plain(mode):
         assert all([type(array) is np.ndarray for array in (HELD.given, HELD.made[0], HELD.view["view"], view)])
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_variables_around_that_nobody_has_assigned_yet(mode):
+    def made(late):
+        def fun(x):
+            nonlocal last
+            HELD.log.append(1.0)
+            if x[0] > 1:
+                last = x * 1.0
+            return np.sum(x * x)
+
+        if late:
+            last = None
+        return fun
+
+    np.testing.assert_allclose(grad(made(False), mode=mode)(X), 2 * X)
+
+
 def test_what_is_held_when_a_function_raises_is_plain():
     def fails(x):
         HELD.array = np.zeros(3)

@@ -25,8 +25,8 @@ from symgrad.tracing.trace import Trace
 class Recall:
     """Finds here what there was when locals held the nodes ``before``, which hold ``now`` those; ``arrays`` were met there.
 
-    ``most``: how many operations an iteration of another run took; None for the same run of an earlier call. ``again``: the
-    indices of all that iterations there asked for once more, if that is known.
+    ``most``: how many operations an iteration of another run took, or of one that began behind other decisions; None for the
+    same run of an earlier call. ``again``: the indices of all that iterations there asked for once more, if that is known.
     """
 
     def __init__(

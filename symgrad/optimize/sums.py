@@ -186,11 +186,9 @@ def _added(node: Node) -> list[tuple[float, Node]]:
     waiting = [(1.0, node)]
     while waiting and len(found) <= SEVERAL:
         c, term = waiting.pop()
-        if (is_op(term, np.add) or is_op(term, np.subtract)) and all([part.aval == term.aval for part in term.args]):
+        sums = is_op(term, np.add) or is_op(term, np.subtract)
+        if sums and all([part.aval == term.aval or const(part) is not None for part in term.args]):
             waiting += [(c, term.args[0]), (c if is_op(term, np.add) else -c, term.args[1])]
-        elif is_op(term, np.subtract) and const(term.args[0]) is not None and term.args[1].aval == term.aval:
-            waiting += [(-c, term.args[1])]
-            found.append((c, term.args[0]))
         else:
             factor, term = split(term)
             found.append((c * factor, term))
@@ -199,26 +197,18 @@ def _added(node: Node) -> list[tuple[float, Node]]:
 
 def _share_of_added(x: Node) -> tuple[float, Node, Node, Node | None] | None:
     """``(c, e, total, v)`` of ``c * e / total * v``, where ``e`` is that total or a term of it; without ``v``, that is None."""
-    ratio = _ratio(x)
-    if ratio is not None:
-        above, total = ratio
-        terms = {total, *[e for _, e in _added(total)]}
-        c, above = split(above)
-        if above in terms:
-            return c, above, total, None
-        for e, v in (above.args, above.args[::-1]) if is_op(above, np.multiply) else ():
+    times = [*zip(x.args, x.args[::-1], strict=True)] if is_op(x, np.multiply) else []
+    for part, by in [(x, None), *times]:
+        c, part = split(part)
+        ratio = _ratio(part)
+        if ratio is None:
+            continue
+        factor, above = split(ratio[0])
+        terms = {ratio[1], *[e for _, e in _added(ratio[1])]}
+        both = [*zip(above.args, above.args[::-1], strict=True)] if by is None and is_op(above, np.multiply) else []
+        for e, v in [(above, by), (by, above), *both]:
             if e in terms:
-                return c, e, total, v
-    for one, other in (x.args, x.args[::-1]) if is_op(x, np.multiply) else ():
-        c, other = split(other)
-        ratio = _ratio(other)
-        if ratio is not None:
-            terms = {ratio[1], *[e for _, e in _added(ratio[1])]}
-            factor, above = split(ratio[0])
-            if one in terms:
-                return c * factor, one, ratio[1], above
-            if above in terms:
-                return c * factor, above, ratio[1], one
+                return c * factor, e, ratio[1], v
     return None
 
 

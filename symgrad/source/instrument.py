@@ -84,8 +84,9 @@ def instrumented(
 ) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
-    ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]`` and ``np.c_[...]``;
-    ``sections``: see ``symgrad.source.sections``; ``tables``: the lists that are arrays, see ``symgrad.source.tables``.
+    ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]``, ``np.c_[...]``
+    and what is written into; ``sections``: see ``symgrad.source.sections``; ``tables``: the lists that are arrays, see
+    ``symgrad.source.tables``.
     """
     kind = _Calls if calls_only else _InSections if sections else _Rewriter
     new, generators = _rewritten(fun, kind, tables, True)
@@ -371,7 +372,7 @@ _LISTING = ("locals", "vars", "dir")  # without arguments, what there is in a fr
 
 
 class _Calls(ast.NodeTransformer):
-    """Puts the hooks for calls in, and those for ``@``, ``is``, ``np.r_`` and ``np.c_``.
+    """Puts the hooks for calls in, those for ``@``, ``is``, ``np.r_`` and ``np.c_``, and those for what is written into.
 
     ``free``: the function's closure variables; ``owner``: the class whose body it stands in.
     """
@@ -406,9 +407,9 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
-        name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", None)
         if isinstance(node.ctx, ast.Store):
             return _into_held(node)
+        name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", None)
         if name not in ("r_", "c_") or not isinstance(node.ctx, ast.Load):
             return node
         return _hook("item", node, node.value, _as_value(node.slice))

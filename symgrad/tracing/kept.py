@@ -6,14 +6,15 @@ could compute with it any more; so what was written into is looked through then,
 
 from __future__ import annotations
 
-import copyreg
 import dis
 import functools
+import operator
 from collections import deque
-from types import CellType, CodeType
+from types import CellType, CodeType, ModuleType
 from typing import Any
 
 from symgrad.ir import INPUT
+from symgrad.tracing.kinds import attributes
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 
@@ -50,46 +51,45 @@ class Holders:
         self.every, self.names = {}, {}
 
 
-def _settle(holder: Any, trace: Trace, made: dict[int, Any]) -> None:
+def _settle(holder: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> None:
     """Put what they stand for in the place of Tracers, without what a class of the user's makes of that."""
-    if isinstance(holder, (list, deque)):
-        for i, item in enumerate(holder):
-            if type(item) in _LOOKED_INTO:
-                holder[i] = _plain(item, trace, made)
-    elif isinstance(holder, dict):
-        for key, item in [*dict.items(holder)]:
-            if type(item) in _LOOKED_INTO:
-                dict.__setitem__(holder, key, _plain(item, trace, made))
+    holder = vars(holder) if isinstance(holder, ModuleType) else holder
+    items: list[tuple[Any, Any]]
+    put: Any
+    if isinstance(holder, dict):
+        items, put = [*dict.items(holder)], dict.__setitem__
+    elif isinstance(holder, (list, deque)):
+        items, put = [*enumerate(holder)], list.__setitem__ if isinstance(holder, list) else deque.__setitem__
     elif isinstance(holder, CellType):
-        if type(holder.cell_contents) in _LOOKED_INTO:
-            holder.cell_contents = _plain(holder.cell_contents, trace, made)
-    elif isinstance(holder, type):
-        for name, item in [*vars(holder).items()]:
-            if type(item) in _LOOKED_INTO:
-                type.__setattr__(holder, name, _plain(item, trace, made))
+        items, put = _content(holder), setattr
     else:
-        if hasattr(holder, "__dict__"):
-            _settle(holder.__dict__, trace, made)
-        for name in copyreg._slotnames(type(holder)):  # type: ignore[attr-defined]
-            item = getattr(holder, name, None)
-            if type(item) in _LOOKED_INTO:
-                object.__setattr__(holder, name, _plain(item, trace, made))
+        kind = isinstance(holder, type)
+        items, put = [*(vars(holder) if kind else attributes(holder)).items()], (type if kind else object).__setattr__
+    for key, item in items:
+        if type(item) in _LOOKED_INTO:
+            new = _plain(item, trace, made, depth)
+            if new is not item:
+                put(holder, key, new)
 
 
 _LOOKED_INTO = frozenset([Tracer, list, tuple, dict, deque])
 
 
+def _content(cell: CellType) -> list[tuple[str, Any]]:
+    try:
+        return [("cell_contents", cell.cell_contents)]
+    except ValueError:  # nobody has assigned the variable yet
+        return []
+
+
 def _plain(value: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> Any:
     """What a Tracer stands for: the user's array, or one that the run does not need, whatever is written into it."""
-    kind = type(value)
-    if kind is not Tracer:
-        if kind is tuple and depth < DEEPEST:
-            found = [_plain(item, trace, made, depth + 1) for item in value]
-            return value if all([one is item for one, item in zip(found, value, strict=True)]) else tuple(found)
-        if kind in _LOOKED_INTO and depth < DEEPEST:
-            for key, item in [*(value.items() if kind is dict else enumerate(value))]:
-                if type(item) in _LOOKED_INTO:
-                    value[key] = _plain(item, trace, made, depth + 1)
+    if type(value) is tuple and depth < DEEPEST:
+        found = [_plain(item, trace, made, depth + 1) for item in value]
+        return value if all(map(operator.is_, found, value)) else tuple(found)
+    if type(value) is not Tracer:
+        if type(value) in _LOOKED_INTO and depth < DEEPEST:
+            _settle(value, trace, made, depth + 1)
         return value
     if value.node.differentiated or (value.tape is not trace and value.tape is not trace.drafts):
         return value
