@@ -40,6 +40,7 @@ from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors, is_inexact
+from symgrad.loops.rolling import Crossed
 from symgrad.loops.tables import Lists, as_lists
 from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
@@ -50,7 +51,7 @@ from symgrad.source.origins import METHODS, OWN, is_object, is_users
 from symgrad.tracing.frames import INTO_PLAIN
 from symgrad.tracing.mixed import Otherwise, is_narrow
 from symgrad.tracing.nans import WatchedTrace
-from symgrad.tracing.trace import TURNING, Tape, Trace, running, tracing
+from symgrad.tracing.trace import SLIDING, TURNING, Tape, Trace, running, tracing
 from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
@@ -437,7 +438,8 @@ class Family:
         self.told = state.trace.moving
         if not state.trace.apart <= self.apart:
             new = state.trace.apart - self.apart
-            begun = all([one == TURNING or type(one) is Lists for one in new])  # it has been so since the trace began
+            since = (TURNING, SLIDING)  # it has been so since the trace began
+            begun = all([one in since or type(one) in (Lists, Crossed) for one in new])
             self.apart |= state.trace.apart
             self._begin_anew()
             if not begun:
@@ -511,11 +513,15 @@ class Family:
             if overtaken:  # by what another thread has learnt of loops: it knew fewer of their ways
                 return None
             self.diverged += 1
-            if self.told != self.moving or (self.diverged <= DIVERGED and state.trace.ways):
+            few = self.diverged <= DIVERGED
+            if few and state.trace.recalled and self.told == self.moving and variant.is_unused():
+                leaf = run.leaf = variant.begin(run)  # which knew more of loops than those before
+            elif self.told != self.moving or (few and state.trace.ways):
                 self._begin_anew()
+                return None
             else:
                 self.give_up(str(difference))
-            return None
+                return None
         ends = list(variant.program.leaves())
         if self.told != self.moving and leaf.seen == 0 and len(ends) > 1:  # calls go other ways: they may do so in loops
             self._begin_anew()
@@ -658,6 +664,15 @@ class Variant:
             return Leaf([], run.leaf.tree, [])
         self.unlearnt += leaf.seen == 0 and len([*self.program.leaves()]) <= before  # it takes the place of others
         return leaf
+
+    def is_unused(self) -> bool:
+        """Whether no code has been made of the traces."""
+        return self.template is None and self.whole is None and self.early is None and not self.pieces
+
+    def begin(self, run: Run) -> Leaf:
+        """Merge a trace into a program that has no other."""
+        self.program = Program()
+        return self.add(run)
 
     def knows(self, leaves: Sequence[Any]) -> bool:
         """Whether it knows ways through loops of a call with these arguments, the function the last."""

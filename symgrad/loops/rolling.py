@@ -32,11 +32,11 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Node, content_of, is_inexact
+from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, content_of, is_inexact
 from symgrad.loops.appended import Chosen, Grown
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
@@ -70,15 +70,17 @@ from symgrad.loops.ways import joined_kind
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
-from symgrad.tracing.mixed import Mixed
-from symgrad.tracing.trace import GONE, TURNING, Guard, Trace, is_held_so_often
-from symgrad.tracing.tracer import NUMBERS, Tracer
+from symgrad.tracing.mixed import Mixed, Otherwise
+from symgrad.tracing.trace import GONE, TURNING, Guard, Trace, is_held_so_often, loop_number
+from symgrad.tracing.tracer import NUMBERS, Peek, Tracer
 from symgrad.transform.loop import Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
 BRIEF, FEW = 5, 6  # iterations, of so many operations, that are better written out in those of another loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
+RANGED = 200  # iterations of loops over ranges that hang on the index of one around, from which on they are loops in that
+BAND = 4  # of so many numbers, such a range has at least one; fewer are faster one by one
 OFTEN = 256  # iterations in all, of loops in one another, from which on a short one is worth a leap, and a list an array
 TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
@@ -92,6 +94,12 @@ _SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
 APART = ("apart",)  # what is noted of what a loop has nothing to do with
 SEALED = (list, dict, set, collections.deque, collections.defaultdict, collections.OrderedDict, collections.Counter)
 _OF_NUMBERS = (), np.dtype(float)  # the items of a list to which no iteration has appended any
+
+
+class Crossed(NamedTuple):
+    """Among what is ``apart``: a loop decides, in code, on where it is and where one around it is."""
+
+    place: Any
 
 
 class Roller:
@@ -145,6 +153,8 @@ class Roller:
         self.ran = 0  # how many iterations of loops in it there were
         self.nested = often and bool(lists)  # whether a short loop, in a nest of many iterations, is better done all at once
         self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
+        self.crosses = False  # whether they decide on where both this loop is and one around it
+        self.busy = 0  # and how many then did something
         self.turns = 0  # how often that was something else than in the iteration before
         self.whole = True  # whether all that locals held was looked at, between all iterations
         self.kinds: dict[Key, Any] = {}
@@ -201,6 +211,11 @@ class Roller:
                 return True
             loop = loop.around
         return self.what is not None and self.what.length * self._around() >= OFTEN
+
+    def is_often(self, count: int) -> bool:
+        """Whether loops in it, over ranges that hang on its index, of which the next one runs ``count`` times, run often."""
+        ran, turns = self.ran + count, len(self.boundaries) + self.skipped + self.passed
+        return ran >= RANGED and BAND * ran >= turns * turns
 
     def _around(self) -> int:
         """How many iterations of the loops around it there are, as far as that is known beforehand."""
@@ -370,6 +385,7 @@ class Roller:
         self._note_decisions()
         if not self.boundaries:
             self.moving = trace.moving.get(self.place)
+            self.forked |= Crossed(self.place) in trace.apart
         self.forked |= self.moving is not None
         turning = bool(self.saw) and len(self.boundaries) < FAR
         thorough = self.open or self.leaps or self.forked or turning or not self.boundaries
@@ -658,6 +674,9 @@ class Roller:
         for i in decided:
             trace.guards[i] = trace.guards[i]._replace(loop=True)
         stuck = False
+        if not self.forked and self.counts and self.around is not None:
+            self.crosses = self.crosses or self._compares_indices(trace.peeks[last.peeks :])
+            self.busy += any([node.active for node in trace.graph.nodes[last.length :]])
         if not self.forked and (self.open or (self.what is not None and self.what.length >= FAR)):
             peeks = [peek for peek in trace.peeks[last.peeks :] if type(peek.value) is bool and peek.node.index > floor]
             saw = tuple([peek.value for peek in peeks])
@@ -673,6 +692,22 @@ class Roller:
                 return
             self.passed += self.skipped + len(self.boundaries)
             self.boundaries, self.pattern, self.skipped = [], None, 0
+
+    def _compares_indices(self, looks: Sequence[Peek]) -> bool:
+        """Whether an iteration decided on where both this loop and one around it are, as on ``i != j``: each run of this one
+        goes its ways at other iterations, then."""
+        tests = [look.node for look in looks if type(look.value) is bool]
+        around = {loop.serial for loop in self._all_around()} if tests else set()
+        loops = [{loop_number(node) for node in ancestors([test]) if node.op is INDEX} for test in tests]
+        return any([self.serial in some and not around.isdisjoint(some) for some in loops])
+
+    def _ask_for_ways(self) -> None:
+        """End the run where many iterations do something as both indices tell: in the next one, these decide in code."""
+        trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1 + self.skipped + self.passed
+        if not self.crosses or self.forked or BAND * self.busy < count or count * self._around() < OFTEN:
+            return
+        if not (trace.impure or trace.lanes or trace.exemplary or hooks is None or hooks.impure or hooks.effects):
+            raise trace.refuse(Otherwise(frozenset([Crossed(self.place)])))
 
     # ---- matching ----
 
@@ -697,7 +732,8 @@ class Roller:
         if bounds[-3].length >= 0:
             before, matching = bounds[-4].length if len(bounds) > 3 else -1, self._matching()
             # what the first iteration asks for may have been there, since one of the loops around began its own
-            began = [loop.boundaries[-1].length for loop in self._all_around() if loop.boundaries] if before < 0 else []
+            outer = self._all_around() if before < 0 and self.ends is not None else ()
+            began = [loop.boundaries[-1].length for loop in outer if loop.boundaries]
             if before < 0 and self.tested:  # or since this one did, whose first test comes before its first iteration
                 began.insert(0, self.opened)
             for start in [*began[:1], before, *began[1:]]:
@@ -705,8 +741,8 @@ class Roller:
             self.first = count - 2
 
     def _all_around(self) -> Iterator[Roller]:
-        """The loops in whose iterations one over a range whose ends move runs, from the inner ones on."""
-        loop = self.around if self.ends is not None else None
+        """The loops in whose iterations it runs, from the inner ones on."""
+        loop = self.around
         while loop is not None:
             yield loop
             loop = loop.around
@@ -722,12 +758,15 @@ class Roller:
 
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
+        self._ask_for_ways()
         self.trace.quiet, self.trace.decides = False, math.inf
         if self.around is not None:
             self.around.ran += len(self.boundaries) - 1 + self.skipped + self.ran
         self.forked |= self.open and self.whole and self.pattern is None and bool(self.saw)
         grows = any([grown.items for grown in self.grown.values()])
-        if self.forked and (self.pattern is None or self.leapt or grows or (self.first > 1 and not self.skipped)):
+        late = self.first > 1 and not self.skipped
+        crossed = Crossed(self.place) in self.trace.apart
+        if self.forked and (self.pattern is None or crossed or self.leapt or grows or late):
             self._fork()
             if self.leapt and self.boundaries:  # what was run at once is a loop of its own
                 self.trace.leaping.add(self.serial)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CONST, Aval, Graph, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM, NOT
 from symgrad.optimize import places, scales, sums, zeros
-from symgrad.optimize.rewriting import Rewrite, Simplifier, const, filling, has_sign, is_number, is_op, rewrite
+from symgrad.optimize.rewriting import Rewrite, Simplifier, const, filling, has_sign, is_number, is_op, is_whole, rewrite
 from symgrad.optimize.simplify import EXPANSIONS, RULES
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
@@ -222,13 +222,15 @@ class _Trimmer(Simplifier):
         given = {i for i in _given(body, course, firsts, ends) if i not in settled}
         held = [i for i in range(n) if settled.get(i) == i or i in given]
         fixed = [_as_taken(op, firsts, value) for value in [*fixed, *(firsts[i] for i in held)]]
-        body = _without(body, course, settled, fixed, held, given)
+        body = _without(body, course, settled, fixed, held, given, self.graph.arrays)
         carry, inner = needed(body, course, ends, settled)
         saved = sorted(i - n for i in ends if i >= n)
         elements = [i for i, item in enumerate(body.elements) if item in inner]
         if not elements and node in self.demand.lists:
             elements = [self.demand.lists[node]]
-        kept = [i for i, item in enumerate(body.invariants) if item in inner and not is_filled(item)]
+        kept = [
+            i for i, item in enumerate(body.invariants) if item in inner and item.op is not CAPTURED and not is_filled(item)
+        ]
         small = Body(
             body.graph,
             [body.carry[i] for i in carry],
@@ -366,17 +368,28 @@ def _read_by_rows(body: Body, course: Course, ends: Container[int]) -> list[int]
 
 
 def _without(
-    body: Body, course: Course, settled: dict[int, int], fixed: list[Node], held: list[int], given: Container[int]
+    body: Body,
+    course: Course,
+    settled: dict[int, int],
+    fixed: list[Node],
+    held: list[int],
+    given: Container[int],
+    arrays: Mapping[Node, Any],
 ) -> Body:
-    """The body with the values ``held`` that go round taken for invariants, equal ones for one, and numbers put in; ``fixed``
-    are all those invariants. What is but ``given`` may still be left to others."""
-    if not settled and not held and len(set(fixed)) == len(fixed) and not any(map(is_filled, fixed)):
+    """The body with the values ``held`` that go round taken for invariants, equal ones for one, and numbers put in, as masks
+    and places are that are ``arrays`` in the code; ``fixed`` are all those invariants. What is but ``given`` may
+    still be left to others."""
+    known = {value: arrays[value] for value in fixed if value in arrays and is_whole(arrays[value])}
+    if not settled and not held and not known and len(set(fixed)) == len(fixed) and not any(map(is_filled, fixed)):
         return body
     copier = _Filler(body, course)
     more: list[Node] = []
     first: dict[Node, Node] = {}  # of invariants that are one
     for item, value in zip([*body.invariants, *(body.carry[i] for i in held)], fixed, strict=True):
-        made = filled_again(copier.graph, value) if is_filled(value) else copier.graph.stand_in(item)
+        if value in known:
+            made = copier.graph.captured(known[value])
+        else:
+            made = filled_again(copier.graph, value) if is_filled(value) else copier.graph.stand_in(item)
         copier.mapping[item] = first.setdefault(value, made)
         more.append(made)
     same = {body.carry[i]: body.carry[twin] for i, twin in settled.items() if twin != i}

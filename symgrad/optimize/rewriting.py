@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of, by_index
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of, by_index, content_of
 from symgrad.ops import create, engine
 from symgrad.ops.abstract import like_result
 from symgrad.ops.core import REGISTRY, Op, as_numpy
@@ -77,6 +77,7 @@ def _weak_alike(ufunc: np.ufunc, args: tuple[Node, ...], numbers: list[bool]) ->
     return bool(ufunc.resolve_dtypes((*kinds, *rest)) == ufunc.resolve_dtypes((*weak, *rest)))
 
 
+PLACES = 65_536  # elements of masks, and of indices, that are there in the code
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": int}
 
 
@@ -97,6 +98,7 @@ class Simplifier:
         self.written: dict[tuple[Node, tuple[Op, ...]], Written] = {}
         self.mapping: dict[Node, Node] = {}
         self.folded: dict[Any, Node] = {}  # operations on constants that made arrays
+        self.whole: dict[Any, Any] = {}  # of masks and places, the first of each content
         self._applicable: dict[Any, list[Rewrite]] = {}
 
     def run(self, exact: Iterable[Node] = ()) -> Program:
@@ -128,7 +130,7 @@ class Simplifier:
         elif node.op is CONST:
             new = self.graph.const(dict(node.params)["value"])
         elif node.op is CAPTURED:
-            new = self.graph.captured(self.program.graph.arrays[node])
+            new = self.graph.captured(self._first(self.program.graph.arrays[node]))
         else:
             changes = _may_change(node, args)
             if changes and node.op is REGISTRY[np.power]:  # NumPy has infinity or NaN where Python raises or goes complex
@@ -211,10 +213,12 @@ class Simplifier:
         return self.graph.add(op, args, (), infer(op, args, ()))
 
     def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
-        """What an operation makes of numbers, and of arrays that the function made of nothing else, if it is no larger."""
+        """What an operation makes of numbers, and of arrays that the function made of nothing else, if it is no larger, or a
+        mask, or places."""
         if (op, args, params) in self.folded:
             return self.folded[op, args, params]
-        pure = op.family in _PURE and not op.alias
+        whole = all([isinstance(arg.aval, Aval) and arg.aval.dtype.kind in _WHOLE for arg in args])
+        pure = op.family in _PURE and (whole or not op.alias)
         if not pure and any([arg.op is CAPTURED for arg in args]):
             return None
         values = [self.graph.arrays[arg] if arg.op is CAPTURED else const(arg) for arg in args]
@@ -226,12 +230,29 @@ class Simplifier:
         if isinstance(value, (int, float, complex, np.generic)):
             return self.graph.const(value)
         plain = isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "biufc"
-        if not (pure and plain and value.size <= sum(map(np.size, values))):
+        held = any([arg.op is CAPTURED for arg in args])  # what is a number throughout, and no array, is known by what makes it
+        few = PLACES if held and whole and plain and value.dtype.kind in _WHOLE else 0
+        if not (pure and plain and value.size <= max(few, sum(map(np.size, values)))):
             return None
+        if held and value.dtype.kind == "b" and value.size and np.all(value) == np.any(value):
+            shape = (("shape", value.shape),)
+            return self.graph.add(BROADCAST, (self.graph.const(np.bool_(value.flat[0])),), shape, aval_of(value))
+        if op.alias:
+            value = value.copy()
         if value.base is None and not any([value is given for given in values]):
             value.flags.writeable = False  # nobody else has it
+        value = self._first(value)
         self.folded[op, args, params] = node = self.graph.captured(value)
         return node
+
+    def _first(self, array: Any) -> Any:
+        """Of masks and places that nobody changes, the first one of this content."""
+        return self.whole.setdefault(content_of(array), array) if is_whole(array) else array
+
+
+def is_whole(array: Any) -> bool:
+    """Whether an array is a mask, or of places, which nobody changes, and is not large."""
+    return array.dtype.kind in _WHOLE and not array.flags.writeable and array.base is None and array.size <= PLACES
 
 
 def compatible(new: Any, old: Any, single: bool) -> bool:
@@ -280,6 +301,7 @@ def _ran(op: Any, args: Sequence[Any], params: tuple[tuple[str, Any], ...]) -> A
         return op.fun(*map(as_numpy, args), **dict(params))
 
 
+_WHOLE = "bi"
 _PURE = ("elementwise", "linear", "multilinear", "constant")  # families of which one result depends on the arguments alone
 _ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative)}
 

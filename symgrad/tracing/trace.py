@@ -58,8 +58,10 @@ __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "r
 _INT = aval_of(0)
 _EMPTY = aval_of([])  # what a loop that runs no iteration saves
 NAMES = "names"  # among what is ``apart``: numbers have no other names in loops, for the function asks which are one
-TURNING = "turning"  # among what is ``apart``: what hangs on the index of a loop is to, however often that has run
+# among what is ``apart``: how often a loop runs hangs on the index of one around it, and the sizes of slices do, in code, too
+TURNING, SLIDING = "turning", "sliding"
 LONG = 4_000  # nodes of a trace from which on code that has loops in loops is worth that it is slower: see ``turns``
+
 _BOOL = aval_of(False)
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
@@ -672,34 +674,35 @@ class Trace:
         running = [roller for roller in self.rollers if roller.boundaries]
         return max(running, key=lambda roller: roller.serial, default=None)
 
-    def turns(self, *numbers: Any, within: Any = None) -> bool:
+    def turns(self, *numbers: Any, within: Any = None, count: int | None = None) -> bool:
         """Whether what these ints tell, how long a slice is or how often a loop runs, is to hang on the index of a loop that
-        runs (around the one ``within``), as code does that is a loop.
+        runs (around the one ``within``), as code does that is a loop. ``count``: of a loop over a range, how often it runs now.
 
         As long as the trace is short, it is not: with such as they are, each iteration on its own, code is faster. Where it
-        turns out to be long, or where iterations decide, ``Otherwise`` ends the run.
+        turns out to be long, or where iterations decide, ``Otherwise`` ends the run; so does a range of many in all.
         """
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
             return False
         if any([node.active or node.aval not in (_INT, _BOOL) for node in nodes]):
             return False
-        return self.turn(nodes, within)
+        return self.turn(nodes, within, count)
 
-    def turn(self, nodes: Sequence[Node], within: Any = None) -> bool:
+    def turn(self, nodes: Sequence[Node], within: Any = None, count: int | None = None) -> bool:
         """The same of what hangs on no argument, be it an int or not."""
-        known = TURNING in self.apart
+        asked = {TURNING} if count is not None else {TURNING, SLIDING}
+        known = asked <= self.apart
         long = known or len(self.graph.nodes) > LONG or self.graph.next_index > 2 * LONG  # as short loops are rolled up
         if not self.spans or self.lanes or self.exemplary:
             return False
-        running = [loop for loop in self.rollers if loop.boundaries and loop is not within]
-        loops = {loop.serial for loop in running if long or loop.has_decided}
-        if not loops or not any([node.op is INDEX and loop_number(node) in loops for node in ancestors(nodes)]):
+        indices = {loop_number(node) for node in ancestors(nodes) if node.op is INDEX}
+        running = [loop for loop in self.rollers if loop.boundaries and loop is not within and loop.serial in indices]
+        if not any([long or loop.has_decided or (count is not None and loop.is_often(count)) for loop in running]):
             return False
         if not known:
             if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:
                 return False  # what the function has done outside, it would do again
-            raise self.refuse(Otherwise(frozenset([TURNING])))
+            raise self.refuse(Otherwise(frozenset(asked)))
         return True
 
     def is_just_made(self, node: Node) -> bool:

@@ -549,21 +549,24 @@ def replay(trace: Trace, body: Body, known: dict[Node, Tracer], anyway: bool = F
 
     ``anyway``: as in a derivative, numbers of Python's raise no error.
     """
-    outer = trace.phase
     for node in body.nodes():
-        if node.op is CONST:
-            known[node] = trace.lookup(trace.constant(dict(node.params)["value"])[0])
-        elif node.op is CAPTURED:
-            known[node] = trace.lookup(trace.constant(body.graph.arrays[node])[0])
-        else:
-            start = len(trace.graph.nodes)
-            trace.phase = outer or node.phase or ("backward" if anyway else None)
-            made = trace.run(node.op, [known[arg] for arg in node.args], dict(node.params))
-            made.name, made.line = made.name or node.name, made.line or node.line
-            for new in trace.graph.nodes[start:]:
-                new.phase = outer or node.phase
-            known[node] = trace.lookup(made)
+        known[node] = replayed(trace, node, body, known, anyway)
+
+
+def replayed(trace: Trace, node: Node, body: Body, known: Mapping[Node, Tracer], anyway: bool = False) -> Tracer:
+    """One node of a body, written into a trace."""
+    if node.op is CONST:
+        return trace.lookup(trace.constant(dict(node.params)["value"])[0])
+    if node.op is CAPTURED:
+        return trace.lookup(trace.constant(body.graph.arrays[node])[0])
+    outer, start = trace.phase, len(trace.graph.nodes)
+    trace.phase = outer or node.phase or ("backward" if anyway else None)
+    made = trace.run(node.op, [known[arg] for arg in node.args], dict(node.params))
     trace.phase = outer
+    made.name, made.line = made.name or node.name, made.line or node.line
+    for new in trace.graph.nodes[start:]:
+        new.phase = outer or node.phase
+    return trace.lookup(made)
 
 
 def _around(sub: Trace) -> tuple[list[Tracer] | None, list[Tracer]]:

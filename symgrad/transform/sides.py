@@ -33,12 +33,17 @@ def is_steady(loop: Loop) -> bool:
     return (loop.course.test is None or loop.course.once) and all(map(is_steady, inner))
 
 
-def taken_out(body: Body, settled: Collection[Node]) -> Body:
-    """The same body, where what goes round does not go through ``if``s.
+def taken_out(body: Body, settled: Collection[Node], ahead: bool) -> Body | None:
+    """The same body, where what goes round does not go through ``if``s. ``ahead``: rows of arrays that these read, in all
+    iterations, are read outside of them; None if there are none, and no other body.
 
     ``settled``: invariants that are the same in each call.
     """
-    return _Sides(body, settled, {}).made() if any([is_if(node) for node in body.nodes()]) else body
+    if not any([is_if(node) for node in body.nodes()]):
+        return None if ahead else body
+    sides = _Sides(body, settled, {}, ahead)
+    made = sides.made()
+    return None if ahead and not sides.reads else made
 
 
 def is_if(node: Node) -> bool:
@@ -57,9 +62,11 @@ class _Put(NamedTuple):
 class _Sides:
     """A body as it is written once more."""
 
-    def __init__(self, body: Body, settled: Collection[Node], same: Mapping[Node, Node]) -> None:
-        """``settled``: invariants that are the same in each call; ``same``: those that are what is carried."""
-        self.body, self.graph, self.same = body, Graph(), same
+    def __init__(self, body: Body, settled: Collection[Node], same: Mapping[Node, Node], ahead: bool) -> None:
+        """``settled``: invariants that are the same in each call; ``same``: those that are what is carried; ``ahead``: rows of
+        arrays are read before the ``if``s that ask for them."""
+        self.body, self.graph, self.same, self.ahead = body, Graph(), same, ahead
+        self.reads = False  # whether some are
         self.new = {node: self.graph.stand_in(node) for node in body.inputs if node not in same}
         self.new.update({node: self.new[item] for node, item in same.items()})
         self.settled = {self.new[node] for node in (body.index, *settled)}  # what does not hang on arguments
@@ -107,13 +114,14 @@ class _Sides:
         }
         known = {item: items[arg] for item, arg in zip(body.invariants, args[n:], strict=True) if arg in items}
         others = {item: arg for item, arg in zip(body.invariants, args[n:], strict=True) if item not in known}
-        sides = _Sides(body, [item for item, arg in others.items() if arg in self.settled], known)
+        sides = _Sides(body, [item for item, arg in others.items() if arg in self.settled], known, self.ahead)
         side = _Side(self, sides, at, args[:n], [*others.values()])
         changes = [
             (lambda made, arg=arg: arg) if i == at else self._change(side, sides.puts, test, item, end, arg)
             for i, (item, end, arg) in enumerate(zip(side.body.carry, side.body.after, args, strict=False))
         ]
         made = side.written(loop)
+        self.reads |= sides.reads
         results = [change(made) for change in changes]
         self.bases.update({result: (test, arg) for result, arg in zip(results, args, strict=False) if result is not arg})
         return results
@@ -209,7 +217,7 @@ class _Side:
     """The body of an ``if``, and what it is to give."""
 
     def __init__(self, outer: _Sides, own: _Sides, test: int, before: list[Node], fixed: list[Node]) -> None:
-        self.outer, self.settled, self.body = outer, own.settled, own.made()
+        self.outer, self.own, self.settled, self.body = outer, own, own.settled, own.made()
         body, self.reading = self.body, Reading(self.body)
         self.fixed = dict(zip(body.invariants, fixed, strict=True))
         self.before = {item: arg for i, (item, arg) in enumerate(zip(body.carry, before, strict=True)) if i != test}
@@ -243,12 +251,38 @@ class _Side:
         if loop.inside < POLES and all([node in known or self._is_tame(node) for node in nodes]):
             return self._inlined(nodes, known)
         items, ends, starts, _ = (list(part) for part in zip(*self.slots, strict=True))
+        source, index = self.body.graph, self.body.index
+        rows = self._read_ahead(nodes, known) if self.own.ahead else {}
+        if rows:
+            self.own.reads, source, index, items, ends, known = True, *self._given(rows, items, ends, known)
+            nodes = ancestors(ends)
         fixed = {item: arg for item, arg in known.items() if item in nodes and item not in items}
-        body = Body(self.body.graph, items, self.body.index, [], [*fixed], ends, [])
+        body = Body(source, items, index, [], [*fixed], ends, [])
         graph, avals = self.outer.graph, tuple([item.aval for item in items])
         made = graph.add(loop_of(body, Course(test=0, once=True)), (*starts, *fixed.values()), (), avals)
         made.line = starts[0].line
         return [graph.add(ITEM, (made,), (("item", i),), aval) for i, aval in enumerate(avals)]
+
+    def _read_ahead(self, nodes: list[Node], known: dict[Node, Node]) -> dict[Node, Node]:
+        """The rows of what is there outside that the side reads at places that are the same in each call, read outside."""
+        new, rows = dict(known), dict[Node, Node]()
+        for node in nodes:
+            if node not in new and (node.op is CONST or (node.args and self.settled.issuperset(node.args))):
+                new[node] = self.outer.copied(node, [new[arg] for arg in node.args], self.body)
+            elif node.op is index.GETITEM and node.args[0] in known and self.settled.issuperset(node.args[1:]):
+                new[node] = rows[node] = self.outer.copied(node, [new[arg] for arg in node.args], self.body)
+        return rows
+
+    def _given(self, rows: dict[Node, Node], items: list[Node], ends: list[Node], known: dict[Node, Node]) -> tuple[Any, ...]:
+        """The side with ``rows`` given to it: its graph, the index in it, what it carries, before and after, and what is known
+        outside, by its inputs."""
+        graph = Graph()
+        new = {node: graph.stand_in(node) for node in dict.fromkeys([self.body.index, *items, *known, *rows])}
+        for node in ancestors(ends, known=new):
+            if node not in new:
+                new[node] = copied(graph, node, [new[arg] for arg in node.args], self.body.graph)
+        given = {new[node]: arg for node, arg in {**known, **rows}.items()}
+        return graph, new[self.body.index], [new[item] for item in items], [new[end] for end in ends], given
 
     def _is_tame(self, node: Node) -> bool:
         """Whether an operation may be done though the side is not taken: it raises nothing."""

@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, ASTYPE, BOOL, ITEM, NOT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import AND, ASTYPE, BOOL, ITEM, NOT, RANGE, TO_NUMPY, TO_PYTHON
 from symgrad.ops.scan import RECURRENCE
 from symgrad.tracing.frames import user_line
 from symgrad.tracing.trace import Trace
@@ -26,10 +26,11 @@ from symgrad.transform.affine import affine, is_number
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.lags import Lag, reads_what_it_writes, with_lags
 from symgrad.transform.lanes import POLES
-from symgrad.transform.loop import Body, Course, Loop
+from symgrad.transform.loop import Body, Course, Loop, one_of, replayed
 from symgrad.transform.own import ACCESS, own_places, with_rows
 from symgrad.transform.sides import is_if, is_steady, taken_out
 from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basic, progression, row_of
+from symgrad.transform.triangles import is_triangle, squared
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 WILD = 2  # so much more is that where masks of ``if``s must keep poles out
@@ -56,6 +57,11 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any], ar
     that so often, in all."""
     if course.count is None or course.test is not None or body.saved or body.elements:
         return None
+    if any([is_triangle(node) for node in body.nodes()]):
+        found = _squared(trace, body, course, args, around)
+        if found is None:
+            return None
+        body = found
     found = _at_once(trace, body, course, args, {}, around)
     if found is not None:
         return found
@@ -75,6 +81,39 @@ def going_on(body: Body, course: Course, args: Sequence[Any]) -> tuple[Body, lis
     if course.count is None or body.saved or body.elements or not reads_what_it_writes(body):
         return body, []
     return with_lags(body, _counted(body, course, _fixed(body, args)))
+
+
+def _squared(trace: Trace, body: Body, course: Course, args: Sequence[Any], around: int) -> Body | None:
+    """The loop with what loops in it do, over ranges that its index tells, done at once; None where one of these has to run."""
+    assert course.count is not None
+    numbers, sub = _counted(body, course, _fixed(body, args)), Trace()
+    sub.exemplary, sub.directions = True, trace.directions
+    known: dict[Node, Tracer] = {}
+    for i, item in enumerate(body.inputs):
+        known[item] = sub.input(i, course.start if item is body.index else one_of(item.aval))
+        known[item].node.name, known[item].node.differentiated = item.name, True
+    done: dict[Node, list[Tracer]] = {}
+    try:
+        with np.errstate(all="ignore"):
+            for node in body.nodes():
+                if node.op is ITEM and node.args[0] in done:
+                    known[node] = done[node.args[0]][dict(node.params)["item"]]
+                elif is_triangle(node):
+                    found = squared(node, numbers)
+                    if found is None:
+                        return None
+                    inner, often, given = found
+                    made = vectorized(sub, inner, often, [known[arg] for arg in given], around * course.count)
+                    if made is None:
+                        return None
+                    done[node] = made
+                elif node.op is not RANGE:
+                    known[node] = replayed(sub, node, body, known)
+    except Exception:  # what the user is to see, the loop raises, too
+        return None
+    if sub.guards:
+        return None
+    return body.renamed(sub.graph, {node: tracer.node for node, tracer in known.items()})
 
 
 def _fixed(body: Body, args: Sequence[Any]) -> dict[Node, Any]:
@@ -111,21 +150,23 @@ def _at_once(
     if course.count is None or not _pays(body, course.count, around, trace.directions):
         return None
     guards, remarks, line = len(trace.guards), dict(trace.remarks), trace.line
-    trace.line = line or user_line()  # and no name: that of the loop's index is none for what is made of all iterations
-    try:
-        with np.errstate(all="ignore"):  # the iterations have told, or will not
-            fixed = zip(body.invariants, args[len(body.carry) :], strict=True)
-            settled = [item for item, arg in fixed if arg.node.op in (CONST, CAPTURED)]
-            found = _Together(trace, taken_out(body, settled), course, args, own, around).results()
-    except Exception:  # what the user is to see, the loop raises, too
-        found = None
-    finally:
-        trace.line = line
-    if found is None or len(trace.guards) > guards:
+    fixed = zip(body.invariants, args[len(body.carry) :], strict=True)
+    settled = [item for item, arg in fixed if arg.node.op in (CONST, CAPTURED)]
+    for ahead in (True, False):
+        trace.line = line or user_line()  # and no name: that of the loop's index is none for what is made of all iterations
+        try:
+            with np.errstate(all="ignore"):  # the iterations have told, or will not
+                one = taken_out(body, settled, ahead)
+                found = one and _Together(trace, one, course, args, own, around).results()
+        except Exception:  # what the user is to see, the loop raises, too
+            found = None
+        finally:
+            trace.line = line
+        if found is not None and len(trace.guards) == guards:
+            return found
         del trace.guards[guards:]
-        trace.remarks = remarks
-        return None
-    return found
+        trace.remarks = dict(remarks)
+    return None
 
 
 def _pays(body: Body, count: int, around: int, directions: int) -> bool:

@@ -165,8 +165,10 @@ class State(Calls):
         """``range(...)`` as what a ``for`` statement runs over; its ends may hang on the index of a loop around."""
         if fun is range and 1 <= len(args) <= 3 and self.trace.symbolic:
             start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
-            if type(step) is int and step and self.trace.turns(start, stop):
-                return Ends(start, stop, step, target)
+            if type(step) is int and step:
+                plain = [end.value if type(end) is Tracer else end for end in (start, stop)]
+                if all([type(end) is int for end in plain]) and self.trace.turns(start, stop, count=len(range(*plain, step))):
+                    return Ends(start, stop, step, target)
         return self.call(fun, *args)
 
     def rows(self, value: Any, nested: bool, decides: bool) -> Any:
