@@ -58,10 +58,10 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any], ar
     if course.count is None or course.test is not None or body.saved or body.elements:
         return None
     if any([is_triangle(node) for node in body.nodes()]):
-        found = _squared(trace, body, course, args, around)
-        if found is None:
+        square = _squared(trace, body, course, args, around)
+        if square is None:
             return None
-        body = found
+        body = square
     found = _at_once(trace, body, course, args, {}, around)
     if found is not None:
         return found
@@ -157,7 +157,7 @@ def _at_once(
         try:
             with np.errstate(all="ignore"):  # the iterations have told, or will not
                 one = taken_out(body, settled, ahead)
-                found = one and _Together(trace, one, course, args, own, around).results()
+                found = None if one is None else _Together(trace, one, course, args, own, around).results()
         except Exception:  # what the user is to see, the loop raises, too
             found = None
         finally:

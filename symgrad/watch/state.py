@@ -166,8 +166,9 @@ class State(Calls):
         if fun is range and 1 <= len(args) <= 3 and self.trace.symbolic:
             start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
             if type(step) is int and step:
-                plain = [end.value if type(end) is Tracer else end for end in (start, stop)]
-                if all([type(end) is int for end in plain]) and self.trace.turns(start, stop, count=len(range(*plain, step))):
+                first, last = (end.value if type(end) is Tracer else end for end in (start, stop))
+                plain = type(first) is int and type(last) is int
+                if plain and self.trace.turns(start, stop, count=len(range(first, last, step))):
                     return Ends(start, stop, step, target)
         return self.call(fun, *args)
 
