@@ -13,7 +13,7 @@ import ast
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ from symgrad.emit.numbers import (
 )
 from symgrad.emit.printer import For, If, Line, While, With
 from symgrad.emit.quiet import hidden, quietly
+from symgrad.emit.steady import settled
 from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node, by_index, size_of
 from symgrad.ir import Sequence as ListAval
@@ -114,6 +115,7 @@ _NEW = {CROSS, FRONT, MATRICES, PRODUCTS} | {
     )
 }
 
+NEGATIVE = REGISTRY[np.negative]
 _ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide)}
 _OUT_LAST = {
     REGISTRY[np.outer],
@@ -160,12 +162,17 @@ class FastBuilder(BlockBuilder):
         if self.scalar or program.apart:
             self._keep_together(self.nodes, program.roots())
         self.whole: dict[Node, Node] = {}  # of writes that put an array together: the last one of them
+        self.zeroed: set[Node] = set()  # of arrays, those that are zero but for what is put there
         self.into: dict[Node, Node] = {}  # of values that may be computed in such an array: the write that puts them there
         self.written: dict[Node, Node] = {}  # of writes whose value was
         self.assemblies: dict[Node, str] = {}
         self.over: dict[Body, set[Node]] = {}  # the arrays that bodies of loops write over
         self.left: dict[Loop, list[set[Node] | None]] = {}  # what loops leave behind of their arguments
         self.lent: Counter[Node] = Counter()  # how many loops were given an array, and are through with it
+        self.dead: dict[str, Expr] = {}  # variables whose arrays the iteration that was printed last needs no more, and such
+        self.seen: dict[str, Aval] = {}  # the variables of arrays in it
+        self.negatives: set[Node] = set()  # what is to be added to a view, as which its opposite is subtracted,
+        self.negated: set[Node] = set()  # and is not computed
         self.early: set[Node] = set()  # reads of arrays that are written over before what is read is used
         self.straight = False  # no branch follows: what is not used below is used nowhere
         self.cells = Cells()
@@ -288,6 +295,10 @@ class FastBuilder(BlockBuilder):
         if node.op is engine.REQUIRE_FINITE:
             block.append(Line(ast.Expr(self._spell(node, block)), self._comment(node, block)))
             self.exprs[node], self.weight[node] = ast.Constant(None), 0
+            return
+        if node in self.negatives and isinstance(self.exprs[node.args[0]], ast.Name):
+            self.exprs[node], self.weight[node] = self.exprs[node.args[0]], 0
+            self.negated.add(node)
             return
         self._in_order(node)  # once for each, so that it need not look far back
         if node in self.early:
@@ -443,6 +454,9 @@ class FastBuilder(BlockBuilder):
         self.cells.loops += 1
         super()._loop(node, block)
         self.cells.loops -= 1
+        if not node.op.course.once and "buffers" not in self.off:
+            place = max([i for i, item in enumerate(block) if isinstance(item, For | While)])
+            block[place:place] = settled(block[place], self.dead, self.seen, self.namespace, self.names.unique)
         for arg, left in zip(node.args, self._left_views(node.op), strict=True):
             self.lent[arg] += left is not None and self.early.issuperset(left)
 
@@ -538,9 +552,17 @@ class FastBuilder(BlockBuilder):
         """One iteration: only what it made itself is overwritten in it, and not what it hands on."""
         kept = self.owner, self.free, self.straight
         self.owner, self.free, self.straight = {}, {}, True
-        for one in {*nodes, *(arg for node in nodes for arg in node.args)}:
+        inputs = [arg for node in nodes for arg in node.args]
+        for one in {*nodes, *inputs}:
             self.remaining[one], self.lent[one] = self.uses.get(one, 0), 0
         super()._body(nodes, block)
+        kinds = [(kind, variable) for kind, variables in self.free.items() for variable in variables]
+        kinds += [(self._kind(one), variable) for one, variable in self.owner.items() if self._dies(one)]
+        self.dead = {variable: self._allocate(kind[0], kind[1]) for kind, variable in kinds if kind[2] is not False}
+        shown = [(self.exprs[one], one.aval) for one in (*nodes, *inputs) if one in self.exprs]
+        self.seen = {
+            expr.id: aval for expr, aval in shown if isinstance(expr, ast.Name) and getattr(aval, "kind", None) == "array"
+        }
         self.owner, self.free, self.straight = kept
 
     def _is_to_keep(self, value: Node) -> bool:
@@ -564,6 +586,7 @@ class FastBuilder(BlockBuilder):
                 self.buffers[base] = self.owner.pop(base)
                 self.order[node] = self._in_order(base)
             super()._write(node, block)
+            self._subtract(node, block)
             self._write_columns(node, block)
             self._note_cell(node, block[-1])
             self._add_to_view(node, block)
@@ -589,6 +612,13 @@ class FastBuilder(BlockBuilder):
             loop.turns = turns_of(args[0].course)
         return loop
 
+    def _subtract(self, node: Node, block: list[Any]) -> None:
+        """``x[i] -= v`` where ``-v`` was to be added."""
+        value = node.args[-1] if node.op is index.SCATTER else node.args[1]
+        if value in self.negated:
+            block[-1].node.op = ast.Sub()
+            self.remaining[value.args[0]] -= 1
+
     def _write_columns(self, node: Node, block: list[Any]) -> None:
         """What was just written into short pieces of rows, column by column."""
         spec, value = dict(node.params)["spec"], node.args[node.op is not index.SCATTER]
@@ -605,7 +635,7 @@ class FastBuilder(BlockBuilder):
             (target,) = line.targets if isinstance(line, ast.Assign) else (line.target,)
             assert isinstance(target, ast.Subscript)
             place = ast.Subscript(target.value, target.slice, ast.Load())
-            ufunc, terms = (np.positive, [line.value]) if isinstance(line, ast.Assign) else (np.add, [place, line.value])
+            ufunc, terms = (np.positive, [line.value]) if isinstance(line, ast.Assign) else (_sum(line), [place, line.value])
             block[-1].node = ast.Expr(call_of("runtime.by_columns", name(self.bind(ufunc.__name__, ufunc)), *terms, place))
 
     def _add_to_view(self, node: Node, block: list[Any]) -> None:
@@ -613,11 +643,11 @@ class FastBuilder(BlockBuilder):
         item = block[-1]
         if not isinstance(item, Line) or not isinstance(item.node, ast.AugAssign) or not _is_slice(node):
             return
-        place, value = item.node.target, item.node.value
+        place, value, ufunc = item.node.target, item.node.value, _sum(item.node)
         assert isinstance(place, ast.Subscript)
         view = self.names.unique(f"{expr_name(place.value)}_part")
         item.node = assign(name(view), ast.Subscript(place.value, place.slice, ast.Load()))
-        block.append(Line(ast.Expr(call_of(self.bind("add", np.add), name(view), value, name(view)))))
+        block.append(Line(ast.Expr(call_of(self.bind(ufunc.__name__, ufunc), name(view), value, name(view)))))
 
     def _look_at_writes(self, nodes: Sequence[Node]) -> None:
         """Find arrays that are put together from parts, all of them, and parts that can be computed in place."""
@@ -626,6 +656,11 @@ class FastBuilder(BlockBuilder):
             if node.op in index.WRITING and node.args[0].op in index.SCATTERING and self.uses[node.args[0]] == 1:
                 following[node.args[0]] = node
         here = set(nodes)
+        for node in nodes:
+            for value in node.args[1:2] if node.op is index.INDEX_ADD and node.args[0].op is not create.ZEROS else ():
+                alone = value in here and value.op is NEGATIVE and self.uses[value] == 1
+                if alone and value.aval.shape and self._is_ufunc(value.args[0]) and _is_slice(node):
+                    self.negatives.add(value)
         for first in nodes:
             if first.op not in index.SCATTERING or not (first.op is index.SCATTER or first.args[0].op is create.ZEROS):
                 continue
@@ -634,18 +669,40 @@ class FastBuilder(BlockBuilder):
                 chain.append(following[chain[-1]])
             parts = [node.args[node is not first or first.op is not index.SCATTER] for node in chain]
             if not is_tiled(chain):
+                self._look_at_first(chain, here)
                 continue
             for node, part in zip(chain, parts, strict=True):
                 self.whole[node] = chain[-1]
                 if self.uses[part] == 1 and part in here and self._is_ufunc(part) and part.aval.dtype == node.aval.dtype:
                     self.into[part] = node
 
+    def _look_at_first(self, chain: Sequence[Node], here: Collection[Node]) -> None:
+        """What is put into zeros first may be computed there, and all of it in the row that it is for."""
+        first, end = chain[0], chain[-1]
+        part = first.args[first.op is not index.SCATTER]
+        if len(first.args) > len(first.op.rules):
+            return
+        whole = (
+            part.aval.shape == index.region(dict(first.params)["spec"], end.aval.shape) and part.aval.dtype == end.aval.dtype
+        )
+        computed = whole and self.uses[part] == 1 and part in here and self._is_ufunc(part) and _is_slice(first)
+        if not (computed or end in self.rows):
+            return
+        self.whole[first] = end
+        self.zeroed.add(end)
+        if computed:
+            self.into[part] = first
+
     def _assembly(self, node: Node, block: list[Any]) -> str:
-        """The array that a write is part of; all of it is written."""
+        """The array that a write is part of; all of it is written, or zero."""
         end = self.whole[node]
         if end not in self.assemblies:
             self.assemblies[end] = variable = self.rows.get(end) or self.names.of(end)
-            if end not in self.rows:
+            if end in self.zeroed and end in self.rows:
+                block.append(Line(ast.Expr(method(name(variable), "fill", ast.Constant(0)))))
+            elif end in self.zeroed:
+                block.append(Line(assign(name(variable), zeros(self, end, []))))
+            elif end not in self.rows:
                 block.append(Line(assign(name(variable), self._allocate(end.aval.shape, end.aval.dtype))))
         return self.assemblies[end]
 
@@ -1002,6 +1059,11 @@ def is_tiled(chain: Sequence[Node]) -> bool:
     spans.sort()
     axis, ends = spans[0][0], [0, *(stop for _, _, stop in spans)]
     return ends[-1] == shape[axis] and all(a == axis and start == end for (a, start, _), end in zip(spans, ends, strict=False))
+
+
+def _sum(statement: ast.AugAssign) -> Any:
+    """What adds, or subtracts."""
+    return np.subtract if isinstance(statement.op, ast.Sub) else np.add
 
 
 def _items(nodes: Sequence[Node]) -> dict[Node, dict[int, Node]]:
