@@ -59,7 +59,7 @@ from symgrad.emit.numbers import (
 )
 from symgrad.emit.printer import For, If, Line, While, With
 from symgrad.emit.quiet import hidden, quietly
-from symgrad.emit.steady import settled
+from symgrad.emit.steady import SMALL, settled
 from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node, by_index, size_of
 from symgrad.ir import Sequence as ListAval
@@ -169,6 +169,9 @@ class FastBuilder(BlockBuilder):
         self.over: dict[Body, set[Node]] = {}  # the arrays that bodies of loops write over
         self.left: dict[Loop, list[set[Node] | None]] = {}  # what loops leave behind of their arguments
         self.lent: Counter[Node] = Counter()  # how many loops were given an array, and are through with it
+        self.computed: dict[Body, set[Node]] = {}  # the carried arrays that bodies may compute what they become in
+        self.carried: dict[Node, Node] = {}  # those of the loop that is printed next, with what they become
+        self.becomes: dict[Node, Node] = {}  # what is computed in the place of a carried array, if that may be
         self.dead: dict[str, Expr] = {}  # variables whose arrays the iteration that was printed last needs no more, and such
         self.seen: dict[str, Aval] = {}  # the variables of arrays in it
         self.negatives: set[Node] = set()  # what is to be added to a view, as which its opposite is subtracted,
@@ -418,7 +421,7 @@ class FastBuilder(BlockBuilder):
     def _overwritten(self, body: Body) -> set[Node]:
         if body not in self.over:
             self.over[body] = self._written_over(body)
-        return self.over[body]
+        return self.over[body] | self.computed.get(body, set())
 
     def _written_over(self, body: Body) -> set[Node]:
         """With those that are read, too: what is read before a write, and used after it, is copied."""
@@ -439,6 +442,21 @@ class FastBuilder(BlockBuilder):
                         node = node.args[0]
         return found
 
+    def _computed_over(self, loop: Node) -> dict[Node, Node]:
+        """The small carried arrays in the place of which an iteration may compute what it ends with: nothing else goes round as
+        they are, and what they become is an array of its own, which nothing holds."""
+        body: Body = loop.op.body
+        if loop.op.course.once or "buffers" in self.off:
+            return {}
+        arrays, ends = dict(loop.params).get("arrays", ()), Counter(body.after)
+        held = {item for place, item in enumerate(body.saved) if place not in arrays}
+        return {
+            item: after
+            for item, after in zip(body.carry, body.after, strict=True)
+            if after.aval == item.aval and 0 < size_of(item) <= SMALL and self._is_ufunc(after)
+            if ends[after] == 1 and not ends[item] and after not in body.saved and item not in held
+        }
+
     def _is_over(self, base: Node) -> bool:
         return super()._is_over(base) or (self.straight and self._is_left(base, 0))
 
@@ -452,6 +470,9 @@ class FastBuilder(BlockBuilder):
 
     def _loop(self, node: Node, block: list[Any]) -> None:
         self.cells.loops += 1
+        self.carried = self._computed_over(node)
+        self.computed[node.op.body] = {*self.carried}
+        self.becomes.update({after: item for item, after in self.carried.items()})
         super()._loop(node, block)
         self.cells.loops -= 1
         if not node.op.course.once and "buffers" not in self.off:
@@ -552,13 +573,16 @@ class FastBuilder(BlockBuilder):
         """One iteration: only what it made itself is overwritten in it, and not what it hands on."""
         kept = self.owner, self.free, self.straight
         self.owner, self.free, self.straight = {}, {}, True
+        carried, self.carried = {item: self.buffers[item] for item in self.carried}, {}
+        self.owner.update(carried)
         inputs = [arg for node in nodes for arg in node.args]
         for one in {*nodes, *inputs}:
             self.remaining[one], self.lent[one] = self.uses.get(one, 0), 0
         super()._body(nodes, block)
         kinds = [(kind, variable) for kind, variables in self.free.items() for variable in variables]
         kinds += [(self._kind(one), variable) for one, variable in self.owner.items() if self._dies(one)]
-        self.dead = {variable: self._allocate(kind[0], kind[1]) for kind, variable in kinds if kind[2] is not False}
+        kinds = [(kind, variable) for kind, variable in kinds if kind[2] is not False and variable not in carried.values()]
+        self.dead = {variable: self._allocate(*kind[:2]) for kind, variable in kinds}
         shown = [(self.exprs[one], one.aval) for one in (*nodes, *inputs) if one in self.exprs]
         self.seen = {
             expr.id: aval for expr, aval in shown if isinstance(expr, ast.Name) and getattr(aval, "kind", None) == "array"
@@ -876,8 +900,11 @@ class FastBuilder(BlockBuilder):
         return None
 
     def _dead_argument(self, node: Node, block: list[Any]) -> str | None:
-        """An argument's buffer that nothing reads after this node, of the right shape and dtype; it may be seen turned."""
-        for arg in node.args:
+        """An argument's buffer that nothing reads after this node, of the right shape and dtype; it may be seen turned. The one
+        that goes round first, if this is what it becomes."""
+        wanted = self.buffers.get(self.becomes[node]) if node in self.becomes else None
+        args = sorted(node.args, key=lambda arg: wanted is None or self.owner.get(arg) != wanted)
+        for arg in args:
             root = self.root.get(arg, arg)
             fits = arg.aval.shape == node.aval.shape and arg.aval.dtype == node.aval.dtype
             if root in self.owner and fits and self._is_whole(arg, root) and self._dies(root):

@@ -135,6 +135,7 @@ class _Planner:
         self.late: dict[Node, Node] = {}
         self.kept: set[Node] = set()  # what is computed in the loop anyway
         self.same = set(body.invariants)  # and what is the same in all iterations
+        self.numbers = _steady_numbers(body)  # which are the same, too, and Python's
         self.compared = set(ancestors([node for node in body.nodes() if node.op in _COMPARING]))  # to the bit
 
     def before(self) -> list[Node]:
@@ -158,7 +159,7 @@ class _Planner:
         for node in body.nodes():
             if node in rows:
                 continue
-            if node.op in (CONST, CAPTURED):
+            if node.op in (CONST, CAPTURED) or node in self.numbers:
                 ready.add(node)
             elif all(arg in ready for arg in node.args) and node.args and self._is_movable(node):
                 ready.add(node)
@@ -216,7 +217,7 @@ class _Planner:
         """What every iteration would make of the same arrays, and others read."""
         found = []
         for node in self.body.nodes():
-            plain = isinstance(node.aval, Aval) and node.aval.kind != "python" and not node.exact
+            plain = isinstance(node.aval, Aval) and not node.exact and (node.aval.kind != "python" or node in self.numbers)
             plain = plain and node.aval.dtype.kind in "fc"  # places may be spelled as slices, which take them apart
             if node.op in (CONST, CAPTURED):
                 self.same.add(node)
@@ -310,6 +311,17 @@ class _Planner:
         return few and (self.count or 0) >= OFTEN and sum(part.aval.nbytes for part in parts) * (self.count or 0) <= EARLY
 
 
+def _steady_numbers(body: Body) -> set[Node]:
+    """Python's floats that a derivative makes of what is the same in all iterations."""
+    same, found = set(body.invariants), set[Node]()
+    for node in body.nodes():
+        arithmetic = node.op in _ARITHMETIC and node.phase is not None and not node.exact
+        if node.op is CONST or (arithmetic and node.aval.kind == "python" and same.issuperset(node.args)):
+            same.add(node)
+            found |= {node} if node.args and node.aval.dtype.kind == "f" else set()
+    return found
+
+
 def _needed(outputs: Several[Node], given: Several[Node]) -> set[Node]:
     """What ``outputs`` need to be computed, where some nodes are there."""
     seen, stack = set(given), [node for node in outputs if node not in given]
@@ -325,8 +337,24 @@ def _needed(outputs: Several[Node], given: Several[Node]) -> set[Node]:
 
 
 def regrouped(body: Body) -> Body:
-    """The body, its products of arrays multiplied in another order: what hangs on no carried value first."""
+    """The body, its products of arrays multiplied in another order, what hangs on no carried value first; and in derivatives,
+    multiples of one array added up to one: ``g * a + g * b`` to ``g * (a + b)``."""
     return copied(body, _Regrouper(BodyProgram(body), set(body.carry), {body.index, *body.elements}), {})
+
+
+class _Multiple(NamedTuple):
+    """A term ``of`` an array times all that is ``up``, by all that it is ``over``: a ``node``, ``added`` or subtracted."""
+
+    added: bool
+    of: Node
+    up: list[Node]
+    over: list[Node]
+    node: Node
+
+
+def _is_sum(node: Node) -> bool:
+    """Whether it is a sum, or difference, of arrays in a derivative."""
+    return node.op in (_ADD, _SUBTRACT) and node.phase is not None and not node.exact and bool(node.aval.shape)
 
 
 class _Regrouper(Simplifier):
@@ -340,6 +368,8 @@ class _Regrouper(Simplifier):
                 self.uses[arg] = self.uses.get(arg, 0) + 1
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if _is_sum(node) and node in self.carried and (collected := self._collected(node)) is not None:
+            return collected
         factors = self._factors(node) if node in self.carried else []
         steady, over = ([f for f, up in factors if f not in self.carried and up is way] for way in (True, False))
         if not steady or len(steady + over) < 2 or self.moving.isdisjoint(steady + over):
@@ -362,6 +392,53 @@ class _Regrouper(Simplifier):
         parts = zip(node.args, ways, apart, strict=True)
         return [f for arg, way, more in parts for f in (more and self._factors(arg, way)) or [(arg, way)]]
 
+    def _collected(self, node: Node) -> Node | None:
+        """A sum in which multiples of one array are one; None where there are no such."""
+        found: dict[Node, list[_Multiple]] = {}
+        for one in self._multiples(node, True, True):
+            found.setdefault(one.of, []).append(one)
+        if not any([len(several) > 1 for several in found.values()]):
+            return None
+        total: Node | None = None
+        for of, several in sorted(found.items(), key=lambda pair: not pair[1][0].added):  # what is subtracted last
+            added, term = several[0].added, self.mapping[several[0].node]
+            if len(several) > 1:
+                times = [(one.added is added, self._times(node, one)) for one in several]
+                factor = times[0][1]
+                for same, other in times[1:]:
+                    factor = self._made(np.add if same else np.subtract, node, factor, other)
+                term = self._made(np.multiply, node, self.mapping[of], factor)
+            if total is None:
+                total = term if added else self._made(np.negative, node, term)
+            else:
+                total = self._made(np.add if added else np.subtract, node, total, term)
+        return total
+
+    def _multiples(self, node: Node, added: bool, first: bool = False) -> list[_Multiple]:
+        """The terms of a sum, as multiples of what is carried by what is not."""
+        alike = all([arg.aval == node.aval for arg in node.args])
+        if _is_sum(node) and alike and (first or self.uses[node] == 1):
+            a, b = node.args
+            return [*self._multiples(a, added), *self._multiples(b, added is (node.op is _ADD))]
+        of, up, over = node, list[Node](), list[Node]()
+        while of.phase is not None and not of.exact:
+            if is_op(of, np.negative):
+                added, of = not added, of.args[0]
+                continue
+            x, y = of.args if is_op(of, np.multiply) or is_op(of, np.true_divide) else (of, of)
+            if is_op(of, np.multiply) and x not in self.carried:
+                x, y = y, x
+            if y in self.carried or x.aval != node.aval or x not in self.carried:
+                break
+            (over if is_op(of, np.true_divide) else up).append(y)
+            of = x
+        return [_Multiple(added, of, up, over, node)]
+
+    def _times(self, node: Node, one: _Multiple) -> Node:
+        """What a term is a multiple by."""
+        product = self._multiplied(node, one.up) if one.up else self.graph.const(1.0)
+        return self._made(np.true_divide, node, product, self._multiplied(node, one.over)) if one.over else product
+
     def _multiplied(self, node: Node, factors: list[Node]) -> Node:
         product, *others = [self.mapping[factor] for factor in factors]
         for factor in others:
@@ -377,6 +454,7 @@ class _Regrouper(Simplifier):
 # -- what iterations are -------------------------------------------------------------------------------------------
 
 _ADD, _SUBTRACT = REGISTRY[np.add], REGISTRY[np.subtract]
+_ARITHMETIC = ops_of(np.add, np.subtract, np.multiply, np.true_divide, np.negative)
 _COMPARING = ops_of(
     *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.sign, np.heaviside),
     *(np.max, np.min, np.maximum, np.minimum, np.fmax, np.fmin),
