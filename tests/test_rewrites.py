@@ -2247,3 +2247,26 @@ def test_sums_that_hang_on_their_shift_have_its_gradient(fun):
     for _ in range(4):
         x = rng.normal(size=3)
         np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])
+def test_half_powers_of_what_is_not_below_zero_are_roots(exponent):
+    """Off by a rounding or two, and with the same infinities; of other numbers, they are powers still."""
+    names = {"np": np}
+    exec(f"lengths = lambda x: np.sum(np.log1p(np.sum(x**2, axis=1) ** {exponent}))", names)
+    exec(f"whole = lambda x: np.sum(np.where(x > -2.0, x, 1.0) ** {exponent})", names)
+    exec(f"powers = lambda y: (np.sum(p := np.square(y) ** {exponent}), p)", names)
+    lengths, x = names["lengths"], np.random.default_rng(0).normal(size=(300, 3)) + 0.5
+    derivative, powers = value_and_grad(lengths), value_and_grad(names["powers"], has_aux=True)
+    for _ in range(3):
+        value, slope = derivative(x)
+        powers(np.ones(300))
+    assert "power" not in derivative.source(x, fast=True)
+    assert "power" in grad(names["whole"]).source(np.abs(x), fast=True)
+    np.testing.assert_allclose(value, lengths(x), rtol=1e-13)
+    np.testing.assert_allclose(slope, grad(lengths, mode="dynamic")(x), rtol=1e-12)
+    with np.errstate(all="ignore"):
+        for special in (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-160, 1e150, 5e-324):
+            y = np.full(300, special)
+            (_, found), _ = powers(y)
+            np.testing.assert_allclose(found, names["powers"](y)[1], rtol=1e-14)

@@ -95,7 +95,8 @@ class _Steady(ast.NodeTransformer):
             return False
         stays = node.value.id in self.small and node.value.id not in self.bound
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return stays and all(map(_is_fixed, parts)) and any([isinstance(part, ast.Slice) for part in parts])
+        several = [isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in parts]
+        return stays and all(map(_is_fixed, parts)) and any(several)
 
 
 def _is_fixed(part: Expr | None) -> bool:

@@ -39,6 +39,7 @@ from symgrad.optimize.sums import writes_one_each
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
+DEEP = 8  # operations within operations that are looked at
 FEW = 128  # numbers in an array, below which it may be taken apart into them
 SOME = 8192  # numbers in a vector, up to which one sum of products is as good as several that are added in pairs
 HIGHEST = 16  # power that is made of products: each adds to the rounding error
@@ -118,6 +119,39 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     if exponent % 2:
         return s.call(np.multiply, s.call(np.power, x, exponent - 1), x)
     return s.call(np.square, x if exponent == 2 else s.call(np.power, x, exponent // 2))
+
+
+@rewrite(np.power, of=(CONST,), rules=LOWER)
+def half_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x**1.5`` of what cannot be below zero as ``x * sqrt(x)``, and so on: as far off as other products are, by a rounding or
+    two. (Of ``-inf`` and ``-0.0``, roots are other numbers than powers.)"""
+    x, exponent = args[0], const(args[1])
+    double = x.aval.dtype.char in "fd" and x.aval.kind == "array" and node.aval == x.aval
+    if not double or not isinstance(exponent, float) or abs(exponent) not in (0.5, 1.5, 2.5, 3.5) or not _is_natural(s, x):
+        return None
+    if exponent == -0.5:  # which is finite where ``1 / x`` is not
+        return s.call(np.true_divide, 1.0, s.call(np.sqrt, x))
+    if exponent < 0:
+        x = s.call(np.true_divide, 1.0, x)
+    root = s.call(np.sqrt, x)
+    for _ in range(int(abs(exponent))):
+        root = s.call(np.multiply, root, x)
+    return root
+
+
+def _is_natural(s: Simplifier, x: Node, deep: int = 0) -> bool:
+    """Whether numbers are at least 0, which has no sign, or NaN."""
+    value = const(x)
+    if value is not None:
+        return isinstance(value, (int, float)) and value > 0
+    if deep > DEEP or not x.args:
+        return False
+    if any([is_op(x, fun) for fun in (np.square, np.exp, np.abs)]):
+        return bool(x.aval.dtype.kind == "f")
+    if is_op(x, np.multiply) or is_op(x, np.vecdot):
+        return x.args[0] is x.args[1] and bool(x.aval.dtype.kind == "f")
+    inner = x.args if is_op(x, np.add) else x.args[:1] if is_op(x, np.sum) or x.op.alias else ()
+    return bool(inner) and all([_is_natural(s, arg, deep + 1) for arg in inner])
 
 
 @rewrite(np.power, rules=LOWER)
