@@ -56,7 +56,39 @@ def kept(k, u, target):
     return np.sum((u - target) ** 2) + sum(np.sum(one[::2]) for one in seen)
 
 
-FUNCTIONS = [(heat, (K, U, V)), (burgers, (0.05, U, V)), (waves, (0.3, U, V)), (kept, (K, U, V))]
+def shown(k, u, target):
+    """What goes round is a view of what does, too, or it itself at times."""
+    s, part, seen, old = 0.0, u[1:], [], target
+    for _ in range(30):
+        s = s + np.sum(part * k)
+        if s > 0:
+            old = u
+        part = u[1:]
+        seen.append(u[::3])
+        u = 0.9 * u + 0.1 * np.sin(target)
+        s = s + np.sum(part * old[1:])
+    return s + sum(np.sum(one**2) for one in seen)
+
+
+def left_alone(k, u, target):
+    s = 0.0
+    for _ in range(30):
+        for i in range(4):
+            s = s + u[i] * target[i]
+        w = np.cos(u) + 1.0
+        u = u + 0.1 * w
+        s = s + np.sum(w * u)
+    return s * k[0]
+
+
+FUNCTIONS = [
+    (heat, (K, U, V)),
+    (burgers, (0.05, U, V)),
+    (waves, (0.3, U, V)),
+    (kept, (K, U, V)),
+    (shown, (K, U, V)),
+    (left_alone, (K, U, V)),
+]
 
 
 @pytest.mark.parametrize(("fun", "args"), FUNCTIONS)

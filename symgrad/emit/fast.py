@@ -450,11 +450,15 @@ class FastBuilder(BlockBuilder):
             return {}
         arrays, ends = dict(loop.params).get("arrays", ()), Counter(body.after)
         held = {item for place, item in enumerate(body.saved) if place not in arrays}
+        held.update([_memory(node) for node in (*body.after, *body.saved) if _memory(node) is not node])  # views go round, too
+        for inner in [node for node in body.nodes() if isinstance(node.op, Loop)]:
+            lefts = zip(inner.args, self._left_views(inner.op), strict=True)
+            held.update([_memory(arg) for arg, left in lefts if left is None or left])
         return {
             item: after
             for item, after in zip(body.carry, body.after, strict=True)
             if after.aval == item.aval and 0 < size_of(item) <= SMALL and self._is_ufunc(after)
-            if ends[after] == 1 and not ends[item] and after not in body.saved and item not in held
+            if ends[after] == 1 and not ends[item] and after not in body.saved and held.isdisjoint((item, after))
         }
 
     def _is_over(self, base: Node) -> bool:
