@@ -580,7 +580,7 @@ class FastBuilder(BlockBuilder):
         carried, self.carried = {item: self.buffers[item] for item in self.carried}, {}
         self.owner.update(carried)
         inputs = [arg for node in nodes for arg in node.args]
-        for one in {*nodes, *inputs}:
+        for one in {*nodes, *inputs, *carried}:
             self.remaining[one], self.lent[one] = self.uses.get(one, 0), 0
         super()._body(nodes, block)
         kinds = [(kind, variable) for kind, variables in self.free.items() for variable in variables]
