@@ -642,10 +642,9 @@ class FastBuilder(BlockBuilder):
 
     def _subtract(self, node: Node, block: list[Any]) -> None:
         """``x[i] -= v`` where ``-v`` was to be added."""
-        value = node.args[-1] if node.op is index.SCATTER else node.args[1]
-        if value in self.negated:
+        if node.op is index.INDEX_ADD and node.args[1] in self.negated:
             block[-1].node.op = ast.Sub()
-            self.remaining[value.args[0]] -= 1
+            self.remaining[node.args[1].args[0]] -= 1
 
     def _write_columns(self, node: Node, block: list[Any]) -> None:
         """What was just written into short pieces of rows, column by column."""

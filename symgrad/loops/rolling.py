@@ -212,7 +212,7 @@ class Roller:
             loop = loop.around
         return self.what is not None and self.what.length * self._around() >= OFTEN
 
-    def is_often(self, count: int) -> bool:
+    def ranges_often(self, count: int) -> bool:
         """Whether loops in it, over ranges that hang on its index, of which the next one runs ``count`` times, run often."""
         ran, turns = self.ran + count, len(self.boundaries) + self.skipped + self.passed
         return ran >= RANGED and BAND * ran >= turns * turns

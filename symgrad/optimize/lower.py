@@ -127,7 +127,7 @@ def half_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     two. (Of ``-inf`` and ``-0.0``, roots are other numbers than powers.)"""
     x, exponent = args[0], const(args[1])
     double = x.aval.dtype.char in "fd" and x.aval.kind == "array" and node.aval == x.aval
-    if not double or not isinstance(exponent, float) or abs(exponent) not in (0.5, 1.5, 2.5, 3.5) or not _is_natural(s, x):
+    if not double or not isinstance(exponent, float) or abs(exponent) not in (0.5, 1.5, 2.5, 3.5) or not _is_natural(x):
         return None
     if exponent == -0.5:  # which is finite where ``1 / x`` is not
         return s.call(np.true_divide, 1.0, s.call(np.sqrt, x))
@@ -139,7 +139,7 @@ def half_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     return root
 
 
-def _is_natural(s: Simplifier, x: Node, deep: int = 0) -> bool:
+def _is_natural(x: Node, deep: int = 0) -> bool:
     """Whether numbers are at least 0, which has no sign, or NaN."""
     value = const(x)
     if value is not None:
@@ -151,7 +151,7 @@ def _is_natural(s: Simplifier, x: Node, deep: int = 0) -> bool:
     if is_op(x, np.multiply) or is_op(x, np.vecdot):
         return x.args[0] is x.args[1] and bool(x.aval.dtype.kind == "f")
     inner = x.args if is_op(x, np.add) else x.args[:1] if is_op(x, np.sum) or x.op.alias else ()
-    return bool(inner) and all([_is_natural(s, arg, deep + 1) for arg in inner])
+    return bool(inner) and all([_is_natural(arg, deep + 1) for arg in inner])
 
 
 @rewrite(np.power, rules=LOWER)

@@ -697,7 +697,7 @@ class Trace:
             return False
         indices = {loop_number(node) for node in ancestors(nodes) if node.op is INDEX}
         running = [loop for loop in self.rollers if loop.boundaries and loop is not within and loop.serial in indices]
-        if not any([long or loop.has_decided or (count is not None and loop.is_often(count)) for loop in running]):
+        if not any([long or loop.has_decided or (count is not None and loop.ranges_often(count)) for loop in running]):
             return False
         if not known:
             if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:
