@@ -42,7 +42,7 @@ from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors, is_inexact
 from symgrad.loops.rolling import Crossed
 from symgrad.loops.tables import Lists, as_lists
-from symgrad.optimize.masks import long_masks, masks_are_few, without_masks
+from symgrad.optimize.masks import ALL, NONE, long_masks, masks_are_few, with_fewer
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
@@ -645,7 +645,7 @@ class Variant:
         self.linked = 0  # how much of ``asked`` calls are checked for
         self.left: tuple[int, Any] | None = None  # where code left off the call that is traced now
         self.overtaken = False  # whether it did for another thread has put something where the call was about to
-        self.masks_matter = False  # whether code without masks has raised errors again and again
+        self.masks = NONE  # how many derivatives have: more where code with fewer has raised errors again and again
         self.loops: dict[Any, Any] = {}  # the ways through them: see symgrad.loops.forks
         self.whole: Piece | None = None
         self.early: Piece | None = None  # of the first trace alone, where its result was computed by code at once
@@ -779,16 +779,18 @@ class Variant:
         """The code that runs, of all branches traced so far."""
         return self.quickest(self.program)[0]
 
-    def quickest(self, program: Program, masked: bool = False) -> tuple[Code, Program | None]:
-        """The code that runs, and the improved program that it is of: None for code without masks, which runs as long as none
-        is missed. There are some where it is to be ``masked``, or they were missed before, or cost little."""
+    def quickest(self, program: Program, masks: int = NONE) -> tuple[Code, Program, int]:
+        """The code that runs; the program, improved if the code has all of its masks; and how many it has: as few as ``masks``
+        says, if they were not missed before, and cost more than little."""
         off = self.family.off
-        plain = None if masked or self.masks_matter or "masks" in off else without_masks(program)
-        code = None if plain is None else self.print(improve(plain, off))
-        if code is not None and (not code.python or long_masks(program) or not masks_are_few(program)):
-            return code, None
+        for least in range(ALL if "masks" in off else max(masks, self.masks), ALL):
+            plain = with_fewer(program, least)
+            if plain is not None:
+                code = self.print(improve(plain, off))
+                if not code.python or long_masks(program) or not masks_are_few(program):
+                    return code, program, least
         improved = improve(program, off)
-        return self.print(improved), improved
+        return self.print(improved), improved, ALL
 
     def print(self, improved: Program) -> Code:
         """The code that runs, of an improved program."""
@@ -1093,41 +1095,42 @@ class Variant:
 class Piece:
     """Code of a program, or of what is below one of its branches. ``ends`` are those of the tree that it gets to.
 
-    It ``hopes`` where its derivatives have no masks: where they had to have some, a piece that has them answers.
+    It ``hopes`` where its derivatives have fewer masks than all: where they had to have more, a piece that has them answers.
     """
 
-    def __init__(self, variant: Variant, program: Program, masked: bool = False) -> None:
+    def __init__(self, variant: Variant, program: Program, masks: int = NONE) -> None:
         family = variant.family
         self.variant, self.ends, self.signature = variant, list(program.leaves()), variant.signature()
         self.asked = variant.asked
         self.captured = list(program.graph.arrays.values())
         self.is_sure = program.root is self.ends[0] and not any(map(_may_raise, program.nodes()))
         with progress.compiling(family.name, len(program.nodes())):
-            self.code, improved = variant.quickest(program, masked)
-            self.hopes, self.simplified = improved is None, improved or program
+            self.code, self.simplified, self.masks = variant.quickest(program, masks)
+            self.hopes = self.masks < ALL
             progress.at("compile")
             self.function: Any = variant.load(self.code.source, self.code)
         if self.hopes:
             self.function = self._hoping(program, self.function)
         self._plain: Callable[..., Any] | None = None
 
-    def _hoping(self, program: Program, unmasked: Callable[..., Any]) -> Callable[..., Any]:
-        """What runs code without masks; where that raises an error, or has again and again, a piece with masks."""
+    def _hoping(self, program: Program, fewer: Callable[..., Any]) -> Callable[..., Any]:
+        """What runs code with fewer masks; where that raises an error, or has again and again, a piece with more."""
         errors, masked = 0, None
 
-        @functools.wraps(unmasked)
+        @functools.wraps(fewer)
         def run(*values: Any) -> Any:
             nonlocal errors, masked
             if errors < PATIENCE:
                 try:
-                    result = unmasked(*values)
+                    result = fewer(*values)
                 except (ArithmeticError, ValueError):  # of LAPACK's, too
                     errors += 1
-                    self.variant.masks_matter = self.variant.masks_matter or errors == PATIENCE
+                    if errors == PATIENCE:
+                        self.variant.masks = max(self.variant.masks, self.masks + 1)
                 else:
                     errors = 0
                     return result
-            masked = masked or Piece(self.variant, program, masked=True)
+            masked = masked or Piece(self.variant, program, self.masks + 1)
             return masked.run(*values)
 
         return run

@@ -76,20 +76,20 @@ class Run:
     graph: Graph
     guards: Sequence[tuple[Node, Any, tuple[str, int] | None, bool, bool, bool]]
     leaf: Leaf
-    unmasked: dict[Node, Node | None] = field(default_factory=dict)
+    unmasked: dict[Node, tuple[Node, bool]] = field(default_factory=dict)
 
 
 class Program:
     """The traces of one signature, merged.
 
-    ``unmasked`` has, of results of derivatives with masks, what is computed without any: it is the same where it is finite.
-    Where it was not in one of the traces, it is None.
+    ``unmasked`` has, of results of derivatives with masks, what is computed without any, which is the same where it is finite;
+    and whether it was in all traces.
     """
 
     def __init__(self) -> None:
         self.graph = Graph()
         self.root: Tree | None = None
-        self.unmasked: dict[Node, Node | None] = {}
+        self.unmasked: dict[Node, tuple[Node, bool]] = {}
         self.apart = False  # whether its arrays are taken apart, and its numbers Python's own
         self.strict = False  # whether it raises an error where a number is not finite, and other code answers then
         self._nodes: list[Node] | None = None
@@ -108,12 +108,12 @@ class Program:
             self.root = _chain(run.guards, run.leaf, self._numbers)
             return run.leaf
         mapping: dict[Node, Node] = {}
-        plain = [node for node in run.unmasked.values() if node is not None]
+        plain = [node for node, _ in run.unmasked.values()]
         for node in run.graph.needed([guard[0] for guard in run.guards] + run.leaf.nodes() + plain):
             mapping[node] = self._adopt(run.graph, node, mapping)
         for masked in run.unmasked.keys() & mapping.keys():
-            new, other = mapping[masked], run.unmasked[masked]
-            self.unmasked[new] = None if other is None or self.unmasked.get(new, other) is None else mapping[other]
+            new, (other, finite) = mapping[masked], run.unmasked[masked]
+            self.unmasked[new] = mapping[other], finite and self.unmasked.get(new, (other, True))[1]
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
         leaf = replace(run.leaf, outputs=outputs, required=[mapping[node] for node in run.leaf.required])
         tree = _chain([(mapping[node], *rest) for node, *rest in run.guards], leaf, self._numbers)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from symgrad import compile, grad, hessian, jacobian, value_and_grad, without
+from symgrad import compile, custom_vjp, grad, hessian, jacobian, value_and_grad, without
 from symgrad.optimize import masks
 
 RNG = np.random.default_rng(0)
@@ -247,3 +247,86 @@ def test_masks_of_no_argument_are_the_same_in_each_trace():
     assert derivative.cache_info().hits == 2
     for mine, theirs in zip(found, grad(strided_after_ifs, (0, 1), mode="dynamic")(x, m), strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-14)
+
+
+def paths(x, low=np.maximum):
+    """Volatilities that are cut off at zero, as programs for finance have them."""
+    v, total = x, 0.0 * x
+    for i in range(12):
+        up = low(v, 0.0)
+        total = total + np.sqrt(up) * NOISE[i]
+        v = v + 0.1 * (0.3 - up) + 0.4 * np.sqrt(up) * NOISE[i]
+    return np.sum(np.where(total > 0.1, total * v, 0.0))
+
+
+NOISE = RNG.normal(size=(12, 300))
+
+
+def clipped(x):
+    return paths(x, lambda v, low: np.clip(v, low, 4.0))
+
+
+def negated(x):
+    return paths(x, lambda v, low: -np.minimum(-v, low))
+
+
+def ignoring(x):
+    return paths(x, np.fmax)
+
+
+@pytest.mark.parametrize("fun", [paths, clipped, negated, ignoring])
+def test_what_was_not_chosen_is_left_there(fun):
+    derivative, other = grad(fun), masked(fun)
+    for _ in range(compile.PATIENCE + 4):
+        x = RNG.uniform(0, 0.1, 300)
+        np.testing.assert_allclose(derivative(x), other(x), rtol=1e-11, atol=1e-13)
+    code = derivative.source(x, fast=True)
+    assert is_strict(derivative, x)
+    assert "require_finite" in code
+    assert "logical_or" not in code
+    assert "logical_or" in other.source(x, fast=True)
+    x[:100] = 0.0  # ties, whose slope is infinite
+    with np.errstate(all="ignore"):
+        found, expected = derivative(x), other(x)
+    assert not np.isfinite(expected).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+
+
+@custom_vjp
+def cured(x):
+    return 1.0 * x
+
+
+cured.defvjp(lambda x: (cured(x), None), lambda residuals, g: (np.where(np.isnan(g), 1.0, g),))
+
+
+def test_what_a_rule_cures_takes_all_masks():
+    """It must not see what is no number where there is a zero with the masks."""
+
+    def fun(x):
+        v = np.where(x > 0.05, cured(np.sqrt(np.maximum(x - 0.04, 0.0) + np.maximum(x - 0.05, 0.0))), 0.3 * x)
+        return paths(v)
+
+    derivative, other = grad(fun), masked(fun)
+    for _ in range(2 * compile.PATIENCE + 4):
+        x = RNG.uniform(0, 0.1, 300)
+        np.testing.assert_allclose(derivative(x), other(x), rtol=1e-11, atol=1e-13)
+    assert not is_strict(derivative, x)
+
+
+def test_a_value_may_be_infinite_where_choices_do():
+    """It is the gradient alone that has to be finite."""
+
+    def both(x):
+        return paths(x), {"all": np.where(x > 2, x, np.inf), "count": 3}
+
+    derivative = value_and_grad(both, has_aux=True)
+    with without("masks"):
+        other = value_and_grad(both, has_aux=True)
+    for _ in range(compile.PATIENCE + 4):
+        x = RNG.uniform(0, 0.1, 300)
+        (_, aux), slope = derivative(x)
+        assert aux["count"] == 3
+        assert np.isinf(aux["all"]).all()
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+    assert is_strict(derivative, x)

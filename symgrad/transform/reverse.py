@@ -114,8 +114,7 @@ def note_unmasked(trace: Trace, found: Sequence[Any], plain: Sequence[Any]) -> N
         if masked.node.aval == (*other.node.aval[:2], "array") != other.node.aval:  # a mask has made an array of a number
             other = np.where(True, other, 0)
         if masked.node.aval == other.node.aval:
-            met = not other.later and not np.all(np.isfinite(other.value))
-            trace.unmasked[masked.node] = None if met else other.node
+            trace.unmasked[masked.node] = other.node, other.later or bool(np.all(np.isfinite(other.value)))
 
 
 def _sweep(
