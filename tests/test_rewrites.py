@@ -2270,3 +2270,27 @@ def test_half_powers_of_what_is_not_below_zero_are_roots(exponent):
             y = np.full(300, special)
             (_, found), _ = powers(y)
             np.testing.assert_allclose(found, names["powers"](y)[1], rtol=1e-14)
+
+
+def test_what_is_added_to_elements_is_not_taken_out_and_put_back():
+    """However much is added elsewhere meanwhile, or at the same place."""
+
+    def fun(x, w, more=False):
+        y = 1.0 * x
+        for i in range(2, 7):
+            y[i] += w[i] * y[i - 1] * np.tanh(y[i - 2])
+            if more:
+                y[i % 3] += y[i]
+        y[2:5] += y[3:6] * w[:3]
+        return np.sum(y * w)
+
+    rng = np.random.default_rng(5)
+    derivative = grad(fun, (0, 1))
+    with without("loops", "simplify", "share"):
+        others = grad(fun, (0, 1))
+    for more in (False, True):
+        for _ in range(4):
+            x, w = rng.normal(size=8), rng.normal(size=8)
+            for found, expected in zip(derivative(x, w, more), others(x, w, more), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert "= 0" not in derivative.source(x, w)

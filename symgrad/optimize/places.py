@@ -283,17 +283,30 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if node.op is index.INDEX_ADD else whole
 
 
-@rewrite(index.INDEX_ADD, of=(index.SETITEM,), derived=True)
+@rewrite(index.INDEX_ADD, of=index.WRITING, derived=True)
 def put_back(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``y = x``, with zero at one place, to which what was there is added: what ``x[i] += c`` gives to ``x``."""
+    """``y = x``, with zero at one place, to which what was there is added: what ``x[i] += c`` gives to ``x``.
+
+    Meanwhile, more may have been added, at whatever places.
+    """
     written, value, *places = args
     spec = dict(node.params)["spec"]
-    if value.op is not index.GETITEM or value.params != node.params or written.params != node.params:
+    if value.op is not index.GETITEM or value.params != node.params:
+        return None
+    meanwhile: list[Node] = []
+    while written.op is index.INDEX_ADD and s.used.get(written, 0) <= 1 and len(meanwhile) < FEW:
+        meanwhile.append(written)
+        written = written.args[0]
+    if written.op is not index.SETITEM or written.params != node.params or (meanwhile and s.used.get(written, 0) > 1):
         return None
     x, zero, *before = written.args
     one = not any([place.aval.shape for place in places]) and value.args[0] is x
     alike = [*value.args[1:]] == before == places and written.aval == x.aval == node.aval
-    return x if one and alike and is_number(zero, 0.0) and not index.may_repeat(spec, [False for _ in places]) else None
+    if not (one and alike and is_number(zero, 0.0)) or index.may_repeat(spec, [False for _ in places]):
+        return None
+    for write in reversed(meanwhile):
+        x = s.make(index.INDEX_ADD, (x, *write.args[1:]), write.params, write.aval)
+    return x
 
 
 @rewrite(index.SCATTER, exact=True)
