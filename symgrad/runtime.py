@@ -372,19 +372,27 @@ def cross(x: Array, y: Array, out: Array | None = None) -> Array:
     return out
 
 
-def cross_rows(x: Array, y: Array, shape: tuple[int, ...]) -> Array:
+def cross_rows(x: Array, y: Array, shape: tuple[int, ...], out: Array | None = None) -> Array:
     """``np.cross`` of what is known to be vectors of three numbers, in the same operations.
 
     >>> cross_rows(np.array([[1.0, 0.0, 0.0]]), np.array([0.0, 1.0, 0.0]), (1, 3))
     array([[0., 0., 1.]])
     """
-    out = np.empty(shape, x.dtype)
+    if math.prod(shape) <= SHORT:  # fewer calls, which look for the numbers one by one
+        first = np.multiply(x.take(_NEXT, -1), y.take(_LAST, -1))
+        return np.subtract(first, np.multiply(x.take(_LAST, -1), y.take(_NEXT, -1)), first if out is None else out)
+    if out is None:
+        out = np.empty(shape, x.dtype)
     a, b = ([z[..., 0], z[..., 1], z[..., 2]] for z in (x, y))
     for i in range(3):
         part = out[..., i]
         np.multiply(a[i - 2], b[i - 1], part)
         np.subtract(part, a[i - 1] * b[i - 2], part)
     return out
+
+
+SHORT = 2000  # numbers of vectors of three, up to which calls take longer than to put them together anew
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
 def matrices(a: Array, b: Array) -> Array:

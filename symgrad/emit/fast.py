@@ -165,6 +165,7 @@ class FastBuilder(BlockBuilder):
         self.zeroed: set[Node] = set()  # of arrays, those that are zero but for what is put there
         self.into: dict[Node, Node] = {}  # of values that may be computed in such an array: the write that puts them there
         self.written: dict[Node, Node] = {}  # of writes whose value was
+        self.changes: dict[Node, tuple[Node, Node]] = {}  # what a part of an array becomes: the write, and the part as it was
         self.assemblies: dict[Node, str] = {}
         self.over: dict[Body, set[Node]] = {}  # the arrays that bodies of loops write over
         self.left: dict[Loop, list[set[Node] | None]] = {}  # what loops leave behind of their arguments
@@ -621,8 +622,10 @@ class FastBuilder(BlockBuilder):
             if node.aval.shape and "buffers" not in self.off:
                 self.owner[node] = self.buffers[node]
             return
-        variable = self._assembly(node, block)  # its value is there already
+        variable = self._assembly(node, block) if node in self.whole else self.buffers[node.args[0]]  # its value is there
         self.exprs[node], self.weight[node], self.buffers[node] = name(variable), 0, variable
+        if node not in self.whole:
+            self.owner[node] = variable
 
     def _note_cell(self, node: Node, item: Any) -> None:
         """A number of the array's own kind is written to one place of it."""
@@ -688,6 +691,14 @@ class FastBuilder(BlockBuilder):
                 alone = value in here and value.op is NEGATIVE and self.uses[value] == 1
                 if alone and value.aval.shape and self._is_ufunc(value.args[0]) and _is_slice(node):
                     self.negatives.add(value)
+        for node in nodes:
+            if node.op is index.SETITEM and _is_slice(node) and len(node.args) == 2:
+                base, value = node.args
+                before = [arg for arg in value.args if arg.op is index.GETITEM and arg.args == (base,)]
+                before = [arg for arg in before if arg.params == node.params and arg.aval == value.aval and self.uses[arg] == 1]
+                alone = value in here and self.uses[value] == 1 and value.aval.dtype == node.aval.dtype
+                if before and alone and self._is_ufunc(value) and value.op.key not in SLOW_IN_PLACE:
+                    self.changes[value] = node, before[0]
         for first in nodes:
             if first.op not in index.SCATTERING or not (first.op is index.SCATTER or first.args[0].op is create.ZEROS):
                 continue
@@ -747,6 +758,23 @@ class FastBuilder(BlockBuilder):
         spec = dict(write.params)["spec"]
         return ast.Subscript(name(self._assembly(write, block)), index_of(spec, []), ast.Load())
 
+    def _changed(self, node: Node, block: list[Any]) -> Expr | None:
+        """``x[i, :n]``, where that alone is changed of ``x``, which nothing else needs before: a name of the view."""
+        if node not in self.changes or not self.straight or self.changes[node][0] in self.whole:
+            return None
+        write, before = self.changes[node]
+        base = write.args[0]
+        if base in self.owner and self._in_order(base) is not False and self._is_left(base, 1):
+            self.buffers[base] = self.owner.pop(base)
+            self.order[write] = self._in_order(base)
+        elif base not in self.buffers or not self._is_left(base, 1):
+            return None
+        view = name(self.names.unique(f"{self.buffers[base]}_part"))
+        part = ast.Subscript(name(self.buffers[base]), index_of(dict(write.params)["spec"], []), ast.Load())
+        block.append(Line(assign(view, part), self._comment(node, block)))
+        self.exprs[before], self.written[write] = view, node
+        return view
+
     def _is_ufunc(self, node: Node) -> bool:
         ufunc = bool(node.args) and isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant")
         return (ufunc or node.op in WITH_OUT) and isinstance(node.aval, Aval) and node.aval.shape != () and not node.params
@@ -755,7 +783,7 @@ class FastBuilder(BlockBuilder):
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
         in_place = self.straight and node.op.key not in SLOW_IN_PLACE
         row = self.rows.get(node)
-        place = self._part(node, block) if row is None else name(row)
+        place = self._part(node, block) or self._changed(node, block) if row is None else name(row)
         target = self._dead_argument(node, block) if in_place and place is None else None
         args = [self.exprs[arg] for arg in node.args]
         if in_place:
@@ -865,7 +893,7 @@ class FastBuilder(BlockBuilder):
             return function is np.matmul or function is np.concatenate
         if not isinstance(expr.func, ast.Attribute):
             return False
-        return expr.func.attr in ("dot", "running") or (node.op in _CHECKED and ast.unparse(expr.func.value) == "runtime")
+        return expr.func.attr in ("dot", "running") or (node.op in _OWN_OUT and ast.unparse(expr.func.value) == "runtime")
 
     def _reduces(self, node: Node, expr: Expr) -> bool:
         """Whether it is ``add_reduce(a, axis)``, ``np.logaddexp.reduce(a, axis=0)``, or the like, of more than one number."""
@@ -1389,6 +1417,7 @@ def matrix(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 
 _CHECKED = {REGISTRY[np.linalg.inv]: "inv", REGISTRY[np.linalg.solve]: "solve", REGISTRY[np.linalg.cholesky]: "lower_cholesky"}
+_OWN_OUT = {*_CHECKED, REGISTRY[np.cross]}  # what takes ``out`` in this package's own functions
 
 
 @_fast(np.linalg.det, np.linalg.slogdet)

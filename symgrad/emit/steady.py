@@ -116,6 +116,8 @@ def _written(expr: Expr, variable: str, functions: Mapping[str, Any]) -> ast.stm
         if function in KEYWORD_OUT:
             return ast.Expr(ast.Call(expr.func, expr.args, [ast.keyword("out", name(variable))]))
         return ast.Expr(ast.Call(expr.func, [*expr.args, name(variable)], []))
+    if called == "runtime.cross_rows":
+        return ast.Expr(ast.Call(expr.func, [*expr.args, name(variable)], []))
     if function is np.zeros:
         return ast.Expr(method(name(variable), "fill", ast.Constant(0)))
     if getattr(function, "__name__", None) == "reduce" and len(expr.args) == 2:
