@@ -1530,7 +1530,9 @@ class Compiler:
         if family.variants:
             return False
         if self.misses % FEW == 1 or len(self.known) < FEW:
-            self.idle = [other.account.spent for other in self.known.values() if other.variants and not other.is_worth_it()]
+            with self.lock:
+                others = [*self.known.values()]
+            self.idle = [other.account.spent for other in others if other.variants and not other.is_worth_it()]
         idle = self.idle
         waits = len(idle) >= AT_ONCE and family.account.waited < sum(idle) / len(idle)
         return waits or family.account.calls < self.patience

@@ -881,6 +881,25 @@ def test_threads():
     assert derivative.cache_info().currsize == 3
 
 
+def test_threads_with_shapes_that_are_new():
+    """Each looks whether code for the others was of use, while they add more."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(3):
+            derivative = grad(lambda x: np.sum(np.sin(x) * x))
+
+            def work(i, derivative=derivative):
+                for n in range(1, 60):
+                    x = np.ones(4 * n + i)
+                    np.testing.assert_allclose(derivative(x), np.sin(x) + x * np.cos(x))
+
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_threads_that_learn_beside_a_trace(monkeypatch):
     """What another thread learns while a call is traced may change how the function is traced; here, it does so at once."""
     draw, beside, trace = np.random.default_rng(1), [], Family.trace

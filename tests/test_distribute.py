@@ -516,6 +516,34 @@ def test_single_precision_beside_states_in_double():
     assert ".astype(np.float64)" in code.partition("\n    for ")[0]
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda u, h: (0.3 * u / h / h * 1e-22 + 0.5 * u / h) * h,
+        lambda u, h: u / h * 1e-22 / h * 1e-22 + 0.1 * np.sin(u),
+        lambda u, h: 0.9 * (u / h * (1.5 * h) / h * (0.6 * h)),
+    ],
+)
+@pytest.mark.parametrize("argnums", [0, (0, 1)])
+def test_factors_of_single_precision_meet_as_written(step, argnums):
+    """``1e-22 * h`` cannot be held; ``g * 1e-22`` can, and is multiplied by ``h`` then."""
+
+    def fun(x, y):
+        h = 1e-22 * (1.5 + np.sin(y))
+        u = x * h
+        for _ in range(10):
+            u = step(u, h)
+        return np.sum(u / h)
+
+    rng = np.random.default_rng(1)
+    derivative, wanted = symgrad.grad(fun, argnums), symgrad.grad(fun, argnums, mode="dynamic")
+    for _ in range(4):
+        x, y = rng.normal(size=60), rng.normal(size=60)
+        found = derivative(x.astype(np.float32), y.astype(np.float32))
+        found, expected = (found, wanted(x, y)) if argnums else ((found,), (wanted(x, y),))
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-6)
+
+
 def test_many_numbers_over_one_of_each_iteration():
     """What lowers a quotient takes one number; all iterations have several."""
     rays = np.random.default_rng(0).normal(size=(576, 3))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,16 @@ SMALL = 1 << 15  # bytes of an array up to which that counts
 
 def settled(
     loop: For | While,
+    carried: Collection[str],
     dead: Mapping[str, Expr],
     arrays: Mapping[str, Aval],
     functions: Mapping[str, Any],
     fresh: Callable[[str], str],
 ) -> list[Line]:
     """What goes before a loop, which is changed in place: the buffers that are ``dead`` in the end of each iteration, by name,
-    with what makes them, and views of ``arrays``. ``functions`` are known by these names; ``fresh`` makes new ones."""
-    steady = _Steady(loop, arrays, fresh)
+    with what makes them, and views of ``arrays``. ``functions`` are known by these names; ``fresh`` makes new ones. Variables
+    that are ``carried`` are something else before."""
+    steady = _Steady(loop, carried, arrays, fresh)
     for item in loop.body:
         if isinstance(item, Line):
             steady.keep(item, dead, functions)
@@ -40,8 +42,11 @@ def settled(
 
 
 class _Steady(ast.NodeTransformer):
-    def __init__(self, loop: For | While, arrays: Mapping[str, Aval], fresh: Callable[[str], str]) -> None:
-        self.fresh, self.small = fresh, {variable for variable, aval in arrays.items() if aval.nbytes <= SMALL}
+    def __init__(
+        self, loop: For | While, carried: Collection[str], arrays: Mapping[str, Aval], fresh: Callable[[str], str]
+    ) -> None:
+        self.carried, self.fresh = carried, fresh
+        self.small = {variable for variable, aval in arrays.items() if aval.nbytes <= SMALL}
         stored = [node.id for node in _names([loop]) if not isinstance(node.ctx, ast.Load)]
         self.bound = Counter(stored)
         self.before: list[Line] = []
@@ -63,7 +68,8 @@ class _Steady(ast.NodeTransformer):
         """Whether a statement is nothing but a view, which goes before the loop; of others, the views in them go there."""
         if isinstance(item, Line):
             variable = _target(item.node)
-            if variable is not None and self.bound[variable] == 1 and self._is_view(item.node.value):  # type: ignore[attr-defined]
+            local = variable is not None and variable not in self.carried and self.bound[variable] == 1
+            if variable is not None and local and self._is_view(item.node.value):  # type: ignore[attr-defined]
                 del self.bound[variable]
                 self.small.add(variable)
                 known = self.views.setdefault(text(item.node.value), variable)  # type: ignore[attr-defined]

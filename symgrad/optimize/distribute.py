@@ -30,7 +30,7 @@ from symgrad.optimize.contraction import Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, rows_at
 from symgrad.optimize.lower import LIKE_UFUNCS, OVER, SELECT
-from symgrad.optimize.rewriting import Simplifier, const, filling, is_op, is_zero, join, ops_of, split
+from symgrad.optimize.rewriting import REACH, Simplifier, const, filling, is_op, is_zero, join, ops_of, split
 from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -357,6 +357,12 @@ def _is_sum(node: Node) -> bool:
     return node.op in (_ADD, _SUBTRACT) and node.phase is not None and not node.exact and bool(node.aval.shape)
 
 
+def _may_meet(dtype: np.dtype[Any]) -> bool:
+    """Whether factors of which nothing is known may be multiplied with each other before they are with the rest: in single
+    precision, physical constants (``1e-22 * h``) would leave its range, where what they are factors of does not."""
+    return dtype.char not in REACH
+
+
 class _Regrouper(Simplifier):
     def __init__(self, program: Program, carried: set[Node], moving: set[Node]) -> None:
         super().__init__(program, {})
@@ -372,7 +378,8 @@ class _Regrouper(Simplifier):
             return collected
         factors = self._factors(node) if node in self.carried else []
         steady, over = ([f for f, up in factors if f not in self.carried and up is way] for way in (True, False))
-        if not steady or len(steady + over) < 2 or self.moving.isdisjoint(steady + over):
+        few = len(steady + over) < 2 or not _may_meet(node.aval.dtype)
+        if not steady or few or self.moving.isdisjoint(steady + over):
             return super().visit(node, args)
         rest = self._multiplied(node, [factor for factor, _ in factors if factor in self.carried])
         known = self._multiplied(node, steady)
@@ -421,7 +428,7 @@ class _Regrouper(Simplifier):
             a, b = node.args
             return [*self._multiples(a, added), *self._multiples(b, added is (node.op is _ADD))]
         of, up, over = node, list[Node](), list[Node]()
-        while of.phase is not None and not of.exact:
+        while of.phase is not None and not of.exact and (not up + over or _may_meet(node.aval.dtype)):
             if is_op(of, np.negative):
                 added, of = not added, of.args[0]
                 continue
