@@ -1,9 +1,13 @@
 """Loops distributed: totals and what can be known before, taken out of loops."""
 
+import random
 import re
 
 import numpy as np
 import pytest
+from agreement import agrees_with_dynamic, program_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 import symgrad
 from symgrad.ops.core import REGISTRY
@@ -564,3 +568,80 @@ def test_many_numbers_over_one_of_each_iteration():
         for found, expected in zip(flatten(derivative(*args))[0], flatten(plain(*args))[0], strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
     assert derivative.cache_info().hits == 2
+
+
+def chain(e, a, y):
+    """The score of labels beside that of all labels, as for conditional random fields."""
+    score, alpha = e[0, y[0]], e[0]
+    for t in range(1, len(y)):
+        score = score + a[y[t - 1], y[t]] + e[t, y[t]]
+        s = alpha[:, None] + a
+        alpha = np.log(np.sum(np.exp(s), axis=0)) + e[t]
+    return np.log(np.sum(np.exp(alpha))) - score
+
+
+def test_what_is_at_several_labels_is_added_after():
+    rng = np.random.default_rng(0)
+    derivative, dynamic = symgrad.grad(chain, (0, 1)), symgrad.grad(chain, (0, 1), mode="dynamic")
+    for _ in range(4):
+        e, a, y = rng.normal(size=(25, 9)), rng.normal(size=(9, 9)), rng.integers(0, 9, 25)
+        for found, expected in zip(derivative(e, a, y), dynamic(e, a, y), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+    inside, outside = bodies(derivative.source(e, a, y, fast=True))
+    assert not any("+=" in line or "add_each" in line for line in inside)
+    assert any("add_each" in line for line in outside)
+
+
+def test_steps_may_lie_along_the_second_axis():
+    """Of a batch of sequences, as of sequences of batches, one product is taken of all that iterations multiply."""
+
+    def fun(w, u, xs):
+        h = np.zeros((3, 20))
+        for t in range(xs.shape[1]):
+            h = np.tanh(xs[:, t] @ w + h @ u)
+        return np.sum(h**2)
+
+    rng = np.random.default_rng(0)
+    derivative, dynamic = symgrad.grad(fun, (0, 1, 2)), symgrad.grad(fun, (0, 1, 2), mode="dynamic")
+    for _ in range(4):
+        args = rng.normal(size=(20, 20)) / 4, rng.normal(size=(20, 20)) / 4, rng.normal(size=(3, 12, 20))
+        for found, expected in zip(derivative(*args), dynamic(*args), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+    inside, _ = bodies(derivative.source(*args, fast=True))
+    assert sum(line.count(".dot(") for line in inside) == 2  # h @ u, and what comes back through it
+
+
+PLACES = ["t", "t - 1", "11 - t", "t // 2"]
+AT = [
+    "E[{}, y[{}]]",
+    "A[y[{}], y[{}]]",
+    "A[-1, y[{}]] * h[0, y[{}]]",
+    "np.sum(E[{}, Y[:, {}]])",
+    "np.sum(X[np.arange(3), {}, Y[:, {}]])",
+    "np.sum(A[Y[:, {}], Y[:, {}]] * h[:, 1])",
+    "np.sum(E[Y[:, {}], 1:3] * h[:, 1:3]) * A[1, y[{}]]",
+    "np.sum(X[:, {}] * h) - A[y[{}], 2]",
+    "np.sum(A[y[{}]] * h[1]) * E[{}, 0]",
+]
+STEPS = ["X[:, {}] @ W", "h @ W + X[:, {}]", "h + A[Y[:, {}]]", "h + A[Y[:, {}], y[{}]][:, None]", "h @ A + E[{}]"]
+
+
+def label_lines(rng):
+    """The lines of a loop over time, of what is at labels in it."""
+    at = lambda text: text.format(*[rng.choice(PLACES) for _ in range(text.count("{}"))])
+    yield "def program(E, A, X, W, h):"
+    yield "    s = 0.0"
+    yield f"    for t in {rng.choice(['range(1, 12)', 'range(12)', 'range(11, 0, -1)', 'range(0, 12, 2)'])}:"
+    for _ in range(rng.randint(1, 3)):
+        yield f"        s {rng.choice(['+=', '-='])} {at(rng.choice(AT))}"
+        yield f"        h = np.tanh({at(rng.choice(STEPS))})" if rng.random() < 0.6 else "        s = s + np.sum(h)"
+    yield "    return s + np.sum(h * h)"
+
+
+@given(st.integers(0, 2**40))
+def test_random_labels(seed):
+    rng, draw = random.Random(seed), np.random.default_rng(seed)
+    shapes = {"E": (12, 5), "A": (5, 5), "X": (3, 12, 5), "W": (5, 5), "h": (3, 5)}
+    program = program_of(label_lines(rng), shapes, seed)
+    program.fun.__globals__.update(y=draw.integers(0, 5, 12), Y=draw.integers(0, 5, (3, 12)))
+    agrees_with_dynamic(program, scaled=True)

@@ -28,7 +28,7 @@ from symgrad.ops.linalg import COFACTOR
 from symgrad.optimize.contract import CONTRACT
 from symgrad.optimize.contraction import Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
-from symgrad.optimize.loops import BodyProgram, copied, rows_at
+from symgrad.optimize.loops import BodyProgram, copied, index_at, rows_at
 from symgrad.optimize.lower import LIKE_UFUNCS, OVER, SELECT
 from symgrad.optimize.rewriting import REACH, Simplifier, const, filling, is_op, is_zero, join, ops_of, split
 from symgrad.optimize.structure import CHOLESKY, INVERSE
@@ -255,6 +255,10 @@ class _Planner:
         found: list[Term] = []
         while terms:
             term, factor, add = terms.pop()
+            apart = term.op is index.INDEX_ADD and add is None and self.uses[term] == 1 and not term.exact
+            if apart and together(term, self.body, self.course) is not None:
+                terms += [Term(term.args[0], factor), Term(term.args[1], factor, term)]
+                continue
             c, x = split(term)
             parts = [(x, c)] if c != 1.0 else list(zip(term.args, (1.0, -1.0 if term.op is _SUBTRACT else 1.0), strict=False))
             sums = c != 1.0 or term.op in (_ADD, _SUBTRACT)
@@ -492,27 +496,41 @@ def _is_turned(node: Node) -> bool:
     return bool(node.op.alias) and len(node.args) == 1 and node.aval.nbytes == node.args[0].aval.nbytes
 
 
-def line(node: Node, body: Body, course: Course) -> tuple[Node, index.Spec] | None:
-    """``(x, spec)`` where an iteration reads ``x[i]`` of an invariant, and all of them together ``x[spec]``."""
-    if node.op is not index.GETITEM or len(node.args) != 2 or node.args[0] not in body.invariants:
+def line(node: Node, body: Body, course: Course) -> tuple[Node, index.Spec, int] | None:
+    """``(x, spec, axis)`` where an iteration reads ``x[:, i]`` of an invariant, and all of them together ``x[spec]``, each of
+    them at another place along the axis."""
+    if node.op is not index.GETITEM or len(node.args) != 2 or node.args[0] not in body.invariants or node.args[1].aval.shape:
         return None
-    spec = rows_at(dict(node.params)["spec"], node.args[1], body, course)
-    return None if spec is None else (node.args[0], spec)
+    spec = dict(node.params)["spec"]
+    axis = next((i for i, part in enumerate(spec) if type(part) is not index.Slice), 0)
+    rows = rows_at(spec[axis:], node.args[1], body, course)
+    return None if rows is None else (node.args[0], (*spec[:axis], *rows), axis)
 
 
 def together(add: Node, body: Body, course: Course) -> tuple[index.Spec, tuple[Node, ...]] | None:
-    """The index of all that iterations add to an array together, and the array in it, as the iterations have that, if any:
-    where each one adds to a part of its own number, or of one that it reads from an array."""
-    spec, places = dict(add.params)["spec"], add.args[2:]
-    if len(places) != 1 or places[0].aval.shape or any(type(part) not in (index.Hole, index.Slice, int) for part in spec):
+    """The index of all that iterations add to an array together, and the arrays in it, as the iterations have those, if any:
+    where each one adds to a part of its own number, or of those that it reads from an array."""
+    spec, (base, value, *places) = dict(add.params)["spec"], add.args
+    if not places or any([type(part) not in (index.Hole, index.Slice, int) for part in spec]):
         return None
-    base, value, (place,), at = *add.args[:2], places, _place(spec)
-    if value.aval.dtype != base.aval.dtype or value.aval.shape != index.region(spec, base.aval.shape, (0,)):
+    shapes = [place.aval.shape for place in places]
+    region = index.region(spec, base.aval.shape, [np.zeros(shape, int) for shape in shapes])
+    if value.aval.dtype != base.aval.dtype or value.aval.shape != region:
         return None
-    rows = rows_at(spec[at : at + 1], place, body, course)
-    if rows is not None:
-        return (*spec[:at], *rows, *spec[at + 1 :]), ()
-    return (spec, places) if int not in map(type, spec) and line(place, body, course) is not None else None
+    if len(places) == 1 and not shapes[0]:
+        (place,), at = places, _place(spec)
+        rows = rows_at(spec[at : at + 1], place, body, course)
+        if rows is not None:
+            return (*spec[:at], *rows, *spec[at + 1 :]), ()
+        return (spec, (place,)) if int not in map(type, spec) and line(place, body, course) is not None else None
+    last = max(i for i, part in enumerate(spec) if type(part) is index.Hole)
+    moving = [line(place, body, course) is not None or index_at(place, body, course, 0) is not None for place in places]
+    known = [other or place.op is CAPTURED or place in body.invariants for other, place in zip(moving, places, strict=True)]
+    whole = index.Slice not in map(type, spec[:last]) and all([place.aval.dtype.kind in "iu" for place in places])
+    again = tuple(
+        [index.Hole(part.number) if type(part) is index.Hole else part for part in spec]
+    )  # other iterations may name it
+    return (again, tuple(places)) if whole and any(moving) and all(known) else None
 
 
 def _place(spec: index.Spec) -> int:
@@ -816,9 +834,20 @@ class _Distributor(Contractor):
         value = value if many else self.call(np.broadcast_to, value, shape=(course.count, *value.aval.shape))
         before = dict(term.add.params)["spec"]
         slices = [part for part in before[: _place(before)] if type(part) is index.Slice]
-        places = [self._all(place, plan, course, known)[0] for place in parts[1]]
+        places = [self._places(place, term.add, plan, course, known) for place in parts[1]]
         value = _axis_moved(self, join(self, term.factor, value), 0, len(slices))
         return self.call(index.INDEX_ADD, total, value, *places, spec=parts[0])
+
+    def _places(self, place: Node, add: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
+        """An array of an index in all iterations, with an axis for them before those of all its arrays."""
+        count, numbers = course.count or 0, [index_at(place, plan.body, course, i) for i in (0, 1)]
+        if numbers[0] is None:
+            x, many = self._all(place, plan, course, known)
+        else:
+            x, many = self.graph.captured(numbers[0] + (numbers[1] - numbers[0]) * np.arange(count)), True
+        axes = max([len(one.aval.shape) for one in add.args[2:]])
+        missing = axes - len(place.aval.shape)
+        return self.call(np.reshape, x, shape=(count, *(1,) * missing, *place.aval.shape)) if many and missing else x
 
     def _all(self, term: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> tuple[Node, bool]:
         """The values of a node of the body in all iterations, as one array; or the one value, and False."""
@@ -830,7 +859,7 @@ class _Distributor(Contractor):
                 continue
             row = line(node, plan.body, course)
             if row is not None:
-                known[node] = self._rows(known[row[0]][0], row[1]), True
+                known[node] = self._rows(known[row[0]][0], *row[1:]), True
             elif node.op is CONST:
                 known[node] = self.graph.const(const(node)), False
             elif node.op is CAPTURED:
@@ -854,8 +883,10 @@ class _Distributor(Contractor):
         _noted(self.graph.nodes[start:], node)
         return made, any(flags)
 
-    def _rows(self, x: Node, spec: index.Spec) -> Node:
-        """The rows of an array that the iterations read."""
+    def _rows(self, x: Node, spec: index.Spec, axis: int) -> Node:
+        """The rows of an array that the iterations read, or what they read along another axis."""
+        if axis:
+            return _axis_moved(self, self.call(index.GETITEM, x, spec=spec), axis, 0)
         first = spec[0]
         if len(spec) == 1 and range(*slice(*first).indices(x.aval.shape[0])) == range(x.aval.shape[0]):
             return x

@@ -416,7 +416,7 @@ class _Filler(Simplifier):
         (first, *rest), count = dict(node.params)["spec"], self.course.count if self.course.test is None else None
         if type(first) is not index.Hole or any(type(part) is index.Hole for part in rest) or not count:
             return None
-        rows = [_index_at(node.args[1], self.body, self.course, i) for i in (0, count - 1)]
+        rows = [index_at(node.args[1], self.body, self.course, i) for i in (0, count - 1)]
         size = node.args[0].aval.shape[0]
         return rows[0] if all([row is not None and -size <= row < size for row in rows]) else None
 
@@ -519,19 +519,19 @@ def rows_at(spec: index.Spec, place: Node, body: Body, course: Course) -> index.
     first, *rest = spec
     if type(first) is not index.Hole or any(type(part) not in (int, index.Slice) for part in rest):
         return None
-    start, second, last = [_index_at(place, body, course, i) for i in (0, 1, (course.count or 1) - 1)]
+    start, second, last = [index_at(place, body, course, i) for i in (0, 1, (course.count or 1) - 1)]
     if start is None or min(start, last) < 0 or start == second:
         return None
     stop = last + second - start
     return (index.Slice(start, stop if stop >= 0 else None, second - start), *rest)
 
 
-def _index_at(node: Node, body: Body, course: Course, i: int) -> Any:
+def index_at(node: Node, body: Body, course: Course, i: int) -> Any:
     """What the loop's index, or that moved by a number, is in an iteration; None for anything else."""
     if node is body.index:
         return course.start + course.step * i
     if is_op(node, np.add) or is_op(node, np.subtract):
-        a, b = [const(arg) if arg.op is CONST else _index_at(arg, body, course, i) for arg in node.args]
+        a, b = [const(arg) if arg.op is CONST else index_at(arg, body, course, i) for arg in node.args]
         if type(a) is int and type(b) is int:
             return a + b if is_op(node, np.add) else a - b
     return None
