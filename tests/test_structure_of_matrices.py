@@ -432,3 +432,42 @@ def test_triangular_systems_of_scipys_are_known_to_be():
             np.testing.assert_allclose(derivative(p), wanted, rtol=1e-9)
         assert "runtime.inv(" not in derivative.source(p, fast=True)
         assert derivative.source(p, fast=True).count("tril") == 0
+
+
+def densities(chol, mean, x):
+    """Of points under Gaussian distributions: one system of many right-hand sides each."""
+    total = 0.0
+    for k in range(len(mean)):
+        lower = np.linalg.cholesky(chol[k] @ chol[k].T + np.eye(chol.shape[1]))
+        z = np.linalg.solve(lower, (x - mean[k]).T)
+        total = total + np.exp(-0.5 * np.sum(z**2, axis=0) - np.sum(np.log(np.diag(lower))))
+    return np.sum(np.log(total))
+
+
+def general(a, mean, x):
+    """By matrices that are no triangles."""
+    total = 0.0
+    for k in range(len(mean)):
+        z = np.linalg.solve(a[k] + 3 * np.eye(a.shape[1]), (x - mean[k]).T)
+        total = total + np.sum(np.tanh(z), axis=0)
+    return np.sum(total**2)
+
+
+@pytest.mark.parametrize("fun", [densities, general])
+@pytest.mark.parametrize("shape", [(3, 4, 500), (2, 12, 300), (2, 3, 8)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_systems_of_many_right_hand_sides(fun, shape, dtype):
+    """What comes back is multiplied first, and solved for then: fewer columns."""
+    many, d, n = shape
+    rng = np.random.default_rng(0)
+    derivative, dynamic = grad(fun, (0, 1, 2)), grad(fun, (0, 1, 2), mode="dynamic")
+    for _ in range(3):
+        args = [rng.normal(size=size) for size in ((many, d, d), (many, d), (n, d))]
+        for found, expected in zip(derivative(*[arg.astype(dtype) for arg in args]), dynamic(*args), strict=True):
+            assert found.dtype == dtype
+            tolerance = 1e-10 if dtype == np.float64 else 2e-3
+            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    if fun is densities and d == 4:
+        before, after = grad(fun, (0, 1)).source(*args, fast=True).split("# backward")
+        assert before.count("runtime.solve_triangle(") == many
+        assert "runtime.solve_triangle(" not in after

@@ -6,6 +6,7 @@ the decomposed matrix and a product of vectors; these rules find that, one step 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from symgrad.ir import CAPTURED, Aval, Graph, Node
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.symmetry import is_symmetric
-from symgrad.optimize.rewriting import SCALING, Rewrite, Simplifier, const, is_factor, is_op, join, rewrite, split
+from symgrad.optimize.rewriting import SCALING, Rewrite, Simplifier, axes_of, const, is_factor, is_op, join, rewrite, split
 from symgrad.optimize.scales import combined
 from symgrad.program import Program
 
@@ -29,6 +30,8 @@ OF_LU = {  # what is made of a matrix by its decomposition, and how from that
     REGISTRY[np.linalg.inv]: Op(runtime.lu_inverse, "op", (), name="runtime.lu_inverse"),
     REGISTRY[np.linalg.slogdet]: Op(runtime.lu_slogdet, "op", (), name="runtime.lu_slogdet"),
 }
+MANY = 4  # times as many columns as rows
+WIDE = 1000  # numbers of right-hand sides, from which on LAPACK's own triangular systems take less time than to call for them
 FEW = 8  # rows of a matrix up to which it is decomposed in less time than it takes to call for it
 
 
@@ -36,7 +39,7 @@ def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
     if any(is_op(node, np.linalg.cholesky) or is_eye(program.graph, node) for node in program.nodes()):
         program = _Solver(Simplifier(program, STRUCTURE).run()).run()
-    elif any(_diagonal_of(node) or (is_op(node, np.matmul) and any(map(_is_slim, node.args))) for node in program.nodes()):
+    elif any(_diagonal_of(node) or is_wide(node) or _has_slim(node) for node in program.nodes()):
         program = Simplifier(program, STRUCTURE).run()
     shared = _decomposed_often(program)
     return _Sharer(program, shared).run() if shared else program
@@ -70,6 +73,10 @@ def _diagonal_of(node: Node) -> tuple[Node, ...]:
     """``(a, b)`` of ``diag(a @ b)``."""
     matrix = is_op(node, np.diag) and not node.params and len(node.aval.shape) == 1
     return node.args[0].args if matrix and is_op(node.args[0], np.matmul) and _is_real_matrix(node.args[0]) else ()
+
+
+def _has_slim(node: Node) -> bool:
+    return is_op(node, np.matmul) and any(map(_is_slim, node.args))
 
 
 def _is_slim(node: Node) -> bool:
@@ -298,6 +305,34 @@ def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     return s.graph.add(node.op, (matrix, inner.args[1]), (), node.aval)
 
 
+@rewrite(np.matmul, rules=STRUCTURE, derived=True)
+def product_of_wide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``solve(a, b) @ m`` is ``solve(a, b @ m)``, of fewer columns."""
+    c, x = split(args[0])
+    if not is_wide(x) or MANY * math.prod(node.aval.shape) > math.prod(x.aval.shape) or node.aval.dtype != x.aval.dtype:
+        return None
+    return join(s, c, s.make(x.op, (x.args[0], s.call(np.matmul, x.args[1], args[1])), (), node.aval))
+
+
+@rewrite(np.sum, rules=STRUCTURE, derived=True)
+def sum_of_wide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The sum of the columns of ``solve(a, b)`` is one system's solution."""
+    c, x = split(args[0])
+    turned = is_op(x, np.transpose) and not x.params
+    x = x.args[0] if turned else x
+    if not is_wide(x) or axes_of(node) != (0 if turned else 1,) or node.aval != Aval(x.aval.shape[:1], x.aval.dtype, "array"):
+        return None
+    return join(s, c, s.make(x.op, (x.args[0], s.call(np.sum, x.args[1], axis=1)), (), node.aval))
+
+
+def is_wide(node: Node) -> bool:
+    """Whether it is the solution of a system with many right-hand sides."""
+    if not is_op(node, np.linalg.solve) or not all(map(_is_real_matrix, node.args)):
+        return False
+    rows, columns = node.aval.shape
+    return bool(node.args[0].aval.dtype == node.aval.dtype == node.args[1].aval.dtype and columns >= MANY * rows)
+
+
 class _Solver(Simplifier):
     """Solves systems by what is there anyway: an inverse, or a Cholesky factor, which is computed in place."""
 
@@ -319,7 +354,7 @@ class _Solver(Simplifier):
             factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
             inverse = self.graph.add(INVERSE, (factor,), (), args[0].aval)
             return self.visit_as(REGISTRY[np.matmul], node, (inverse, args[1]))
-        if _is_small(matrix):
+        if _is_small(matrix) and not (is_wide(node) and math.prod(node.aval.shape) >= WIDE):
             return super().visit(node, args)
         if matrix in self.factors:
             factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
