@@ -1106,12 +1106,15 @@ class Piece:
         self.is_sure = program.root is self.ends[0] and not any(map(_may_raise, program.nodes()))
         with progress.compiling(family.name, len(program.nodes())):
             self.code, self.simplified, self.masks = variant.quickest(program, masks)
-            self.hopes = self.masks < ALL
             progress.at("compile")
             self.function: Any = variant.load(self.code.source, self.code)
         if self.hopes:
             self.function = self._hoping(program, self.function)
         self._plain: Callable[..., Any] | None = None
+
+    @property
+    def hopes(self) -> bool:
+        return self.masks < ALL
 
     def _hoping(self, program: Program, fewer: Callable[..., Any]) -> Callable[..., Any]:
         """What runs code with fewer masks; where that raises an error, or has again and again, a piece with more."""

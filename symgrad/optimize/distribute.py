@@ -527,9 +527,8 @@ def together(add: Node, body: Body, course: Course) -> tuple[index.Spec, tuple[N
     moving = [line(place, body, course) is not None or index_at(place, body, course, 0) is not None for place in places]
     known = [other or place.op is CAPTURED or place in body.invariants for other, place in zip(moving, places, strict=True)]
     whole = index.Slice not in map(type, spec[:last]) and all([place.aval.dtype.kind in "iu" for place in places])
-    again = tuple(
-        [index.Hole(part.number) if type(part) is index.Hole else part for part in spec]
-    )  # other iterations may name it
+    # other iterations may name the same elements
+    again = tuple([index.Hole(part.number) if type(part) is index.Hole else part for part in spec])
     return (again, tuple(places)) if whole and any(moving) and all(known) else None
 
 
@@ -834,11 +833,11 @@ class _Distributor(Contractor):
         value = value if many else self.call(np.broadcast_to, value, shape=(course.count, *value.aval.shape))
         before = dict(term.add.params)["spec"]
         slices = [part for part in before[: _place(before)] if type(part) is index.Slice]
-        places = [self._places(place, term.add, plan, course, known) for place in parts[1]]
+        places = [self._place_in_all(place, term.add, plan, course, known) for place in parts[1]]
         value = _axis_moved(self, join(self, term.factor, value), 0, len(slices))
         return self.call(index.INDEX_ADD, total, value, *places, spec=parts[0])
 
-    def _places(self, place: Node, add: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
+    def _place_in_all(self, place: Node, add: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
         """An array of an index in all iterations, with an axis for them before those of all its arrays."""
         count, numbers = course.count or 0, [index_at(place, plan.body, course, i) for i in (0, 1)]
         if numbers[0] is None:

@@ -106,7 +106,7 @@ class _Wild:
             if isinstance(node.op, Loop):
                 if self._inside(node.op.body, given):
                     found.add(node)
-            elif node.phase is not None and (any(given) or _has_poles(node)):
+            elif node.args and node.phase is not None and (any(given) or node.op.partial_of(node.args) == "poles"):
                 found.add(node)
                 decides = node.op is not ITEM and not is_inexact(node.aval)
                 self.heals = self.heals or (any(given) and (decides or node.op in _HEALING))
@@ -121,11 +121,6 @@ class _Wild:
                 break
             given = [True] * len(body.carry) + list(given[len(body.carry) :])
         return not found.isdisjoint([*body.after, *body.saved])
-
-
-def _has_poles(node: Node) -> bool:
-    elementwise = bool(node.args) and isinstance(node.aval, Aval) and node.op.family == "elementwise"
-    return elementwise and node.op.partial_of(node.args) == "poles"
 
 
 def _chosen(node: Node) -> tuple[Op, tuple[Node, ...]] | None:

@@ -39,7 +39,7 @@ def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
     if any(is_op(node, np.linalg.cholesky) or is_eye(program.graph, node) for node in program.nodes()):
         program = _Solver(Simplifier(program, STRUCTURE).run()).run()
-    elif any(_diagonal_of(node) or is_wide(node) or _has_slim(node) for node in program.nodes()):
+    elif any(_diagonal_of(node) or _is_wide(node) or _has_slim(node) for node in program.nodes()):
         program = Simplifier(program, STRUCTURE).run()
     shared = _decomposed_often(program)
     return _Sharer(program, shared).run() if shared else program
@@ -309,7 +309,7 @@ def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
 def product_of_wide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``solve(a, b) @ m`` is ``solve(a, b @ m)``, of fewer columns."""
     c, x = split(args[0])
-    if not is_wide(x) or MANY * math.prod(node.aval.shape) > math.prod(x.aval.shape) or node.aval.dtype != x.aval.dtype:
+    if not _is_wide(x) or MANY * math.prod(node.aval.shape) > math.prod(x.aval.shape) or node.aval.dtype != x.aval.dtype:
         return None
     return join(s, c, s.make(x.op, (x.args[0], s.call(np.matmul, x.args[1], args[1])), (), node.aval))
 
@@ -320,12 +320,12 @@ def sum_of_wide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     c, x = split(args[0])
     turned = is_op(x, np.transpose) and not x.params
     x = x.args[0] if turned else x
-    if not is_wide(x) or axes_of(node) != (0 if turned else 1,) or node.aval != Aval(x.aval.shape[:1], x.aval.dtype, "array"):
+    if not _is_wide(x) or axes_of(node) != (0 if turned else 1,) or node.aval != Aval(x.aval.shape[:1], x.aval.dtype, "array"):
         return None
     return join(s, c, s.make(x.op, (x.args[0], s.call(np.sum, x.args[1], axis=1)), (), node.aval))
 
 
-def is_wide(node: Node) -> bool:
+def _is_wide(node: Node) -> bool:
     """Whether it is the solution of a system with many right-hand sides."""
     if not is_op(node, np.linalg.solve) or not all(map(_is_real_matrix, node.args)):
         return False
@@ -354,7 +354,7 @@ class _Solver(Simplifier):
             factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
             inverse = self.graph.add(INVERSE, (factor,), (), args[0].aval)
             return self.visit_as(REGISTRY[np.matmul], node, (inverse, args[1]))
-        if _is_small(matrix) and not (is_wide(node) and math.prod(node.aval.shape) >= WIDE):
+        if _is_small(matrix) and not (_is_wide(node) and math.prod(node.aval.shape) >= WIDE):
             return super().visit(node, args)
         if matrix in self.factors:
             factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
