@@ -121,6 +121,27 @@ OTHERS = {
 }
 
 
+def test_one_answer_in_every_mode():
+    """What is symmetric by the values at hand alone is read as a triangle, however its derivative is run."""
+    field = RNG.normal(size=(4, 5, 5))
+    field = np.einsum("pij,pkl->ijkl", field + field.transpose(0, 2, 1), field + field.transpose(0, 2, 1)) / 20
+
+    def energy(h):
+        density = np.zeros((5, 5))
+        for _ in range(3):
+            _, orbitals = np.linalg.eigh(h + np.einsum("ijkl,kl->ij", field, density))
+            density = 0.7 * (orbitals[:, :2] @ orbitals[:, :2].T) + 0.3 * density
+        return np.sum(density * h) + np.linalg.eigvalsh(h + np.einsum("ijkl,kl->ij", field, density))[0]
+
+    h = RNG.normal(size=(5, 5))
+    h = h + h.T - 3 * np.diag(np.arange(5))
+    step = 1e-6 * RNG.normal(size=(5, 5))
+    slope = (energy(h + step) - energy(h - step)) / 2
+    for derivative in (grad(energy), grad(energy, mode="dynamic")):
+        for _ in range(3):
+            np.testing.assert_allclose(np.sum(derivative(h) * step), slope, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", [*SYMMETRIC, *OTHERS])
 def test_matrices_that_are_symmetric_by_the_way_they_are_made(name):
     """It is seen where they are, and nowhere else."""
@@ -131,6 +152,7 @@ def test_matrices_that_are_symmetric_by_the_way_they_are_made(name):
     want = [(fun(p + h, X) - fun(p - h, X)) / 2e-6 for h in step]
     for _ in range(3):
         np.testing.assert_allclose(derivative(p, X), want, atol=1e-6)
+    np.testing.assert_allclose(grad(fun, mode="dynamic")(p, X), want, atol=1e-6)
     trace = Trace()
     with tracing(trace):
         matrix = made(trace.input(0, p), trace.input(1, X))

@@ -89,7 +89,8 @@ class Op:
     ``prepare`` rewrites the options of a call; where ``prepared`` names some, only of calls that have one of those.
     ``instead`` has, for options that change what is computed, the definition that a call with one of them stands for.
     ``alias`` marks an operation whose result may be a view of its first argument; ``sized`` one whose results' shapes
-    (or dtypes) depend on values; ``anew`` one that may give another result of the same arguments at a later call.
+    (or dtypes) depend on values; ``anew`` one that may give another result of the same arguments at a later call;
+    ``looks_back`` one whose rules ask how its arguments were made, which even a pass over plain values tells them.
 
     Two options tell reverse mode what stays zero where the cotangent is known to be (see ``symgrad.transform.lanes``).
     ``partial`` says what an elementwise rule multiplies by: something ``"constant"``, something ``"finite"`` wherever the
@@ -126,8 +127,9 @@ class Op:
         samples: Sequence[Sample] = (),
         complex: bool = True,
         anew: bool = False,
+        looks_back: bool = False,
     ) -> None:
-        self.key, self.anew = key, anew
+        self.key, self.anew, self.looks_back = key, anew, looks_back
         self.family, self.rules, self.jvp = family, rules, jvp
         self.name = name or spelling_of(key)
         self.variadic, self.alias, self.sized = variadic, alias, sized

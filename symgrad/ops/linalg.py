@@ -257,13 +257,14 @@ def as_it_is_read(g: Any, a: Any, lower: bool) -> Any:
     if is_symmetric(node, content):
         return g
     if is_symmetric(node, content, inputs=True):
-        return OF_TRIANGLE(g, a, lower=lower)
+        return OF_TRIANGLE(g, a, lower=lower) if a.tape.symbolic or hasattr(g, "tape") else of_triangle(g, a.value, lower)
     return g * _counts(len(a), a.dtype, lower)
 
 
 @op(
     np.linalg.cholesky,
     lanes="stack",
+    looks_back=True,
     samples=[
         Sample(A(3, 3, kind="spd")),
         Sample(A(4, 4, kind="spd"), upper=True),
@@ -486,7 +487,7 @@ def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
     return np.diagonal(inner, axis1=-2, axis2=-1), t_v
 
 
-op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, lanes="stack", samples=SYMMETRIC)
+op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, lanes="stack", looks_back=True, samples=SYMMETRIC)
 
 
 def real_eig(a: Any) -> Any:
@@ -730,6 +731,7 @@ MIRRORED: Op = _own(
     mirrored,
     lambda g, y, a: as_it_is_read(0.5 * (g + hermitian(g)), a, True),
     lanes="stack",
+    looks_back=True,
     samples=[x for x in SYMMETRIC if not x.kwargs],
 )
 

@@ -166,7 +166,7 @@ def _sweep(
                 _through_loop(pending, flows, node, g, lookup, lanes)
             else:
                 places = node.flows if whole else [i for i in node.flows if node.args[i] in flows]
-                look = lookup if symbolic or node.op not in IN_PLACE else _of_write(trace, node)
+                look = lookup if symbolic else _plain(trace, node)
                 if node.op is SETITEM:  # what is read from the cotangent, before it is written over: no copy is needed
                     places = places[::-1]
                 if lanes is not None:
@@ -187,6 +187,13 @@ def _sweep(
     finally:
         trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
+
+
+def _plain(trace: Trace, node: Node) -> Lookup:
+    """The plain values that an operation's rules ask for; traced ones where they look at how its arguments were made."""
+    if node.op.looks_back:
+        return lambda one: trace.lookup(one) if one in node.args else trace.computed(one)
+    return _of_write(trace, node) if node.op in IN_PLACE else trace.computed
 
 
 def _of_write(trace: Trace, node: Node) -> Lookup:
