@@ -13,7 +13,7 @@ from symgrad.emit.build import call, method, name
 from symgrad.emit.printer import Def, For, If, Line, While, With, text
 from symgrad.ir import Aval
 
-LISTING, PACKING, GAIN = 1, 4, 4  # what it takes to make a list, or an array, of a number, and what is gained by each use
+LISTING, PACKING, GAIN = 1, 2.5, 4  # what it takes to make a list, or an array, of a number, and what is gained by each use
 _KINDS = {"float", "bool"}
 _NEW = {"np.zeros", "np.ones", "np.full", "np.empty", "empty"}
 
@@ -91,6 +91,8 @@ class Cells:
                 yield use._replace(cell=None, inside=True)
         elif isinstance(part, ast.Name):
             yield Use(part.id, None, turns, inside)
+        elif isinstance(part, ast.AugAssign):  # which reads a place, and writes there
+            yield from self._uses([part.target, part.target, part.value], turns, inside)
         elif isinstance(part, ast.AST):
             self._look_for_kind(part)
             place = self.places.get(id(part))

@@ -354,7 +354,11 @@ class Scalarizer(Simplifier):
         for item in body.nodes():
             inner.take(item, item.phase is None and item in decided)
         after = [grid_of(inner.array(item)) if i in tables else inner.grids[item] for i, item in enumerate(body.after)]
-        saved = [grid_of(inner.array(item)) if item in inner.tables else inner.grids[item] for item in body.saved]
+        whole_ones = [item in inner.tables or is_long(item) for item in body.saved]
+        saved = [
+            grid_of(inner.array(item)) if alone else inner.grids[item]
+            for item, alone in zip(body.saved, whole_ones, strict=True)
+        ]
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited
         self.left = self.left or inner.left
@@ -383,7 +387,7 @@ class Scalarizer(Simplifier):
             for where in np.ndindex(grid.shape):
                 items[where] = self.graph.add(engine.ITEM, (whole,), (("item", place),), avals[place])
                 place += 1
-            whole_one = len(results) in tables or (len(results) >= n and body.saved[len(results) - n] in inner.tables)
+            whole_one = whole_ones[len(results) - n] if len(results) >= n else len(results) in tables
             results.append(items[()] if whole_one else items)
         return results
 

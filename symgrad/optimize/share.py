@@ -43,6 +43,7 @@ _INFINITE |= {*SUMS_OF_EXPONENTIALS.values()}
 PART = 8  # times as large as all that is read of it an array is that need not be kept then
 FEW = 64  # values that one is made of, up to which they are looked at
 LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
+CHAINED = 8  # loops in a loop that need one another's results, one after the other, up to which they are followed
 
 
 class End(NamedTuple):
@@ -68,11 +69,14 @@ def _shared(program: Program) -> Program:
     program = merged(program)
     parter = _Parter(program)
     program = parter.run() if parter.bodies else program
-    planter = _Planter(program)
-    if planter.planted:
-        program = inside(planter.run(), merged)
+    planted = False
+    for _ in range(CHAINED):
+        planter = _Planter(program)
+        if not planter.planted:
+            break
+        program, planted = inside(planter.run(), merged), True
     sharer = _Sharer(program)
-    return trim_loops(sharer.run()) if sharer.wanted or sharer.ended or planter.planted else program
+    return trim_loops(sharer.run()) if sharer.wanted or sharer.ended or planted else program
 
 
 def merged(program: Program) -> Program:
@@ -86,14 +90,16 @@ def merged(program: Program) -> Program:
 
 
 class Covering(NamedTuple):
-    """A loop that computes all that another one does, in the same iterations; ``places`` says where it has its results."""
+    """A loop that computes all that another one does, in the same iterations; ``places`` says where it has its results, and
+    ``more`` what it would have to save besides."""
 
     loop: Node
     places: list[int]
+    more: list[Node]
 
 
 def _covered(program: Program) -> dict[Node, Covering]:
-    """Loops that others cover, which stay."""
+    """Loops that others cover, which stay; each of those saves more for one alone."""
     loops = [node for node in program.nodes() if isinstance(node.op, Loop)]
     exact = decisive(program) if len(loops) > 1 else set[Node]()
     found: dict[Node, Covering] = {}
@@ -102,15 +108,16 @@ def _covered(program: Program) -> dict[Node, Covering]:
         if node in exact or node in kept:
             continue
         for other in loops:
-            if node is not other and other not in found and (places := _places(node, other)) is not None:
-                found[node] = Covering(other, places)
+            covering = _covering(node, other) if node is not other and other not in found else None
+            if covering is not None and not (covering.more and any([known.loop is other for known in found.values()])):
+                found[node] = covering
                 kept |= {one for one in ancestors([other]) if isinstance(one.op, Loop)}  # which are made in its place
                 break
     return found
 
 
-def _places(node: Node, other: Node) -> list[int] | None:
-    """Where a loop has the results of another one among its own, if it has them all."""
+def _covering(node: Node, other: Node) -> Covering | None:
+    """A loop that computes all that another one does, if it is one."""
     mine, theirs = node.op, other.op
     if (mine.course.count, mine.course.backwards) != (theirs.course.count, theirs.course.backwards):
         return None
@@ -131,10 +138,12 @@ def _places(node: Node, other: Node) -> list[int] | None:
     ends = [theirs.body.after[j] for j in carry]
     if [same.get(after) for after in mine.body.after] != ends or node in ancestors([other]):
         return None
-    saved = [same.get(item) for item in mine.body.saved]
-    if any(item not in theirs.body.saved for item in saved):
+    saved = [same[item] for item in mine.body.saved if item in same]
+    if len(saved) < len(mine.body.saved):
         return None
-    return [*carry, *(len(theirs.body.carry) + theirs.body.saved.index(item) for item in saved)]
+    more = [item for item in dict.fromkeys(saved) if item not in theirs.body.saved]
+    every = [*theirs.body.saved, *more]
+    return Covering(other, [*carry, *(len(theirs.body.carry) + every.index(item) for item in saved)], more)
 
 
 class _Merger(Simplifier):
@@ -143,12 +152,17 @@ class _Merger(Simplifier):
     def __init__(self, program: Program, covered: dict[Node, Covering]) -> None:
         super().__init__(program, {})
         self.covered = covered
+        self.more = {covering.loop: covering.more for covering in covered.values() if covering.more}
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if node in self.more:
+            body = node.op.body
+            made = copied(body, Simplifier(BodyProgram(body), {}), {}, saved=self.more[node])
+            return _saving(self, node, args, made, len(self.more[node]))
         if node in self.covered:
             for one in ancestors([self.covered[node].loop]):  # which come later in the program, and do not need this one
                 if one not in self.mapping:
-                    self.mapping[one] = super().visit(one, tuple([self.mapping[arg] for arg in one.args]))
+                    self.mapping[one] = self.visit(one, tuple([self.mapping[arg] for arg in one.args]))
             return self.mapping[self.covered[node].loop]
         if node.op is ITEM and node.args[0] in self.covered:
             item = self.covered[node.args[0]].places[dict(node.params)["item"]]
@@ -198,8 +212,8 @@ def _read_apart(node: Node) -> dict[Node, Apart]:
 
 class _Planter(Simplifier):
     """Rebuilds a program: where a loop runs another one in each of its iterations, and one that reads its results runs that
-    again and saves more, the first saves it all, for the second to read. So it does with what an ``if`` finds that the second
-    loop alone has."""
+    again, or what is a part of it, and saves more, the first saves it all, for the second to read. So it does with what an
+    ``if`` finds that the second loop alone has."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, {})
@@ -218,10 +232,11 @@ class _Planter(Simplifier):
                 continue
             args = tuple([same.get(arg, arg) for arg in inner.args])
             twin = Node(inner.op, args, inner.params, inner.aval)
-            if is_if(inner) or any(_places(other, twin) is not None for other in loops):
-                items = [item for item in body if item.op is ITEM and item.args[0] is inner]
-                items = items if is_if(inner) else [item for item in items if _bytes(item) < math.inf]
-                self.planted.setdefault(source, []).append((inner, items, args))
+            if is_if(inner) or any(_covering(a, b) is not None for other in loops for a, b in ((other, twin), (twin, other))):
+                items = [item for item in body if item.op is ITEM and item.args[0] is inner and item not in same]
+                items = items if is_if(inner) else [item for item in items if _is_end(item) or _bytes(item) < math.inf]
+                if items:
+                    self.planted.setdefault(source, []).append((inner, items, args))
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if node not in self.planted:
@@ -230,11 +245,15 @@ class _Planter(Simplifier):
         copier = _Adder(body, self.planted[node])
         made = copied(body, copier, {})
         more = copier.added()
-        body = replace(made, saved=[*made.saved, *more])
-        aval = (*node.aval, *(ListAval(item.aval) for item in more))
-        new = self.graph.add(loop_of(body, node.op.course), args, node.params, aval)
-        new.line, new.phase = node.line, node.phase
-        return new
+        return _saving(self, node, args, replace(made, saved=[*made.saved, *more]), len(more))
+
+
+def _saving(s: Simplifier, node: Node, args: tuple[Node, ...], body: Body, count: int) -> Node:
+    """The loop ``node`` with a ``body`` that saves so many values more."""
+    more = [ListAval(item.aval) for item in body.saved[len(body.saved) - count :]]
+    new = s.graph.add(loop_of(body, node.op.course), args, node.params, (*node.aval, *more))
+    new.line, new.phase = node.line, node.phase
+    return new
 
 
 class _Adder(Simplifier):
@@ -391,9 +410,19 @@ def _twins(node: Node, source: Node, carry: Sequence[int] = ()) -> dict[Node, No
         if arg in fixed:
             same[element] = other.invariants[fixed.index(arg)]
     table = {_key(inner, inner.args, other): inner for inner in other.nodes()}
+    loops = [inner for inner in other.nodes() if isinstance(inner.op, Loop)]
+    covered: dict[Node, Covering] = {}
     for inner in mine.nodes():
-        args = [same.get(arg) for arg in inner.args]
-        found = None if None in args else table.get(_key(inner, tuple(args), mine))
+        if inner.op is ITEM and inner.args[0] in covered:
+            loop, places, _ = covered[inner.args[0]]
+            found = table.get((ITEM, (loop,), (("item", places[dict(inner.params)["item"]]),)))
+        else:
+            args = [same.get(arg) for arg in inner.args]
+            found = None if None in args else table.get(_key(inner, tuple(args), mine))
+            if found is None and isinstance(inner.op, Loop) and None not in args and loops:
+                twin = Node(inner.op, tuple(args), inner.params, inner.aval)  # type: ignore[arg-type]
+                more = [covering for one in loops if (covering := _covering(twin, one)) and not covering.more]
+                covered |= {inner: more[0]} if more else {}
         if found is not None and found.aval == inner.aval:
             same[inner] = found
     return same
@@ -410,7 +439,13 @@ def _key(node: Node, args: tuple[Any, ...], body: Body) -> Any:
 
 def _is_dear(node: Node) -> bool:
     """Whether a result is better kept than computed again."""
-    return (_is_made(node) and node.op not in CHEAP and not is_filled(node)) or _is_total(node)
+    return (_is_made(node) and node.op not in CHEAP and not is_filled(node)) or _is_total(node) or _is_end(node)
+
+
+def _is_end(node: Node) -> bool:
+    """Whether it is a number that a whole loop ends with."""
+    of_loop = node.op is ITEM and isinstance(node.args[0].op, Loop) and not is_if(node.args[0])
+    return of_loop and isinstance(node.aval, Aval) and node.aval.shape == ()
 
 
 def _is_total(node: Node) -> bool:

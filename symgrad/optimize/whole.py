@@ -37,14 +37,15 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
         if isinstance(node.op, Loop):
             body, own = node.op.body, tables_of(node.op.body)
             carry, sequences, _ = node.op.split(node.args)
-            if any(map(is_long, (*(arg for i, arg in enumerate(carry) if i not in own), *sequences))):
+            rows = [arg for item, arg in zip(body.elements, sequences, strict=True) if not is_long(item)]
+            if any(map(is_long, (*(arg for i, arg in enumerate(carry) if i not in own), *rows))):
                 return False
             given = set().union(*own.values(), [body.after[i] for i in own])
             if not all_small([*body.inputs, *body.nodes()], [*body.after, *body.saved], True, given):
                 return False
         elif any(map(is_long, node.args)) and not (_is_element(node) or node in tables or is_left(node)):
             return False
-    return not inside or not any(is_long(end) for end in ends if end not in tables)
+    return not inside or not any(is_long(end) for end in ends if not (end in tables or is_left(end) or _is_filled(end)))
 
 
 _tables: weakref.WeakKeyDictionary[Body, dict[int, set[Node]]] = weakref.WeakKeyDictionary()  # they are asked for often
@@ -88,7 +89,7 @@ def _found_tables(body: Body) -> dict[int, set[Node]]:
         else:
             kept = {item} - {after} if is_long(item) else set()  # as an array, of what it was before
             ends = [one for one in (*body.after, *body.saved) if one in table - kept]
-            if places and (ends == [after] or (is_long(item) and not ends and is_left(after))):
+            if places and (ends == [after] or (is_long(item) and not ends and (is_left(after) or _is_filled(after)))):
                 found[i] = table
     return found
 
@@ -168,12 +169,12 @@ def _is_filled(node: Node) -> bool:
 
 
 def is_kept(node: Node) -> bool:
-    """Whether it is the list of what a table of a loop was as each iteration began."""
+    """Whether it is the list of what a long array was in each iteration of a loop."""
     if node.op is not engine.ITEM or not isinstance(node.args[0].op, Loop):
         return False
     body = node.args[0].op.body
     place = dict(node.params)["item"] - len(body.carry)
-    return place >= 0 and is_long(body.saved[place]) and body.saved[place] in [body.carry[i] for i in tables_of(body)]
+    return place >= 0 and is_long(body.saved[place])
 
 
 def is_long(node: Node) -> bool:
