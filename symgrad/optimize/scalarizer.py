@@ -354,11 +354,8 @@ class Scalarizer(Simplifier):
         for item in body.nodes():
             inner.take(item, item.phase is None and item in decided)
         after = [grid_of(inner.array(item)) if i in tables else inner.grids[item] for i, item in enumerate(body.after)]
-        whole_ones = [item in inner.tables or is_long(item) for item in body.saved]
-        saved = [
-            grid_of(inner.array(item)) if alone else inner.grids[item]
-            for item, alone in zip(body.saved, whole_ones, strict=True)
-        ]
+        uncut = [item in inner.tables or is_long(item) for item in body.saved]
+        saved = [grid_of(inner.array(item)) if one else inner.grids[item] for item, one in zip(body.saved, uncut, strict=True)]
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited
         self.left = self.left or inner.left
@@ -387,8 +384,8 @@ class Scalarizer(Simplifier):
             for where in np.ndindex(grid.shape):
                 items[where] = self.graph.add(engine.ITEM, (whole,), (("item", place),), avals[place])
                 place += 1
-            whole_one = whole_ones[len(results) - n] if len(results) >= n else len(results) in tables
-            results.append(items[()] if whole_one else items)
+            one = uncut[len(results) - n] if len(results) >= n else len(results) in tables
+            results.append(items[()] if one else items)
         return results
 
     def apart(self, items: Sequence[Node], role: str) -> list[Node]:
