@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ops_samples import OPERATIONS, cases
 
 import symgrad.numpy as snp
-from symgrad import grad, graph, jacobian, jvp, runtime, value_and_grad, without
+from symgrad import grad, graph, jacobian, jvp, runtime, value_and_grad, vjp, without
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.ops.core import REGISTRY
 from symgrad.pytree import flatten
@@ -1393,3 +1393,32 @@ def test_large_arrays_that_others_hold_are_copied():
             value, slope = derivative(x)
             assert value == pytest.approx(fun(x))
             assert np.sum(slope) == pytest.approx(expected, rel=1e-6)
+
+
+def test_two_loops_with_one_body_write_into_arrays_of_their_own():
+    """As the loops of a pullback do that is called twice."""
+    n = 40
+
+    def steps(u, f):
+        for _ in range(6):
+            if u[1] > f[1]:
+                u = np.concatenate([u[1:] * f[1:], u[:1]])
+            v = np.zeros((2, n))
+            v[0, 2:] = u[2:] * u[:-2]
+            v[1] = f * u
+            u = np.sin(v[0] + v[1])
+        return u
+
+    def fun(x, f):
+        u, pull = vjp(steps, x, f)
+        (a, b), (c, d) = pull(np.cos(u)), pull(u)
+        return np.sum(a * d) + np.sum(b * c)
+
+    rng = np.random.default_rng(1)
+    derivative, other = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic")
+    for _ in range(6):
+        x, f = rng.normal(size=(2, n))
+        (value, slopes), (expected, wanted) = derivative(x, f), other(x, f)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        for mine, theirs in zip(slopes, wanted, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12 * np.abs(theirs).max())

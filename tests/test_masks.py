@@ -330,3 +330,24 @@ def test_a_value_may_be_infinite_where_choices_do():
         assert np.isinf(aux["all"]).all()
         np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
     assert is_strict(derivative, x)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_was_chosen_before_a_loop_with_poles(inside):
+    """The slopes of a loop's argument may be infinite, too."""
+
+    def fun(y, x):
+        b, s = np.maximum(y, 0), 0.0
+        for _ in range(10):
+            b = np.maximum(y, 0) if inside else b
+            s = s + np.sum(np.sqrt(x * x * b))
+            x = np.sin(x) * 0.9 + 0.1
+        return s
+
+    x, y = np.array([0.5, -0.5, 0.3, -0.2, 0.9]), np.array([0.3, 0.2, -0.4, -0.5, 1.0])
+    kept = np.array([0, 1, 4])
+    want = np.zeros(5)
+    want[kept] = [(fun(y + h, x) - fun(y - h, x)) / 2e-6 for h in 1e-6 * np.eye(5)[kept]]
+    for derivative in (grad(fun), grad(fun, mode="dynamic")):
+        for _ in range(4):
+            np.testing.assert_allclose(derivative(y, x), want, rtol=1e-7)

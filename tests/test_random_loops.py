@@ -11,7 +11,7 @@ from agreement import agrees_with_dynamic, program_of
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from symgrad import hvp, value_and_grad
+from symgrad import hvp, value_and_grad, vjp
 from symgrad.optimize import distribute
 from symgrad.tracing import trace
 
@@ -281,6 +281,26 @@ def decided(rng: random.Random) -> Iterator[str]:
 def test_decisions_over_rows(seed: int) -> None:
     specs = {"x": (25,), "y": (4,), "X": (25, 4)}
     agrees_with_dynamic(program_of(decided(random.Random(seed)), specs, seed), scaled=True, calls=5)
+
+
+@given(st.integers(0, 2**40))
+def test_pulled_back_twice(seed: int) -> None:
+    """Both loops backwards have one body, of which nothing is left from the first when the second is written."""
+    program = program_of(decided(random.Random(seed)), {"x": (25,), "y": (4,), "X": (25, 4)}, seed)
+    args = program.arguments()
+
+    def twice(c):
+        _, pull = vjp(program.fun, *args)
+        return sum([np.sum(a * np.sin(b)) for a, b in zip(pull(c), pull(np.cos(c)), strict=True)])
+
+    with np.errstate(all="ignore"):
+        value, slope = value_and_grad(twice, mode="dynamic")(0.7)
+        assume(abs(value) < 1e6 and abs(slope) < 1e6)
+        derivative = value_and_grad(twice)
+        for _ in range(5):
+            found, mine = derivative(0.7)
+    np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(mine, slope, rtol=1e-8, atol=1e-8)
 
 
 # slices of vectors {v} and of rows and columns of the table A, whose ends hang on the index {i}, or on numbers beside it

@@ -474,6 +474,9 @@ class FastBuilder(BlockBuilder):
         return self.remaining[base] - self.lent[base] == uses and not any([self.remaining.get(view, 0) for view in views])
 
     def _loop(self, node: Node, block: list[Any]) -> None:
+        for table in (self.order, self.assemblies, self.written, self.changes, self.owner, self.buffers):
+            for inner in node.op.body.nodes():  # of which another loop may have been made already
+                table.pop(inner, None)
         self.cells.loops += 1
         self.carried = self._computed_over(node)
         self.computed[node.op.body] = {*self.carried}

@@ -135,7 +135,7 @@ class _Demand:
         saved = {i for i in self.read[loop] if i >= len(firsts)}
         settled = _settled(body, course, firsts)
         number = any([is_filled(fixed[i]) for i in invariants])
-        number |= bool(_given(body, course, firsts, self.read[loop]))
+        number |= bool(_given(body, course, firsts, self.read[loop])) or not self.read[loop].isdisjoint(_emptied(body, course))
         number |= len({fixed[i] for i in invariants}) < len(invariants)
         number |= any([_as_taken(loop.op, firsts, fixed[i]) is not fixed[i] for i in invariants])
         number |= _known_test(loop.op, firsts, self.read[loop]) is not None
@@ -219,6 +219,8 @@ class _Trimmer(Simplifier):
             elif i in read:
                 read[i] = twin
         ends = {place for item, place in read.items() if item not in found}
+        emptied = {i: rows for i, rows in _emptied(body, course).items() if i in ends and i not in settled}
+        ends -= {*emptied}
         given = {i for i in _given(body, course, firsts, ends) if i not in settled}
         held = [i for i in range(n) if settled.get(i) == i or i in given]
         fixed = [_as_taken(op, firsts, value) for value in [*fixed, *(firsts[i] for i in held)]]
@@ -251,7 +253,11 @@ class _Trimmer(Simplifier):
         new.line, new.phase = node.line, node.phase
         places = {i: place for place, i in enumerate([*carry, *(n + i for i in saved)])}
         for item, place in read.items():
-            if item not in found:
+            if place in emptied:
+                params = (("spec", emptied[place]),)
+                zero = self.graph.const(const(op.body.after[place].args[1]))
+                found[item] = self.graph.add(index.SETITEM, (firsts[place], zero), params, node.aval[place])
+            elif item not in found:
                 found[item] = self.graph.add(ITEM, (new,), (("item", places[place]),), node.aval[place])
                 found[item].line, found[item].phase = node.line, node.phase
         return found
@@ -352,18 +358,28 @@ def _given(body: Body, course: Course, firsts: list[Node], ends: Container[int])
 def _read_by_rows(body: Body, course: Course, ends: Container[int]) -> list[int]:
     """The carried arrays that a loop leaves to nobody, of which each iteration reads and then writes a row of its own: what is
     written there is never read."""
+    return [i for i in _rows_of(body, course) if i not in ends]
+
+
+def _emptied(body: Body, course: Course) -> dict[int, index.Spec]:
+    """Those into whose rows it writes a number, and all those rows: as cotangents of what a loop wrote are set to zero."""
+    return {i: rows for i, rows in _rows_of(body, course).items() if course.count and body.after[i].args[1].op is CONST}
+
+
+def _rows_of(body: Body, course: Course) -> dict[int, index.Spec]:
+    """The carried arrays of which each iteration reads and then writes a row of its own, and those of all iterations."""
     readers = body.readers
-    results, found = Counter([*body.after, *body.saved]), []
+    results, found = Counter([*body.after, *body.saved]), dict[int, index.Spec]()
     for i, (item, node) in enumerate(zip(body.carry, body.after, strict=True)):
-        if i in ends or course.count is None or node.op is not index.SETITEM or node.args[0] is not item or len(node.args) != 3:
+        if course.count is None or node.op is not index.SETITEM or node.args[0] is not item or len(node.args) != 3:
             continue
         place, spec = node.args[2], dict(node.params)["spec"]
         alone = node not in readers and results[node] == 1 and results[item] == 0
-        if not alone or place.aval.shape or rows_at(spec, place, body, course) is None:
+        if not alone or place.aval.shape or (rows := rows_at(spec, place, body, course)) is None:
             continue
         read = [reader for reader in readers[item] if reader is not node]
         if all([one.op is index.GETITEM and one.args == (item, place) and one.params == (("spec", spec),) for one in read]):
-            found.append(i)
+            found[i] = rows
     return found
 
 
@@ -540,6 +556,10 @@ def index_at(node: Node, body: Body, course: Course, i: int) -> Any:
 def rows_apart(program: Program) -> Program:
     """The same program; where its loops add to another row of an array in each iteration, the rows are saved, and added after
     the loop, all together."""
+    if any(
+        [isinstance(inner.op, Loop) for node in program.nodes() if isinstance(node.op, Loop) for inner in node.op.body.nodes()]
+    ):
+        program = inside(program, rows_apart)
     plans = {node: plan for node in program.nodes() if isinstance(node.op, Loop) and (plan := _rows_added(node.op))}
     return trim_loops(_RowAdder(program, plans).run()) if plans else program
 

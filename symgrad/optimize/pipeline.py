@@ -18,6 +18,7 @@ from symgrad.optimize.products import products
 from symgrad.optimize.scalarize import cost, scalarize
 from symgrad.optimize.share import merged, share
 from symgrad.optimize.simplify import simplify
+from symgrad.optimize.split import split
 from symgrad.optimize.structure import structure
 from symgrad.optimize.taps import taps
 from symgrad.optimize.totals import totals
@@ -71,6 +72,7 @@ def for_readers(program: Program, off: frozenset[str]) -> Program:
 def speed_up(program: Program, off: frozenset[str]) -> Program:
     """An improved program as it runs."""
     if any(isinstance(node.op, Loop) for node in program.nodes()):
+        program = _through({"split": split}, program, off)
         program = inside(program, lambda body: _through(INSIDE, body, off))
     program = _through(FAST, program, off)
     apart, whole = (_through({name: step}, program, off) for name, step in ENDS.items())

@@ -11,6 +11,7 @@ OPTIMISATIONS = {
     "loops": "what a loop does not need does not go round in it",
     "share": "what is dear in a loop is saved for the loop backwards, not computed again",
     "simplify": "the table of rewrites",
+    "split": "what loops in loops compute alike each time computed once before, in the code that runs",
     "undo": "tables that loops write into taken back on the way back, not copied, in the code that runs",
     "structure": "what is known of Cholesky factors, diagonal matrices and outer products, in the code that runs",
     "chains": "products of several matrices in the order that costs least, in the code that runs",

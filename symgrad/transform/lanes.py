@@ -480,8 +480,8 @@ def below_poles(order: Sequence[Node], hot: set[Node]) -> set[Node]:
     """The nodes of a pass whose cotangent may be infinite, of what operations on elements make of them."""
     flows, found = set(order), set[Node]()
     for node in reversed(order):
-        if node.args and (node in found or _badness(node, hot) == POLES):
-            kept = node.op.family == "elementwise"
+        if node.args and (node in found or _badness(node, hot) == POLES or node.op.inside == POLES):
+            kept = node.op.family == "elementwise" or node.op.inside == POLES
             found.update([arg for i, arg in _flowing(node, flows) if kept or node.op.lanes_of(i) in ("same", "moved", "some")])
     return found
 
