@@ -93,7 +93,7 @@ class _Inner(Simplifier):
     def __init__(self, outer: Simplifier, op: Loop, args: tuple[Node, ...]) -> None:
         super().__init__(BodyProgram(op.body), {})
         self.outer = outer
-        self.before = dict(zip(op.body.invariants, op.split(args)[2], strict=True))  # where what is fixed is before the loop
+        self.before: dict[Node, Node] = dict(zip(op.body.invariants, op.split(args)[2], strict=True))  # what is fixed, there
         self.fixed = set(op.body.invariants)
         self.given: dict[Node, Node] = {}  # what the body is given besides: from before the loop, as an input
 
