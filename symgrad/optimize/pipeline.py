@@ -15,7 +15,7 @@ from symgrad.optimize.layout import layout
 from symgrad.optimize.loops import expand, has_slack, inside, trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.products import products
-from symgrad.optimize.scalarize import cost, scalarize
+from symgrad.optimize.scalarize import is_worth, scalarize
 from symgrad.optimize.share import merged, share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.split import split
@@ -76,7 +76,7 @@ def speed_up(program: Program, off: frozenset[str]) -> Program:
         program = inside(program, lambda body: _through(INSIDE, body, off))
     program = _through(FAST, program, off)
     apart, whole = (_through({name: step}, program, off) for name, step in ENDS.items())
-    return _through(LAST, apart if apart.apart and cost(apart) <= cost(whole) else whole, off)
+    return _through(LAST, apart if apart.apart and is_worth(apart, whole) else whole, off)
 
 
 def _through(passes: dict[str, Any], program: Program, off: frozenset[str]) -> Program:

@@ -44,7 +44,7 @@ from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row,
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
-LESS = 0.75  # of the time is what it is worth where there are long arrays, too, and no loops
+LESS = 0.75  # of the time is what it is worth where long arrays go from one operation, or iteration, to the next, too
 
 
 def scalarize(program: Program) -> Program:
@@ -54,7 +54,7 @@ def scalarize(program: Program) -> Program:
     if not all_small(nodes, program.roots()) or not any(_takes_apart(node) for node in nodes):
         return whole
     straight = not any(isinstance(node.op, Loop) for node in nodes)
-    less, hope = (LESS, 1) if straight and any(map(is_long, nodes)) else (1.0, HOPE)
+    hope = 1 if straight and any(map(is_long, nodes)) else HOPE
     most = max(hope * MOST, MORE * len(nodes))
     if _operations(nodes, False) > most or OPERATION * _operations(nodes, True) > hope * cost(whole):
         return whole  # before it takes long to find out
@@ -70,7 +70,22 @@ def scalarize(program: Program) -> Program:
         found.append(taken)
         if not scalarizer.left:
             break
-    return min(found, key=lambda one: cost(one) if one is whole else cost(one) / less)
+    return next((one for one in sorted(found[1:], key=cost) if is_worth(one, whole)), whole)
+
+
+def is_worth(apart: Program, whole: Program) -> bool:
+    """Whether a program should be taken apart."""
+    nodes = whole.nodes()
+    loops = [node for node in nodes if isinstance(node.op, Loop)]
+    mixed = any(map(is_long, nodes)) if not loops else any(map(_hands_on, loops))
+    return cost(apart) < (LESS if mixed else 1) * cost(whole)
+
+
+def _hands_on(loop: Node) -> bool:
+    """Whether iterations of a loop are given, or save, long arrays."""
+    body = loop.op.body
+    inner = [node for node in body.nodes() if isinstance(node.op, Loop)]
+    return any(map(is_long, (*body.elements, *body.saved))) or any(map(_hands_on, inner))
 
 
 @rewrite(CHOICE, np.where, rules=SCALAR)

@@ -20,7 +20,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive
 from symgrad.optimize.rewriting import Simplifier, const, is_op, ops_of
 from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
-from symgrad.optimize.whole import LARGEST, filled_tables, is_cell, is_kept, is_left, is_long, is_row, is_window, tables_of
+from symgrad.optimize.whole import LARGEST, filled_tables, is_cell, is_kept, is_left, is_long, is_window, tables_of
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -114,10 +114,10 @@ class Scalarizer(Simplifier):
                 return item
             self.arrays[node] = item
             return None if is_long(node) or is_kept(node) or node in self.tables else self._apart(item)
-        if op is engine.ADD_LISTS:
+        if op is engine.ADD_LISTS and self.grids[node.args[0]] is not None and self.grids[node.args[1]] is not None:
             return self.each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node.args))
         if op is engine.STACKED:
-            columns = tuple(self.grids[node.args[0]].ravel().tolist())
+            columns = self._lists(node.args[0])
             shape = (-1, *node.aval.shape[1:])  # of a loop with a test, it may be longer in other calls
             self.arrays[node] = self.graph.add(STACK, columns, (("shape", shape),), node.aval)
             return None
@@ -126,15 +126,14 @@ class Scalarizer(Simplifier):
         if op is engine.UNSTACKED:
             return self._columns(self.array(node.args[0]))
         if op is STACK:
-            lists = tuple(self.grids[node.args[0]].ravel().tolist())
-            self.arrays[node] = new = self.graph.add(STACK, lists, node.params, node.aval)
+            self.arrays[node] = new = self.graph.add(STACK, self._lists(node.args[0]), node.params, node.aval)
             return None if is_long(node) else self._apart(new)
         if node in self.tables:
             self.arrays[node] = self._put(node) if is_window(node) else self._called(node)
             return None
         if is_left(node):
             return self._whole(node)
-        if op is index.GETITEM and node.args[0] in self.tables and is_row(node):
+        if op is index.GETITEM and node.args[0] in self.tables and not (is_cell(node) or is_window(node)):
             return self._whole(node)
         if op is index.GETITEM and node.args[0] in self.tables:
             return self.each(lambda *place: self.number(CELL, self.array(node.args[0]), *place), *self._places(node))
@@ -145,6 +144,11 @@ class Scalarizer(Simplifier):
         rule = self.table.get(op)
         found = None if rule is None else rule(self, node, self._of(node.args), params)
         return self._whole(node) if found is None else found
+
+    def _lists(self, node: Node) -> tuple[Node, ...]:
+        """A list of arrays, or the lists of numbers in its place."""
+        grid = self.grids[node]
+        return (self.arrays[node],) if grid is None else tuple(grid.ravel().tolist())
 
     def _of(self, nodes: Sequence[Node]) -> list[Grid]:
         return [self.grids[node] for node in nodes]

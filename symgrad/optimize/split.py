@@ -1,4 +1,4 @@
-"""Loops in loops taken in two: what an inner loop computes alike in each iteration of the outer one, another one computes before.
+"""Loops in loops taken in two: what an inner one computes alike in all iterations of the outer one is computed before.
 
 So are the factors of a tridiagonal matrix that stays, in each step of a simulation. What is then the same in all iterations,
 none of them saves.
@@ -211,9 +211,9 @@ def _is_anew(node: Node) -> bool:
 
 
 def _is_free(node: Node) -> bool:
-    """Whether a value is as soon computed as read."""
-    number = isinstance(node.aval, Aval) and not node.aval.shape and node.aval.dtype.kind in "iub"
-    return node.op in (CONST, CAPTURED, index.GETITEM) or node.op.alias or (number and not isinstance(node.op, Loop))
+    """Whether a value is as soon computed as read, or a place that other passes look at."""
+    place = isinstance(node.aval, Aval) and node.aval.dtype.kind in "iub" and not isinstance(node.op, Loop)
+    return place or node.op in (CONST, CAPTURED, index.GETITEM) or node.op.alias
 
 
 def _time(node: Node) -> float:
