@@ -126,3 +126,55 @@ def test_nothing_is_computed_before_a_loop_that_does_not_run():
         np.testing.assert_allclose(derivative(zeros, 0), np.ones(20))
         x = RNG.uniform(0.9, 1.1, 20)
         np.testing.assert_allclose(derivative(x, 6), grad(fun, mode="dynamic")(x, 6), rtol=1e-10)
+
+
+def seidel(b, w):
+    n = len(b)
+    u = np.zeros((n, n))
+    for _ in range(8):
+        for i in range(1, n - 1):
+            for j in range(1, n - 1):
+                u[i, j] = (1 - w) * u[i, j] + w * 0.25 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] + b[i, j])
+    return np.sum(u * u)
+
+
+def steps(u, w):
+    """Arrays that go round whole, and a sweep through their elements in each step."""
+    v = np.cos(u)
+    for _ in range(6):
+        v, s = np.sin(v[::-1] + w * u), 0.0
+        new = np.zeros(len(v))
+        for i in range(len(v)):
+            s = 0.5 * s + v[i] / (1.0 + s * s)
+            new[i] = s
+        v = new * u
+    return np.sum(v)
+
+
+@pytest.mark.parametrize(("fun", "shape"), [(seidel, (14, 14)), (steps, (150,))])
+def test_long_arrays_are_lists_while_loops_run(fun, shape):
+    derivative, dynamic = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")
+    for _ in range(4):
+        b = RNG.uniform(0.1, 1.0, shape)
+        for mine, theirs in zip(derivative(b, 1.2), dynamic(b, 1.2), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+    assert ".tolist()" in derivative.source(b, 1.2, fast=True)
+
+
+def test_rows_that_are_set_to_a_number_do_not_go_round():
+    def fun(x, k):
+        y = x.copy()
+        total = 0.0
+        for i in range(1, len(x)):
+            total = np.sin(total * k + y[i])
+            y[i] = 0.5
+        return total + np.sum(y * x) + y[0]
+
+    derivative = value_and_grad(fun, (0, 1))
+    for n in (12, 12, 12, 120, 120, 120):
+        x = RNG.uniform(0.2, 1.0, n)
+        value, slopes = derivative(x, 0.3)
+        want, expected = value_and_grad(fun, (0, 1), mode="dynamic")(x, 0.3)
+        assert value == pytest.approx(want, rel=1e-12)
+        np.testing.assert_allclose(slopes[0], expected[0], rtol=1e-10)
+        assert slopes[1] == pytest.approx(expected[1], rel=1e-10)

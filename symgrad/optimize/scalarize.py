@@ -82,10 +82,10 @@ def is_worth(apart: Program, whole: Program) -> bool:
 
 
 def _hands_on(loop: Node) -> bool:
-    """Whether iterations of a loop are given, or save, long arrays."""
+    """Whether iterations of a loop save long arrays, but for the tables that they begin with."""
     body = loop.op.body
     inner = [node for node in body.nodes() if isinstance(node.op, Loop)]
-    return any(map(is_long, (*body.elements, *body.saved))) or any(map(_hands_on, inner))
+    return any([is_long(item) and item not in body.carry for item in body.saved]) or any(map(_hands_on, inner))
 
 
 @rewrite(CHOICE, np.where, rules=SCALAR)
