@@ -858,8 +858,6 @@ class Builder:
                     inner.append(Line(ast.Assign([target], self.exprs[item], lineno=0)))
 
         save(True)  # before it changes
-        for item in body.saved:
-            self.rows.pop(item, None)  # of another loop with this body
         self.rows |= {item: rows[variable] for variable, item in zip(lists, body.saved, strict=True) if variable in rows}
         self._body(nodes, inner)
         save(False)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import ast
+import heapq
 import itertools
 import math
 from collections import Counter
@@ -474,14 +475,14 @@ class FastBuilder(BlockBuilder):
         return self.remaining[base] - self.lent[base] == uses and not any([self.remaining.get(view, 0) for view in views])
 
     def _loop(self, node: Node, block: list[Any]) -> None:
-        for table in (self.order, self.assemblies, self.written, self.changes, self.owner, self.buffers):
-            for inner in node.op.body.nodes():  # of which another loop may have been made already
-                table.pop(inner, None)
         self.cells.loops += 1
         self.carried = self._computed_over(node)
         self.computed[node.op.body] = {*self.carried}
         self.becomes.update({after: item for item, after in self.carried.items()})
         super()._loop(node, block)
+        for table in (self.order, self.assemblies, self.written, self.changes):
+            for inner in node.op.body.nodes():  # which another loop may have, too
+                table.pop(inner, None)
         self.cells.loops -= 1
         if not node.op.course.once and "buffers" not in self.off:
             place = max([i for i, item in enumerate(block) if isinstance(item, For | While)])
@@ -558,17 +559,25 @@ class FastBuilder(BlockBuilder):
 
     def _at_once(self, changed: list[tuple[ast.Name, Expr]], block: list[Any]) -> None:
         """One after the other, which is cheaper: each when no other new value needs the old one any more."""
-        waiting = [(target.id, value, _names(value)) for target, value in changed]
-        targets = {target.id for target, _ in changed}
+        waiting = {target.id: (value, _names(value) - {target.id}) for target, value in changed}
+        needed = Counter([variable for _, names in waiting.values() for variable in names])  # by other new values
+        places = {variable: i for i, variable in enumerate(waiting)}
+        free = [place for variable, place in places.items() if not needed[variable]]
+        every, targets = list(waiting), set(waiting)
+        rest = iter(every)
         late: list[tuple[str, Expr]] = []
         while waiting:
-            free = [row for row in waiting if not any(row[0] in other[2] for other in waiting if other is not row)]
             if not free and len(waiting) <= 3:  # for so many, Python makes no tuple
-                super()._at_once([(ast.Name(variable, ast.Store()), value) for variable, value, _ in waiting], block)
+                super()._at_once([(ast.Name(variable, ast.Store()), value) for variable, (value, _) in waiting.items()], block)
                 break
-            variable, value, _ = row = (free or waiting)[0]
-            waiting.remove(row)
-            if not free:
+            alone = bool(free)
+            variable = every[heapq.heappop(free)] if alone else next(one for one in rest if one in waiting)
+            value, names = waiting.pop(variable)
+            for other in names & waiting.keys():
+                needed[other] -= 1
+                if not needed[other]:
+                    heapq.heappush(free, places[other])
+            if not alone:
                 if isinstance(value, ast.Name) and value.id not in targets:
                     late.append((variable, value))
                     continue
