@@ -92,7 +92,7 @@ class _Inner(Simplifier):
 
     def __init__(self, outer: Simplifier, op: Loop, args: tuple[Node, ...]) -> None:
         super().__init__(BodyProgram(op.body), {})
-        self.outer = outer
+        self.outer, self.readers = outer, op.body.readers
         self.before: dict[Node, Node] = dict(zip(op.body.invariants, op.split(args)[2], strict=True))  # what is fixed, there
         self.fixed = set(op.body.invariants)
         self.given: dict[Node, Node] = {}  # what the body is given besides: from before the loop, as an input
@@ -123,15 +123,14 @@ class _Inner(Simplifier):
             loop_of(copied(rest, copier, {}, elements=more), course), given, (), tuple([node.aval[i] for i in places])
         )
         new.line, new.phase = node.line, node.phase
-        for item in self.program.nodes():
-            if item.op is ITEM and item.args[0] is node:
-                place = dict(item.params)["item"]
-                if place in known:
-                    self.fixed.add(item)
-                    self.before[item] = known[place]
-                    self.mapping[item] = self._give(known[place])
-                else:
-                    self.mapping[item] = self.graph.add(ITEM, (new,), (("item", places.index(place)),), item.aval)
+        for item in self.readers.get(node, ()):
+            place = dict(item.params)["item"]
+            if place in known:
+                self.fixed.add(item)
+                self.before[item] = known[place]
+                self.mapping[item] = self._give(known[place])
+            else:
+                self.mapping[item] = self.graph.add(ITEM, (new,), (("item", places.index(place)),), item.aval)
         return new
 
     def _give(self, value: Node) -> Node:
