@@ -250,14 +250,16 @@ def as_it_is_read(g: Any, a: Any, lower: bool) -> Any:
     It is the same where ``a`` is symmetric by the way it is made, or would be if the arguments were, and is; else that of the
     triangle.
     """
-    if not hasattr(a, "tape") or np.ndim(a) != 2 or a.dtype.kind != "f":  # symgrad.eager has none
-        return OF_TRIANGLE(g, a, lower=lower)
+    traced = hasattr(a, "tape")  # symgrad.eager has none
+    matrix = a.value if traced and not a.tape.symbolic and not hasattr(g, "tape") else a  # of a pass over plain values
+    if not traced or np.ndim(a) != 2 or a.dtype.kind != "f":
+        return OF_TRIANGLE(g, matrix, lower=lower)
     node = a.node
     content = lambda node: a.tape.lookup(node).value
     if is_symmetric(node, content):
         return g
     if is_symmetric(node, content, inputs=True):
-        return OF_TRIANGLE(g, a, lower=lower) if a.tape.symbolic or hasattr(g, "tape") else of_triangle(g, a.value, lower)
+        return OF_TRIANGLE(g, matrix, lower=lower)
     return g * _counts(len(a), a.dtype, lower)
 
 
