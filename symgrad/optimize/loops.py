@@ -54,6 +54,12 @@ def expand(program: Program) -> Program:
     return _Expander(program, EXPANSIONS).run()
 
 
+def has_nests(program: Program) -> bool:
+    """Whether there are loops in its loops."""
+    loops = [node.op for node in program.nodes() if isinstance(node.op, Loop)]
+    return any([isinstance(node.op, Loop) for loop in loops for node in loop.body.nodes()])
+
+
 def inside(program: Program, step: Callable[[Program], Program]) -> Program:
     """The same program with the bodies of its loops taken through a step, those in bodies first."""
     return _Inside(program, step).run()
@@ -556,10 +562,10 @@ def index_at(node: Node, body: Body, course: Course, i: int) -> Any:
 def rows_apart(program: Program) -> Program:
     """The same program; where its loops add to another row of an array in each iteration, the rows are saved, and added after
     the loop, all together."""
-    if any(
-        [isinstance(inner.op, Loop) for node in program.nodes() if isinstance(node.op, Loop) for inner in node.op.body.nodes()]
-    ):
-        program = inside(program, rows_apart)
+    return _rows_apart(inside(program, _rows_apart) if has_nests(program) else program)
+
+
+def _rows_apart(program: Program) -> Program:
     plans = {node: plan for node in program.nodes() if isinstance(node.op, Loop) and (plan := _rows_added(node.op))}
     return trim_loops(_RowAdder(program, plans).run()) if plans else program
 

@@ -23,7 +23,7 @@ from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS
 from symgrad.ops.scan import Running
 from symgrad.optimize.ifs import Apart, Read, apart_of, give_reads, is_if, read_apart, reads_of
-from symgrad.optimize.loops import BodyProgram, copied, decisive, filled_again, inside, is_filled, trim_loops
+from symgrad.optimize.loops import BodyProgram, copied, decisive, filled_again, has_nests, inside, is_filled, trim_loops
 from symgrad.optimize.rewriting import Simplifier, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
@@ -59,10 +59,7 @@ class End(NamedTuple):
 def share(program: Program) -> Program:
     """The same program; what is dear in its loops, and in the loops in them, is computed once."""
     program = give_reads(program)
-    loops = [node.op for node in program.nodes() if isinstance(node.op, Loop)]
-    if any(isinstance(node.op, Loop) for loop in loops for node in loop.body.nodes()):
-        program = inside(program, _shared)
-    return _shared(program)
+    return _shared(inside(program, _shared) if has_nests(program) else program)
 
 
 def _shared(program: Program) -> Program:

@@ -14,7 +14,7 @@ from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
 from symgrad.ops.engine import ITEM
-from symgrad.optimize.loops import BodyProgram, copied, inside, trim_loops
+from symgrad.optimize.loops import BodyProgram, copied, has_nests, inside, trim_loops
 from symgrad.optimize.rewriting import Simplifier
 from symgrad.program import Program
 from symgrad.transform.loop import Loop, loop_of
@@ -25,15 +25,15 @@ MOST = 1 << 20  # bytes of what is kept of all iterations
 
 def split(program: Program) -> Program:
     """The same program; what loops in its loops compute in each iteration of those alike, other ones compute before."""
-    if not any(map(_has_loops, program.nodes())):
+    return _split(inside(program, _split)) if has_nests(program) else program
+
+
+def _split(program: Program) -> Program:
+    if not has_nests(program):
         return program
-    splitter = _Splitter(inside(program, split))
+    splitter = _Splitter(program)
     found = splitter.run()
-    return trim_loops(found) if splitter.found else splitter.program
-
-
-def _has_loops(node: Node) -> bool:
-    return isinstance(node.op, Loop) and any([isinstance(inner.op, Loop) for inner in node.op.body.nodes()])
+    return trim_loops(found) if splitter.found else program
 
 
 class Part(NamedTuple):
@@ -56,7 +56,7 @@ class _Splitter(Simplifier):
         if not isinstance(node.op, Loop) or node.op.course.once:
             return super().visit(node, args)
         op, args = self._of_values(node.op, args)
-        if op.course.count and _has_loops(node):
+        if op.course.count and any([isinstance(inner.op, Loop) for inner in op.body.nodes()]):
             inner = _Inner(self, op, args)
             body = copied(op.body, inner, {})
             if inner.given:
