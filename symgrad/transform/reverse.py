@@ -166,7 +166,7 @@ def _sweep(
                 _through_loop(pending, flows, node, g, lookup, lanes)
             else:
                 places = node.flows if whole else [i for i in node.flows if node.args[i] in flows]
-                look = lookup if symbolic else _plain(trace, node)
+                look = lookup if symbolic or not (node.op.looks_back or node.op in IN_PLACE) else _plain(trace, node)
                 if node.op is SETITEM:  # what is read from the cotangent, before it is written over: no copy is needed
                     places = places[::-1]
                 if lanes is not None:
@@ -190,10 +190,10 @@ def _sweep(
 
 
 def _plain(trace: Trace, node: Node) -> Lookup:
-    """The plain values that an operation's rules ask for; traced ones where they look at how its arguments were made."""
+    """The plain values that the rules of such an operation ask for; traced ones if they look at how its arguments were made."""
     if node.op.looks_back:
         return lambda one: trace.lookup(one) if one in node.args else trace.computed(one)
-    return _of_write(trace, node) if node.op in IN_PLACE else trace.computed
+    return _of_write(trace, node)
 
 
 def _of_write(trace: Trace, node: Node) -> Lookup:
