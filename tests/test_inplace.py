@@ -1422,3 +1422,45 @@ def test_two_loops_with_one_body_write_into_arrays_of_their_own():
         np.testing.assert_allclose(value, expected, rtol=1e-12)
         for mine, theirs in zip(slopes, wanted, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12 * np.abs(theirs).max())
+
+
+# -- into buffers --------------------------------------------------------------------------------------------------
+
+TRANSFORMS = {
+    "fft": lambda z: np.fft.fft(z, axis=0),
+    "padded": lambda z: np.fft.ifft(z, 700),
+    "rfft": lambda z: np.fft.rfft(z.real, axis=0),
+    "irfft": lambda z: np.fft.irfft(z, 500),
+    "fft2": lambda z: np.fft.fft2(z, norm="ortho"),
+    "fft2 padded": lambda z: np.fft.fft2(z, (130, 600)),
+    "ifftn": lambda z: np.fft.ifftn(z, axes=(1,)),
+    "along none": lambda z: np.fft.fftn(z, axes=()),
+    "rfft2": lambda z: np.fft.rfft2(z.real),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_transforms_go_into_buffers(transform, dtype):
+    """A transform is written where something else was, and of its own result nothing is written over that is read later."""
+
+    def f(x, w):
+        z = transform(x * w)
+        kept = transform(2 * z) if z.shape == x.shape else z
+        return np.sum(np.abs(z) ** 2) + np.sum(np.abs(kept * z) ** 2)
+
+    rng = np.random.default_rng(0)
+    w = np.exp(1j * rng.standard_normal((128, 512))).astype(np.result_type(dtype, np.complex64))
+    g, plain = grad(f), without("buffers")(grad(f))
+    for _ in range(5):
+        x = rng.standard_normal((128, 512)).astype(dtype)
+        result = g(x, w)
+        np.testing.assert_allclose(result, plain(x, w), rtol=0, atol=np.finfo(dtype).eps * 50 * np.abs(result).max())
+
+
+def test_a_big_transform_has_a_buffer():
+    x, w = np.ones((128, 512)), np.full((128, 512), 1j)
+    source = grad(lambda x, w: np.sum(np.abs(np.fft.fft2(x * w)) ** 2)).source(x, w, fast=True)
+    calls = [line for line in source.splitlines() if " = np.fft.fft2(" in line]
+    assert calls
+    assert all("out=" in line for line in calls)

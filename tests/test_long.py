@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from agreement import slopes
 
 from symgrad import compile as compile_
 from symgrad import custom_vjp, grad, hvp, progress, vjp, without
@@ -427,3 +428,30 @@ def test_lists_of_thousands_outside_the_function(what):
     for _ in range(2):
         np.testing.assert_allclose(compiled(derivative, x), grad(fun, mode="dynamic")(x), rtol=1e-9)
         items[1] = {"functions": np.cos, "numbers": 7.0, "places": 2}[what]
+
+
+def test_loops_that_fill_lists_without_a_pattern_take_time_that_grows_with_them(monkeypatch):
+    """Between iterations it is noted what lists hold; no longer so where that has taken far more than the operations."""
+    looked = 0
+
+    def is_own(item):
+        nonlocal looked
+        looked += 1
+        return before(item)
+
+    before = survey._is_own
+    monkeypatch.setattr(survey, "_is_own", is_own)
+    monkeypatch.setattr(survey, "LOOKS", 1 << 12)
+    rng = np.random.default_rng(1)
+    kinds, places = rng.integers(0, 3, 400).tolist(), rng.integers(1, 50, 400).tolist()
+
+    def f(x):
+        made = [x]
+        for kind, place in zip(kinds, places, strict=True):
+            z = made[-min(place, len(made))]
+            made.append(np.sin(made[-1]) + z if kind == 0 else np.cos(z) * made[-1] if kind == 1 else z / (1 + made[-1] ** 2))
+        return np.sum(made[-1])
+
+    x = np.array([0.3, 0.7])
+    np.testing.assert_allclose([grad(f)(x)], slopes(f, (x,)), rtol=1e-6)
+    assert looked < 20_000

@@ -124,6 +124,8 @@ _OUT_LAST = {
     FRONT,
     PRODUCTS,
 }  # functions that take ``out`` after their arguments, however they are spelt
+_ALONG_ONE = {REGISTRY[key] for key in (np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft)}
+_ALONG_SEVERAL = {REGISTRY[key] for key in (np.fft.fft2, np.fft.ifft2, np.fft.fftn, np.fft.ifftn)}
 
 
 def build_fast(program: Program, signature: Signature, off: frozenset[str] = frozenset()) -> Code:
@@ -344,18 +346,18 @@ class FastBuilder(BlockBuilder):
         self._retire(node)
         if out is not None:
             assert isinstance(expr, ast.Call)
-            if not reduces:
-                expr.args.append(out)
-            elif len(expr.args) > 3:  # array, axis, dtype, out, keepdims
+            if reduces and len(expr.args) > 3:  # array, axis, dtype, out, keepdims
                 expr.args[3] = out
-            else:
+            elif reduces or _is_transform(node):
                 expr.keywords.append(ast.keyword("out", out))
+            else:
+                expr.args.append(out)
             if row is not None:
                 block.append(Line(ast.Expr(expr), self._comment(node, block)))
                 self.exprs[node], self.weight[node] = out, 0
                 return
         self._store(node, expr, block)
-        if node.op in _NEW and node.aval.shape:
+        if (node.op in _NEW or _is_transform(node)) and node.aval.shape:
             self.owner[node] = expr_name(self.exprs[node])
 
     def _read_early(self, node: Node, block: list[Any]) -> None:
@@ -899,7 +901,7 @@ class FastBuilder(BlockBuilder):
         """Whether it is ``a.dot(b)``, ``matmul(a, b)``, ``concatenate(arrays, axis)``, or the like."""
         if not isinstance(expr, ast.Call):
             return False
-        if node.op in _OUT_LAST:
+        if node.op in _OUT_LAST or _is_transform(node):
             return True
         if isinstance(expr.func, ast.Name):
             function = self.namespace.get(expr.func.id)
@@ -1431,6 +1433,13 @@ def matrix(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 _CHECKED = {REGISTRY[np.linalg.inv]: "inv", REGISTRY[np.linalg.solve]: "solve", REGISTRY[np.linalg.cholesky]: "lower_cholesky"}
 _OWN_OUT = {*_CHECKED, REGISTRY[np.cross]}  # what takes ``out`` in this package's own functions
+
+
+def _is_transform(node: Node) -> bool:
+    """Whether it is one of NumPy's Fourier transforms, each step of which has the result's shape."""
+    if node.op not in _ALONG_SEVERAL:
+        return node.op in _ALONG_ONE
+    return node.args[0].aval.shape == node.aval.shape and dict(node.params).get("axes") != ()
 
 
 @_fast(np.linalg.det, np.linalg.slogdet)

@@ -26,6 +26,7 @@ from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 WIDEST = 64  # items of a container that are looked at
 ROW = 8  # traced values in a list in a list, above which is noted but which they are
 LONGEST = 4096  # of a list of traced values of which is noted which they are
+LOOKS = 1 << 18  # at items of such lists, of all loops of a trace together
 AGAIN = ("again",)  # what is noted of a list, dict or object that has another name, in a local that nobody reads
 DRAFT = ("draft",)  # of an array that the function fills with plain numbers, beside its content
 SHARED = ("shared",)  # of such an array that has several names
@@ -88,13 +89,13 @@ class Survey:
             state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
             return ("is", id(value), pickle.dumps(state))
         fields = getattr(value, "__dict__", None)
-        long = kind is list and depth > 0 and len(value) > ROW and all(map(_is_own, value))
+        long = kind is list and depth > 0 and len(value) > ROW and self._may_look(value) and all(map(_is_own, value))
         if depth < 4 and not long and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)
             self._note(key, value)
             known = (kind, value.maxlen) if kind is deque else kind
             return (known, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
-        if depth < 4 and kind is list and len(value) <= LONGEST and all(map(_is_own, value)):
+        if depth < 4 and kind is list and len(value) <= LONGEST and self._may_look(value) and all(map(_is_own, value)):
             self._note(key, value)  # as loops around append to: the same items are what they were
             return (kind, id(value), tuple([(id(item), item.node) for item in value]) if self.thorough else ())
         if depth < 4 and kind is dict and len(value) <= WIDEST:
@@ -114,6 +115,11 @@ class Survey:
                 found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
                 return (kind, tuple(fields), tuple(found))
         return (object(),)  # like nothing else
+
+    def _may_look(self, items: list[Any]) -> bool:
+        """Whether it is worth to look at all of these: loops without a pattern that fill lists would do little else."""
+        self.trace.looks += len(items)
+        return self.trace.looks < LOOKS + len(self.trace.graph.nodes)
 
     def _note(self, key: Key, value: Any) -> None:
         """A list, dict or object, which may be changed, and have other names."""

@@ -181,10 +181,10 @@ def shift_of_added_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> 
 
 
 def _added(node: Node) -> list[tuple[float, Node]]:
-    """The terms of a sum that is written out, with their factors; some of them where there are too many."""
+    """The terms of a sum that is written out, with their factors; where there are too many, some are sums of others."""
     found: list[tuple[float, Node]] = []
     waiting = [(1.0, node)]
-    while waiting and len(found) <= SEVERAL:
+    while waiting and len(found) + len(waiting) <= SEVERAL:
         c, term = waiting.pop()
         sums = is_op(term, np.add) or is_op(term, np.subtract)
         if sums and all([part.aval == term.aval or const(part) is not None for part in term.args]):
@@ -192,7 +192,7 @@ def _added(node: Node) -> list[tuple[float, Node]]:
         else:
             factor, term = split(term)
             found.append((c * factor, term))
-    return found
+    return found + waiting
 
 
 def _share_of_added(x: Node) -> tuple[float, Node, Node, Node | None] | None:

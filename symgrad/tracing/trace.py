@@ -141,6 +141,7 @@ class Trace:
         self.sections = False  # whether ways meet outside of loops, too: see symgrad.source.sections
         self.tables = True  # whether lists that loops fill may be arrays: see symgrad.loops.tables
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
+        self.looks = 0  # at items of lists, between iterations
         self.untidy = False  # whether loops have been rolled up since an iteration around them began
         self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.copied: set[Any] = set()  # those that left copies where there was one array
