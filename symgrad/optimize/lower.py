@@ -386,7 +386,7 @@ def _is_squared(x: Node) -> bool:
 def sum_of_one_each(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The sum along the rows of zeros with one value written into each row is those values."""
     x, axes = args[0], axes_of(node)
-    if not writes_one_each(s, x, axes) or x.aval.dtype != node.aval.dtype:
+    if x.op is not index.SCATTER or not writes_one_each(s, x, axes) or x.aval.dtype != node.aval.dtype:
         return None
     (value, *_) = x.args
     s.used[x] = s.used.get(x, 0) - 1

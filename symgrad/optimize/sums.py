@@ -59,7 +59,7 @@ def shift_sums_to_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
 def _cancels(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
     """Whether the terms of a sum add up to nothing along some axes."""
     totals: dict[Any, list[float]] = {}  # of numbers (None), values, and sums of arrays: the factors that they are there with
-    waiting = [(1.0, x, True)] if is_op(x, np.add) or is_op(x, np.subtract) else []
+    waiting = [(1.0, x, True)] if is_op(x, np.add) or is_op(x, np.subtract) or x.op is index.INDEX_ADD else []
     while waiting and len(waiting) + len(totals) <= SEVERAL:
         factor, term, summed = waiting.pop()
         c, term = split(term if summed else _in_other_shape(term))
@@ -73,6 +73,8 @@ def _cancels(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
                 totals.setdefault(term if number is None else None, []).append(factor if number is None else factor * number)
         elif (is_op(term, np.add) or is_op(term, np.subtract)) and all(part.aval == term.aval for part in term.args):
             waiting += [(factor, term.args[0], True), (factor if is_op(term, np.add) else -factor, term.args[1], True)]
+        elif term.op is index.INDEX_ADD and writes_one_each(s, term, axis):
+            waiting += [(factor, term.args[0], True), (factor, term.args[1], False)]
         elif (known := _known_sum(s, term, axis)) is not None:
             waiting.append((factor * known[0], known[1], False))
         else:
@@ -93,17 +95,20 @@ def _known_sum(s: Simplifier, x: Node, axis: tuple[int, ...]) -> tuple[float, No
         along = (1,) * (len(each) - len(share.aval.shape)) + share.aval.shape == each and e.aval.shape == x.aval.shape
         if ratio and along and _total(ratio[1], e, axis) and elements_of(ratio[0]) in (1, math.prod(each)):
             return c, ratio[0]
-    return (1.0, x.args[0]) if writes_one_each(s, x, axis) else None
+    return (1.0, x.args[0]) if x.op is index.SCATTER and writes_one_each(s, x, axis) else None
 
 
 def writes_one_each(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
-    """Whether it is zeros with one value, or one of as many, written into each row along an axis."""
-    if x.op is not index.SCATTER or len(axis) != 1 or dict(x.params)["spec"] != (index.Hole(0), index.Hole(1)):
+    """Whether it is zeros, or another array, with one value, or one of as many, added into each row along an axis."""
+    if x.op not in (index.SCATTER, index.INDEX_ADD) or len(axis) != 1:
         return False
-    rows = s.graph.arrays.get(x.args[2 - axis[0]])
+    if dict(x.params)["spec"] != (index.Hole(0), index.Hole(1)):
+        return False
+    value, *places = x.args[1:] if x.op is index.INDEX_ADD else x.args
+    rows = s.graph.arrays.get(places[1 - axis[0]])
     if rows is None or not np.array_equal(rows, np.arange(x.aval.shape[1 - axis[0]])):
         return False
-    return x.args[0].aval.shape in ((), rows.shape) and x.args[0].aval.dtype == x.aval.dtype
+    return value.aval.shape in ((), rows.shape) and value.aval.dtype == x.aval.dtype
 
 
 def _is_shift(x: Node, axis: Any) -> bool:
