@@ -447,11 +447,11 @@ def by_columns(ufunc: Any, *args: Array) -> Array:
     array([[3., 4.],
            [3., 4.]])
     """
-    *given, out = args
+    *given, out = args  # which np.maximum and np.minimum want by its name
     if any([_touches(arg, out) for arg in given]):
-        return ufunc(*args)
+        return ufunc(*given, out=out)
     for k in range(out.shape[-1]):
-        ufunc(*[arg[..., min(k, arg.shape[-1] - 1)] if np.ndim(arg) else arg for arg in args])
+        ufunc(*[arg[..., min(k, arg.shape[-1] - 1)] if np.ndim(arg) else arg for arg in given], out=out[..., k])
     return out
 
 

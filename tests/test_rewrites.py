@@ -764,6 +764,20 @@ def test_numbers_repeated_along_short_rows(name):
         assert "by_columns" not in grad(COLUMN_BY_COLUMN[name]).source(*given, fast=True)
 
 
+def test_largest_of_parts_with_gaps():
+    """NumPy 2.4 wants the ``out`` of ``np.maximum`` by its name."""
+
+    def pooled(x):
+        y = x.reshape((64, 16, 4, 2, 4, 2))
+        return np.sum(np.max(np.max(y, axis=3), axis=4) ** 2)
+
+    derivative, x = grad(pooled), np.random.default_rng(0).standard_normal((64, 16, 8, 8))
+    expected = grad(pooled, mode="dynamic")(x)
+    for _ in range(4):
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-12)
+    assert "runtime.by_columns(maximum" in derivative.source(x, fast=True)
+
+
 ROW_BY_ROW = {
     "distances": lambda x, s, c: np.sum(np.exp(-np.abs(c[:, None] - c)) * (c[:, None] - c) ** 2),
     "softmax": lambda x, s, c: np.sum(
@@ -1420,6 +1434,40 @@ CROSS_ENTROPIES = {
 }
 
 
+def shares(x):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def log_total(x, total):
+    """``log(total(exp(x)))``, whatever is added up by ``total``, shifted by the maxima of rows."""
+    top = np.max(x, axis=1, keepdims=True)
+    return np.log(total(np.exp(x - top))) + top[:, 0]
+
+
+CROSS_ENTROPIES |= {
+    "added to": lambda x: -np.sum(WEIGHTS * (x[np.arange(4), LABELS] - log_total(x, lambda e: np.sum(e, axis=1)))),
+    "along": lambda x: -np.sum(WEIGHTS * np.take_along_axis(log_shares(x), LABELS[:, None], 1)[:, 0]),
+    "logarithms": lambda x: -np.sum(ONE_HOT * np.log(shares(x) + 1e-9)),
+    "labels' logarithms": lambda x: -np.sum(WEIGHTS * np.log(shares(x)[np.arange(4), LABELS] + 1e-9)),
+    "entropy": lambda x: -np.sum(shares(x) * log_shares(x)),
+    "entropy of shares": lambda x: -np.sum(shares(x) * np.log(1e-9 + shares(x))),
+    "mixture": lambda x: np.sum(log_total(x, lambda e: np.sum((0.1 + ONE_HOT.astype(x.dtype)) * e, axis=1))),
+    "product": lambda x: np.sum(log_total(x, lambda e: e @ (0.1 + ONE_HOT[0].astype(x.dtype)))),
+    "squares": lambda x: np.sum((shares(x) - ONE_HOT) ** 2),
+}
+
+
+def risk(x, order=1):
+    """Cox's partial likelihood, of one column."""
+    z = x[:, 0]
+    top = np.max(z)
+    return np.sum(WEIGHTS * (np.log(np.cumsum(np.exp(z - top)[::order])) + top - z))
+
+
+CROSS_ENTROPIES["risk"] = risk
+
+
 @pytest.mark.parametrize("name", CROSS_ENTROPIES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_shifts_of_cross_entropies_get_no_cotangent(name, dtype):
@@ -1436,11 +1484,46 @@ def test_shifts_that_do_not_cancel_keep_their_cotangents():
         lambda x: np.sum(log_shares(x)[np.arange(4), LABELS] + (x - np.max(x, axis=1, keepdims=True))[np.arange(4), LABELS]),
         lambda x: np.sum(ONE_HOT * log_shares(x)) + np.sum((x - np.max(x, axis=1, keepdims=True))[:, 0]),
         lambda x: np.sum((z := x - np.max(x, axis=1, keepdims=True))[[0, 0, 1, 1], LABELS] - np.log(np.sum(np.exp(z), axis=1))),
+        lambda x: np.sum(WEIGHTS * log_total(x, lambda e: np.sum(e * (1 + e), axis=1))),
+        lambda x: np.sum(log_total(x, lambda e: 1 + np.sum(e, axis=1))),
+        lambda x: np.sum(log_total(x, lambda e: np.sum(e, axis=1)) * np.max(x, axis=1)),
+        lambda x: np.sum(shares(x) * np.log(np.exp(x - np.max(x, axis=1, keepdims=True)))),
+        lambda x: np.sum(log_total(x, lambda e: (e * e) @ ONE_HOT[0] + e @ ONE_HOT[1])),
+        lambda x: risk(x) + np.sum(np.cumsum(np.exp(x[:, 0] - np.max(x[:, 0])))),
     ):
         derivative = grad(fun)
         for _ in range(3):
             np.testing.assert_allclose(derivative(X), grad(fun, mode="dynamic")(X), rtol=1e-13, atol=1e-15)
         assert "==" in derivative.source(X)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_of_what_has_shifts(seed):
+    """Some of them do not hang on the shift, others do."""
+    rng = np.random.default_rng(seed)
+    parts = [
+        lambda x, e: np.sum(e / np.sum(e, axis=1, keepdims=True) * ONE_HOT, axis=1),
+        lambda x, e: np.log(np.sum(e, axis=1)) + np.max(x, axis=1),
+        lambda x, e: np.log(np.sum(e * ONE_HOT, axis=1)) - np.log(np.sum(e, axis=1)),
+        lambda x, e: np.sum(e * e, axis=1) / np.sum(e, axis=1) ** 2,
+        lambda x, e: np.sum(e * ONE_HOT, axis=1) * np.sum(e, axis=1),
+        lambda x, e: np.sum(e * ONE_HOT, axis=1) / np.sum(e * e, axis=1),
+        lambda x, e: np.sum(x * e, axis=1) / np.sum(e, axis=1),
+        lambda x, e: e[np.arange(4), LABELS] / np.sum(e, axis=1),
+        lambda x, e: np.sum(np.log(e), axis=1),
+    ]
+    chosen = rng.choice(len(parts), 3, replace=False)
+    factors = rng.normal(size=3)
+
+    def f(x):
+        e = np.exp(x - np.max(x, axis=1, keepdims=True))
+        found = [parts[k](x, e) for k in chosen]
+        return np.sum(factors[0] * found[0] * found[1] + factors[1] * found[1] + WEIGHTS * found[2])
+
+    derivative, dynamic = grad(f), grad(f, mode="dynamic")
+    x = np.abs(X) + 0.1
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-10, atol=1e-12)
 
 
 PYTHONS_AMONG_SINGLES = [

@@ -9,13 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, by_index
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM, NOT
 from symgrad.optimize import places, scales, sums, zeros
-from symgrad.optimize.rewriting import Rewrite, Simplifier, const, filling, has_sign, is_number, is_op, is_whole, rewrite
+from symgrad.optimize.rewriting import (
+    Rewrite,
+    Simplifier,
+    const,
+    elements_of,
+    filling,
+    has_sign,
+    is_number,
+    is_op,
+    is_whole,
+    rewrite,
+)
 from symgrad.optimize.simplify import EXPANSIONS, RULES
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
@@ -328,14 +339,25 @@ def _is_true(first: Node) -> bool:
 
 
 def _stays_true(after: Node, item: Node) -> bool:
-    """Whether a mask has all in it after an iteration, as it had before: ``item`` and more."""
-    waiting, seen = [after], {after}
+    """Whether a mask has all in it after an iteration, if ``item`` had before: it is made of that, or of more."""
+    order, waiting = dict[Node, None](), [after]
     while waiting:
         node = waiting.pop()
-        new = [arg for arg in node.args if arg not in seen] if is_op(node, np.logical_or) else []
-        waiting += new
-        seen.update(new)
-    return item in seen
+        if node not in order and node is not item and node.op in _OF_MASKS:
+            order[node] = None
+            waiting += node.args
+    true = {item}
+    for node in sorted(order, key=by_index):
+        known = [arg in true or _is_true(arg) for arg in (node.args if node.op in _JOINING else node.args[:1])]
+        if (any(known) if is_op(node, np.logical_or) else all(known)) and elements_of(node.args[0]):
+            true.add(node)
+    return after in true
+
+
+_JOINING = {REGISTRY[key] for key in (np.logical_or, np.logical_and)}
+_OF_MASKS = {index.GETITEM, *_JOINING} | {
+    REGISTRY[key] for key in (np.any, np.all, np.broadcast_to, np.reshape, np.expand_dims, np.squeeze, np.transpose)
+}
 
 
 def is_filled(node: Node) -> bool:

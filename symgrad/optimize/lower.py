@@ -16,6 +16,7 @@ from symgrad.ops.engine import ASTYPE
 from symgrad.ops.shape import ADD_WINDOWS
 from symgrad.ops.signal import INTERP
 from symgrad.optimize import cost
+from symgrad.optimize.cancel import writes_one_each
 from symgrad.optimize.identities import masked
 from symgrad.optimize.places import writes_into_zeros, written_again
 from symgrad.optimize.rewriting import (
@@ -35,7 +36,6 @@ from symgrad.optimize.rewriting import (
 )
 from symgrad.optimize.scales import common_number, signs
 from symgrad.optimize.structure import CHOLESKY, INVERSE, is_eye
-from symgrad.optimize.sums import writes_one_each
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
@@ -392,7 +392,9 @@ def sum_of_one_each(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     s.used[x] = s.used.get(x, 0) - 1
     if not value.aval.shape:
         return s.call(np.broadcast_to, value, shape=node.aval.shape)
-    return s.call(np.expand_dims, value, axis=axes[0]) if dict(node.params).get("keepdims") else value
+    if len(value.aval.shape) == len(node.aval.shape):
+        return value
+    return s.call(np.expand_dims if dict(node.params).get("keepdims") else np.squeeze, value, axis=axes[0])
 
 
 @rewrite(np.reshape, of=(np.sum, np.mean), rules=LOWER, exact=True)

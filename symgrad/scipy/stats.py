@@ -596,8 +596,9 @@ class _MultivariateNormal(Distribution):
             return _singular_logpdf(away, cov)
         else:
             factor = np.linalg.cholesky(cov)
-            columns = np.reshape(away, (-1, size)).T
-            parts = np.reshape(solve_triangular(factor, columns, lower=True).T, np.shape(away))
+            columns = np.reshape(away, (-1, size)).T if np.ndim(away) > 2 else np.transpose(away)
+            parts = np.transpose(solve_triangular(factor, columns, lower=True))
+            parts = np.reshape(parts, np.shape(away)) if np.ndim(away) > 2 else parts
             logdet = 2 * np.sum(np.log(np.diagonal(factor)))
         return -0.5 * (size * LOG_2PI + logdet + np.sum(parts * parts, axis=-1))
 

@@ -105,23 +105,31 @@ NOTHING: State = (None, None)
 @dataclass
 class Around:
     """What lies around a pass over the body of a loop: how bad partial derivatives get beyond the ends of the pass, the masks
-    that the cotangents given to it come with (None where there is none), and, afterwards, those of the ends."""
+    that the cotangents given to it come with (None where there is none), whether ``if``s leave out what it is given, which may
+    be infinite or NaN then, and, afterwards, the masks of the ends."""
 
     levels: dict[Node, int]
     live: list[Any]
+    forks: bool = False
     found: dict[Node, Any] = field(default_factory=dict)
 
 
 class Masks:
     """The lanes of all cotangents of one pass, and what is to be done where they meet an operation.
 
-    ``last``: no pass follows; there is code without masks, then, too.
+    ``last``: no pass follows; there is code without masks, then, too. ``forks``: as of what lies ``Around``.
     """
 
     def __init__(
-        self, nodes: Sequence[Node], order: Sequence[Node], ends: dict[Node, int], lookup: Callable[[Node], Any], last: bool
+        self,
+        nodes: Sequence[Node],
+        order: Sequence[Node],
+        ends: dict[Node, int],
+        lookup: Callable[[Node], Any],
+        last: bool,
+        forks: bool,
     ) -> None:
-        self.lookup, self.last = lookup, last
+        self.lookup, self.last, self.forks = lookup, last, forks
         self.hot = hot_of(nodes, lookup)
         self.flows, self.ends = set(order), ends
         self.levels: dict[Node, int] = {}
@@ -146,9 +154,13 @@ class Masks:
         for i, arg in _flowing(node, self.flows):
             lane = node.op.lanes_of(i)
             if lane is not None:
-                level = max(_steepness(node, i, self.hot), self.levels[arg])
+                level = max(self.steepness(node, i), self.levels[arg])
                 worst = max(worst, level if lane != "mixed" or level == POLES else 0)
         return worst
+
+    def steepness(self, node: Node, position: int) -> int:
+        """How bad the partial derivatives by one argument get, if lanes are followed there."""
+        return POLES if self.forks and node.op.family == "multilinear" else _steepness(node, position, self.hot)
 
     # ---- one operation ----
 
@@ -178,7 +190,7 @@ class Masks:
                 hidden = lanes is not None or arg in self.before
                 with np.errstate(divide="ignore", invalid="ignore") if hidden else nullcontext():
                     part = rule(position, self.kept(node, position, g), args)
-                if lanes is not None and _steepness(node, position, self.hot) >= lanes.least:
+                if lanes is not None and self.steepness(node, position) >= lanes.least:
                     dirty = lanes
             if part is not None and arg.aval.shape != np.shape(part):
                 part, dirty = apply(part, dirty), None
@@ -229,7 +241,7 @@ class Masks:
     def moved(self, node: Node, position: int, lanes: Lanes | None) -> Lanes | None:
         """The lanes of an argument whose elements are elsewhere in the result, or not there: its rule, run on a mask."""
         arg, lane = node.args[position], node.op.lanes_of(position)
-        level = max(self.levels[arg], _steepness(node, position, self.hot) if lane in MANY else 0)
+        level = max(self.levels[arg], self.steepness(node, position) if lane in MANY else 0)
         some = lane == "some"
         explicit = 0 if lanes is None else lanes.explicit
         if some and lanes is None:
@@ -241,6 +253,8 @@ class Masks:
             whole = len(spec) == 1 and len(node.args[1].aval.shape) == len(arg.aval.shape)
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
                 return self.within(None, node.args[1], self.lookup(node.args[1]), True, OWN)
+        if lanes is None and not explicit and arg.op.family == "elementwise" and _is_one_of_each(node):
+            return None  # the labels of a softmax: masks would cost more than all the rest
         # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
         fixed = (node.op.family != "op" or lane in ("mixed", *MANY)) and not self.is_told(node)
         if (lanes is None or lanes.cover is not None) and fixed:
@@ -253,7 +267,7 @@ class Masks:
             arrays = [self.lookup(array) for array in node.args[1:]]
             spec = dict(node.params)["spec"]
             if not explicit and arg.op.family == "elementwise" and _each_row(spec, node.args[1:], arrays, arg.aval.shape):
-                return None  # the labels of a softmax: masks would cost more than all the rest
+                return None  # labels again
             rows = _narrow(spec, node.args[1:], arg.aval.shape)
             return Lanes(None, (node, position), lambda: _true_at(self.lookup(arg), spec, arrays, rows), True, explicit)
 
@@ -282,7 +296,9 @@ class Masks:
             return args
         mask = mask_of(lanes, None, None)
         return [
-            np.where(_reached(node, i, mask, self.lookup(node), args), x, 0) if i != position and arg in self.hot else x
+            np.where(_reached(node, i, mask, self.lookup(node), args), x, 0)
+            if i != position and (self.forks or arg in self.hot)
+            else x
             for i, (arg, x) in enumerate(zip(node.args, args, strict=True))
         ]
 
@@ -361,7 +377,9 @@ class Masks:
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
         poles = POLES in (node.op.inside, *wanted)
-        least = (0 if node.op.parts or self.last else NEAR) if poles else OWN  # masks go round in it, whatever they begin with
+        least = (
+            (0 if node.op.parts or self.last else NEAR) if poles or node.op.forks else OWN
+        )  # masks go round in it, whatever they begin with
         live = [
             mask_of(one, None, aval) if one is not None and one.explicit >= least else None
             for one, aval in zip(found, node.aval, strict=True)
@@ -522,7 +540,7 @@ def _steepness(node: Node, position: int, hot: set[Node]) -> int:
     """How bad the partial derivatives by one argument get, if lanes are followed there."""
     lane = node.op.lanes_of(position)
     if lane is None or lane == "loop":
-        return node.op.inside if lane else 0
+        return max(node.op.inside, FINITE if node.op.forks else 0) if lane else 0
     if lane in MANY:
         return POLES if node.args[position] in hot or not isinstance(node.aval, Aval) else FINITE
     if node.op.family == "multilinear":  # the numbers that it is given are taken to be finite
@@ -648,6 +666,15 @@ def _each_row(spec: Any, nodes: Sequence[Node], arrays: Sequence[Any], shape: tu
     if spec != (Hole(0), Hole(1)) or rows.active or rows.aval.dtype.kind not in "iu" or rows.aval.shape != nodes[1].aval.shape:
         return False
     return np.unique(_plain(arrays[0])).size == shape[0]
+
+
+def _is_one_of_each(node: Node) -> bool:
+    """Whether it takes one element of each row: ``np.take_along_axis(p, labels[:, None], 1)``."""
+    if getattr(node.op, "key", None) is not np.take_along_axis:
+        return False
+    shape, axis = list(node.args[0].aval.shape), dict(node.params)["axis"]
+    shape[axis] = 1
+    return list(node.args[1].aval.shape) == shape
 
 
 def _narrow(spec: Any, nodes: Sequence[Node], shape: tuple[int, ...]) -> tuple[int, ...]:

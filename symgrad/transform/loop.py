@@ -336,8 +336,8 @@ class Loop(Op):
         given = tuple(part is not None for part in g)
         double = tape is None or tape.double_where
         masked = self._worst[1] or any(mask is not None for mask in live)
-        worst = max([*levels, POLES if self.inside == POLES else 0])
-        followed = double and worst > 0 and (masked or (self.parts and worst == POLES))
+        worst = max([*levels, self.inside if self.forks or self.inside == POLES else 0])
+        followed = double and worst > 0 and (masked or self.forks or (self.parts and worst == POLES))
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
         with np.errstate(all="ignore"):  # what NumPy warns of, it says where the loop runs
@@ -422,7 +422,7 @@ class Loop(Op):
             beyond += [levels[n + m + i] for i in uses] + [levels[n + i] for i in elements]
             masks = [more.get(j) for j in range(len(saved)) if given[n + j]]
             masks += [mask for mask, place in zip(lives[len(flows) :], placed, strict=True) if place]
-            around = Around(dict(zip(wrt, beyond, strict=True)), [*lives[: len(flows)], *masks])
+            around = Around(dict(zip(wrt, beyond, strict=True)), [*lives[: len(flows)], *masks], self.forks)
         kept = [is_inexact(node.aval) for node, _ in seeds]
         if around is not None:
             around.live = [mask for mask, keep in zip(around.live, kept, strict=True) if keep]

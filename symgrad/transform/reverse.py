@@ -80,7 +80,7 @@ def reverse(
     order = path([node for node, _ in outputs], wrt) if whole else order
     flows, levels = set(order), dict.fromkeys(wrt, 0) if around is None else around.levels
     starts = [node for node, _ in outputs if node in flows]
-    lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, lookup, trace.lean)
+    lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, lookup, trace.lean, around is not None and around.forks)
     trace.masked = True
     found = _sweep(trace, outputs, wrt, order, False, symbolic, lanes, around)
     if symbolic and trace.lean:
