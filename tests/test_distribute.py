@@ -207,6 +207,29 @@ def looked_up(w, u, b, xs, h):
     return np.sum(h)
 
 
+SEEN = np.random.default_rng(1).integers(-8, 8, (8, 30))  # what eight sequences show, at each step
+
+
+def observed(w, u, b, xs, h):
+    """Many hidden Markov models with one table of what each state shows, read by columns."""
+    moves, shown = np.exp(u[:16, :16]), np.exp(w)
+    a, total = shown[:, SEEN[:, 0]].T, 0.0
+    for t in range(1, 30):
+        a = (a @ moves) * shown[:, SEEN[:, t]].T
+        s = np.sum(a, axis=1, keepdims=True)
+        a = a / s
+        total = total + np.sum(np.log(s))
+    return total + np.sum(a * h[:, :16]) + b[0] * xs[0, 0, 0]
+
+
+def observed_rows(w, u, b, xs, h):
+    """The same of rows; a block of a table at places of its second axis, and rows that change as the loop runs."""
+    for t in range(30):
+        block = w.reshape(2, 8, -1)[:, SEEN[:3, t]]
+        h = np.tanh(h @ u + w[SEEN[:, t]] * b + np.sum(block, axis=(0, 1)) + h[SEEN[:, t] % 8])
+    return np.sum(h) + xs[0, 0, 0]
+
+
 def filtered(w, u, b, xs, h):
     """A Kalman filter, its likelihood in the words that filters use."""
     a, c, noise = u[:4, :4], w[:3, :4], np.diag(np.exp(b[:3]))
@@ -224,7 +247,7 @@ def filtered(w, u, b, xs, h):
 
 PROGRAMS = [rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts]
 PROGRAMS += [runge_kutta, nothing_to_save, soft(np.max), soft(np.min), kept, by_columns, edges, in_front, outer_of_matrices]
-PROGRAMS += [hidden_chain, readout, labelled, best_path, looked_up, filtered]
+PROGRAMS += [hidden_chain, readout, labelled, best_path, looked_up, filtered, observed, observed_rows]
 
 
 def arguments(fun, dtype=float, rows=8, size=40):
@@ -645,3 +668,11 @@ def test_random_labels(seed):
     program = program_of(label_lines(rng), shapes, seed)
     program.fun.__globals__.update(y=draw.integers(0, 5, 12), Y=draw.integers(0, 5, (3, 12)))
     agrees_with_dynamic(program, scaled=True)
+
+
+def test_what_is_read_at_several_places_is_read_and_added_for_all_iterations():
+    source = compiled(observed, *(args := arguments(observed))).source(*args, fast=True)
+    loops = re.findall(r"(?:^    for .*:\n(?: {8}.*\n)+)", source, re.MULTILINE)
+    assert len(loops) == 2
+    assert not re.search(r"take|add_each", "".join(loops))
+    assert source.count("add_each(") == 2

@@ -85,7 +85,7 @@ class _Sums:
             return _times(self.of(term, whole), {(_NONE, _NONE): [c]})
         if whole and is_op(x, np.broadcast_to):
             return self.of(x.args[0], True)
-        if x.aval.dtype.kind != "f" or x.exact or not (whole or self._is_even(x)):
+        if x.aval.dtype.kind != "f" or x.exact or (x.op in _ARITHMETIC and not whole and not _is_even(x)):
             return _atom(x, whole)
         if is_op(x, np.add) or is_op(x, np.subtract):
             sign = 1.0 if is_op(x, np.add) else -1.0
@@ -111,11 +111,6 @@ class _Sums:
         if inner and x.args[0].aval.dtype == x.aval.dtype and "dtype" not in dict(x.params):
             return self.total(self.of(x.args[0], True))
         return _atom(x, whole)
-
-    def _is_even(self, x: Node) -> bool:
-        """Whether all that an operation on elements takes has as many as it, or one."""
-        reduces = is_op(x, np.sum) or is_op(x, np.matmul)
-        return reduces or all([elements_of(arg) == 1 or arg.aval.shape == x.aval.shape for arg in x.args])
 
     def _is_row(self, x: Node) -> bool:
         return elements_of(x) == self.many
@@ -183,6 +178,14 @@ class _Sums:
             return factor[1].args[1]  # type: ignore[no-any-return]
         scattered = type(factor) is Node and factor.op is index.SCATTER and factor.aval.shape == self.shape
         return factor.args[0] if scattered and writes_one_each(self.s, factor, self.axis) else None
+
+
+_ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.square, np.true_divide)}
+
+
+def _is_even(x: Node) -> bool:
+    """Whether all that an operation on elements takes has as many as it, or one."""
+    return all([elements_of(arg) == 1 or arg.aval.shape == x.aval.shape for arg in x.args])
 
 
 def _atom(x: Any, whole: bool) -> Terms:

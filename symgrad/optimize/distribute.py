@@ -167,7 +167,7 @@ class _Planner:
         computed = moving - self.given - rows
         ends = {*body.after, *body.saved}
         found = [n for n in computed if n in ends or any(user not in computed for user in self.reads[n])]
-        found = [n for n in found if (not n.op.alias or _is_gather(n)) and self._is_row(n)]
+        found = [n for n in dict.fromkeys(map(_made, found)) if n in computed and self._is_row(n)]
         below = set(ancestors(found))
         if not late.keys() <= below:
             return self._before({item: after for item, after in late.items() if item in below})
@@ -293,7 +293,7 @@ class _Planner:
         """Whether an operation can be done for all iterations at once; what is summed at once need not lie in memory."""
         if not isinstance(node.aval, Aval) or node.aval.kind == "python" or how(node) is None or node.exact:
             return False
-        if _is_gather(node) and node in self.compared:
+        if _is_gather(node) and (node in self.compared or (node.args[1].aval.shape and node.args[0] not in self.same)):
             return False
         return self.count * node.aval.nbytes <= ROWS or (last and _is_product(node))
 
@@ -491,6 +491,13 @@ def _is_product(node: Node) -> bool:
     return (is_op(node, np.outer) and all(len(arg.aval.shape) == 1 for arg in node.args)) or product_of(node) is not None
 
 
+def _made(node: Node) -> Node:
+    """What a value is a view of."""
+    while node.args and node.op.alias and not _is_gather(node):
+        node = node.args[0]
+    return node
+
+
 def _is_turned(node: Node) -> bool:
     """Whether it is all of its argument, seen otherwise, so that this may as well be saved."""
     return bool(node.op.alias) and len(node.args) == 1 and node.aval.nbytes == node.args[0].aval.nbytes
@@ -523,10 +530,11 @@ def together(add: Node, body: Body, course: Course) -> tuple[index.Spec, tuple[N
         if rows is not None:
             return (*spec[:at], *rows, *spec[at + 1 :]), ()
         return (spec, (place,)) if int not in map(type, spec) and line(place, body, course) is not None else None
-    last = max(i for i, part in enumerate(spec) if type(part) is index.Hole)
+    first, last = _place(spec), max(i for i, part in enumerate(spec) if type(part) is index.Hole)
     moving = [line(place, body, course) is not None or index_at(place, body, course, 0) is not None for place in places]
     known = [other or place.op is CAPTURED or place in body.invariants for other, place in zip(moving, places, strict=True)]
-    whole = index.Slice not in map(type, spec[:last]) and all([place.aval.dtype.kind in "iu" for place in places])
+    whole = index.Slice not in map(type, spec[first:last]) and all([place.aval.dtype.kind in "iu" for place in places])
+    whole = whole and not (index.Slice in map(type, spec[:first]) and int in map(type, spec))
     # other iterations may name the same elements
     again = tuple([index.Hole(part.number) if type(part) is index.Hole else part for part in spec])
     return (again, tuple(places)) if whole and any(moving) and all(known) else None
@@ -675,8 +683,8 @@ def _diag(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: 
 
 
 def _is_gather(node: Node) -> bool:
-    """Whether it is a row or column of an array, or the like, at a number."""
-    if node.op is not index.GETITEM or len(node.args) != 2 or node.args[1].aval.shape:
+    """Whether it is a row or column of an array, or the like, at a number, or those at several."""
+    if node.op is not index.GETITEM or len(node.args) != 2:
         return False
     whole = all([type(part) in (index.Hole, index.Slice) for part in dict(node.params)["spec"]])
     return whole and node.args[1].aval.dtype.kind in "iu"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.reduction import OTHERS
 from symgrad.optimize import rewriting
-from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_named, is_number, is_op, join, len_of, split
+from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_factor, is_named, is_number, is_op, join, len_of, split
 from symgrad.optimize.scales import opposite
 
 IDENTITIES: dict[Any, list[Rewrite]] = {}
@@ -108,6 +109,36 @@ def power_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     if is_number(y, 0.0) and x.aval.dtype.kind in "fc":
         one = s.graph.const(x.aval.dtype.type(1) if x.aval.kind != "python" else 1.0)
         return s.call(np.broadcast_to, one, shape=node.aval.shape) if node.aval.shape else one
+    return None
+
+
+@rewrite(np.where, of=(np.less, np.less_equal, np.greater, np.greater_equal))
+def clipped(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(abs(x) <= c, x, c * sign(x))``, the derivative of Huber's loss, as ``clip(x, -c, c)``."""
+    test, near, far = args
+    if is_op(test, np.greater) or is_op(test, np.greater_equal):
+        near, far = far, near
+    size, c = test.args[0], const(test.args[1])
+    if not is_op(size, np.absolute) or type(c) not in (int, float) or not 0 < c < math.inf:
+        return None
+    (x,), (factor, one), (other, sign) = size.args, split(near), split(far)
+    known = one is x and is_op(sign, np.sign) and sign.args[0] is x and math.isclose(other, factor * c, rel_tol=1e-15)
+    if not known or x.aval != node.aval or x.aval.dtype.kind != "f" or not x.aval.shape:
+        return None
+    result = s.call(np.clip, x, -c, c)
+    return result if factor == 1.0 else s.call(np.multiply, factor, result)
+
+
+@rewrite(np.multiply, np.true_divide, of=(np.where,))
+def factor_of_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``c * where(mask, a, b)`` of numbers as ``where(mask, c * a, c * b)``."""
+    for factor, choice in (args, args[::-1]) if is_op(node, np.multiply) else ((args[1], args[0]),):
+        numbers = [const(x) for x in choice.args[1:]] if is_op(choice, np.where) else [None]
+        known = s.used.get(choice, 0) <= 1 and is_factor(factor, node.aval.dtype) and choice.aval == node.aval
+        if known and all([type(x) in (int, float) for x in numbers]):
+            c = const(factor)
+            products = [c * x if is_op(node, np.multiply) else x / c for x in numbers]
+            return s.call(np.where, choice.args[0], *map(float, products))
     return None
 
 

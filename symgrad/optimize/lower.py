@@ -723,6 +723,21 @@ def factor_of_few(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
     return None
 
 
+@rewrite(np.where, of=(CONST,), rules=LOWER, derived=True)
+def number_or_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(mask, c, 0)`` as a product: what a mask chooses between takes a branch at each, which may be guessed wrong."""
+    mask, one, other = args
+    known = mask.aval.dtype == bool and mask.aval.shape == node.aval.shape != () and node.aval.dtype.char in "fd"
+    if not known or math.prod(node.aval.shape) < FEW:
+        return None
+    for number, zero in ((one, other), (other, one)):
+        c = const(number)
+        if type(c) in (int, float) and math.isfinite(c) and c and const(zero) == 0:
+            taken = mask if number is one else s.call(np.logical_not, mask)
+            return s.call(np.multiply, taken, node.aval.dtype.type(c))
+    return None
+
+
 @rewrite(np.where, rules=LOWER, exact=True)
 def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A choice between many numbers without a branch at each."""
