@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from agreement import slopes
 
 from symgrad import compile, custom_vjp, grad, hessian, jacobian, value_and_grad, without
 from symgrad.optimize import masks
@@ -351,3 +352,104 @@ def test_what_was_chosen_before_a_loop_with_poles(inside):
     for derivative in (grad(fun), grad(fun, mode="dynamic")):
         for _ in range(4):
             np.testing.assert_allclose(derivative(y, x), want, rtol=1e-7)
+
+
+# -- data with gaps ------------------------------------------------------------------------------------------------
+
+
+def terms(w, x, y):
+    s = 0.0
+    for v in x[:, 0]:
+        t = v * w[0]
+        if np.isfinite(t):
+            s += t
+    return s
+
+
+def residuals(w, x, y):
+    s = 0.0
+    for i in range(len(y)):
+        r = x[i] @ w - y[i]
+        if np.isfinite(r):
+            s += r * r
+        else:
+            s += 1.0
+    return s
+
+
+def skipped(w, x, y):
+    s, n = 0.0, 0
+    for row, at in zip(x, y, strict=True):
+        r = np.sum(row * w) - at
+        if not np.isfinite(r):
+            continue
+        s, n = s + abs(r) ** 1.5, n + 1
+    return s / n
+
+
+def filtered(w, x, y):
+    s = 0.0
+    for row in x:
+        r = row @ w - s
+        if np.isfinite(r):
+            s = np.tanh(r)
+    return s
+
+
+def states(w, x, y):
+    h = np.ones(3)
+    for row in x:
+        g = row * w
+        if np.all(np.isfinite(g)):
+            h = np.tanh(g + h)
+    return np.sum(h)
+
+
+def overwritten(w, x, y):
+    s = 0.0
+    for q in x[:, 1]:
+        if w[0] > q or np.isnan(q):
+            s = 0.3 * w[1]
+            if np.isfinite(q):
+                s = np.tanh(q * w[1])
+        else:
+            s = s - np.cos(q * w[2])
+    return s
+
+
+def chosen(w, x, y):
+    r = x @ w - y
+    return np.sum(np.where(np.isfinite(r), r * r, 0.0))
+
+
+def picked(w, x, y):
+    r = np.tanh(x @ w) - y
+    return np.sum(r[~np.isnan(r)] ** 2)
+
+
+def whole(w, x, y):
+    h = np.tanh(x @ np.outer(w, [1.0, 2.0]))
+    return np.sum(np.where(np.isnan(x).any(axis=1), 0.0, (h @ w[:2] - y) ** 2))
+
+
+@pytest.mark.parametrize("gap", [np.nan, np.inf])
+@pytest.mark.parametrize("fun", [terms, residuals, skipped, filtered, states, overwritten, chosen, picked, whole])
+def test_gaps_in_data_are_left_out(fun, gap):
+    """As if the rows with gaps were not there, whatever the calls before have met."""
+    if gap == np.inf and fun in (overwritten, picked, whole):
+        pytest.skip("of which these make something")
+    w, x, y = np.array([0.7, 0.5, -0.3]), np.cos(np.arange(36.0)).reshape(12, 3), np.sin(np.arange(12.0))
+    broken = x.copy()
+    broken[4, 0 if fun is terms else 1] = gap
+    with warnings.catch_warnings():
+        if gap == np.inf:  # 0 * inf, which masks leave out, is computed
+            warnings.filterwarnings("ignore", "invalid value")
+        expected = {id(x): slopes(fun, (w, x, y))[0], id(broken): slopes(fun, (w, broken, y))[0]}
+        for switches in ((), ("pool",)):
+            with without(*switches):
+                for first in (x, broken):
+                    derivative = grad(fun)
+                    for given in (first, first, first, broken, x, broken, broken, x):
+                        np.testing.assert_allclose(derivative(w, given, y), expected[id(given)], rtol=1e-6, atol=1e-8)
+        found = grad(fun, mode="dynamic")(w, broken, y)
+        np.testing.assert_allclose(found, expected[id(broken)], rtol=1e-6, atol=1e-8)

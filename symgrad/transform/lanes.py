@@ -26,7 +26,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, is_inexact
 from symgrad.ir import Sequence as Several
 from symgrad.ops import create
-from symgrad.ops.core import Choice, expand, fit
+from symgrad.ops.core import REGISTRY, Choice, expand, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import EVERY, GETITEM, SETITEM, Hole, Slice, dtype_of
@@ -117,7 +117,8 @@ class Around:
 class Masks:
     """The lanes of all cotangents of one pass, and what is to be done where they meet an operation.
 
-    ``last``: no pass follows; there is code without masks, then, too. ``forks``: as of what lies ``Around``.
+    ``last``: no pass follows; there is code without masks, then, too. ``wary``: whatever products are given may be infinite or
+    NaN; so it is where the function asks what is finite.
     """
 
     def __init__(
@@ -127,9 +128,9 @@ class Masks:
         ends: dict[Node, int],
         lookup: Callable[[Node], Any],
         last: bool,
-        forks: bool,
+        wary: bool,
     ) -> None:
-        self.lookup, self.last, self.forks = lookup, last, forks
+        self.lookup, self.last, self.wary = lookup, last, wary or _asks(nodes)
         self.hot = hot_of(nodes, lookup)
         self.flows, self.ends = set(order), ends
         self.levels: dict[Node, int] = {}
@@ -160,7 +161,7 @@ class Masks:
 
     def steepness(self, node: Node, position: int) -> int:
         """How bad the partial derivatives by one argument get, if lanes are followed there."""
-        return POLES if self.forks and node.op.family == "multilinear" else _steepness(node, position, self.hot)
+        return _steepness(node, position, self.hot, self.wary)
 
     # ---- one operation ----
 
@@ -297,7 +298,7 @@ class Masks:
         mask = mask_of(lanes, None, None)
         return [
             np.where(_reached(node, i, mask, self.lookup(node), args), x, 0)
-            if i != position and (self.forks or arg in self.hot)
+            if i != position and (self.wary or arg in self.hot)
             else x
             for i, (arg, x) in enumerate(zip(node.args, args, strict=True))
         ]
@@ -459,8 +460,8 @@ class Masks:
             return before + part
 
 
-def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Callable[[Node], Any]) -> bool:
-    """Whether something is chosen in a pass over ``order`` from what may have an infinite derivative."""
+def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Callable[[Node], Any], wary: bool = False) -> bool:
+    """Whether something is chosen in a pass over ``order`` from what may have an infinite derivative; ``wary``: any product."""
     stops = set(ends)
     choosing = [node for node in order if node not in stops and node.op.chooses]
     if not choosing:
@@ -468,7 +469,8 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
     by_element = [node for node in choosing if node.op.family == "elementwise"]
     if by_element and not below_poles(order, set()).isdisjoint(by_element):
         return True
-    flows, hot = set(order), hot_of(ancestors(choosing, floor), lookup)
+    nodes = ancestors(choosing, floor)
+    flows, hot, wary = set(order), hot_of(nodes, lookup), wary or _asks(nodes)
     starts: dict[int, list[Node]] = {FINITE: [], POLES: []}
     for node in choosing:
         for i, arg in _flowing(node, flows):
@@ -482,11 +484,19 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
                 continue
             seen.add(node)
             for i, arg in _flowing(node, flows):
-                if _steepness(node, i, hot) >= least:
+                if _steepness(node, i, hot, wary) >= least:
                     return True
                 if node.op.lanes_of(i) is not None:
                     stack.append(arg)
     return False
+
+
+def _asks(nodes: Sequence[Node]) -> bool:
+    """Whether the function asks what is a finite number; what it does with maxima, sums of exponentials have done for them."""
+    return any([node.op in _ASKING and node.args[0].op is not _MAX for node in nodes])
+
+
+_ASKING, _MAX = {REGISTRY[key] for key in (np.isfinite, np.isnan, np.isinf)}, REGISTRY[np.max]
 
 
 def _picks(node: Node, position: int) -> bool:
@@ -536,15 +546,15 @@ def _badness(node: Node, hot: set[Node]) -> int:
     return POLES if kind == "poles" else 0
 
 
-def _steepness(node: Node, position: int, hot: set[Node]) -> int:
-    """How bad the partial derivatives by one argument get, if lanes are followed there."""
+def _steepness(node: Node, position: int, hot: set[Node], wary: bool) -> int:
+    """How bad the partial derivatives by one argument get, if lanes are followed there; ``wary``: of products, too."""
     lane = node.op.lanes_of(position)
     if lane is None or lane == "loop":
         return max(node.op.inside, FINITE if node.op.forks else 0) if lane else 0
     if lane in MANY:
         return POLES if node.args[position] in hot or not isinstance(node.aval, Aval) else FINITE
     if node.op.family == "multilinear":  # the numbers that it is given are taken to be finite
-        return POLES if any([arg in hot for i, arg in enumerate(node.args) if i != position]) else 0
+        return POLES if wary or any([arg in hot for i, arg in enumerate(node.args) if i != position]) else 0
     return _badness(node, hot)
 
 

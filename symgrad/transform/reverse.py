@@ -65,7 +65,8 @@ def reverse(
         else:
             if _is_finite(found):
                 return found
-    if not chooses or (around is None and not matters(order, wrt, floor_of(wrt), lookup)):
+    wary = around.forks if around is not None else not symbolic  # there is something that is not finite, in a plain pass
+    if not chooses or (around is None and not matters(order, wrt, floor_of(wrt), lookup, wary)):
         start = len(trace.graph.nodes)
         found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
         last = symbolic and trace.lean and around is None
@@ -80,7 +81,7 @@ def reverse(
     order = path([node for node, _ in outputs], wrt) if whole else order
     flows, levels = set(order), dict.fromkeys(wrt, 0) if around is None else around.levels
     starts = [node for node, _ in outputs if node in flows]
-    lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, lookup, trace.lean, around is not None and around.forks)
+    lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, lookup, trace.lean, wary)
     trace.masked = True
     found = _sweep(trace, outputs, wrt, order, False, symbolic, lanes, around)
     if symbolic and trace.lean:
