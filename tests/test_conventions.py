@@ -710,7 +710,7 @@ def test_double_where_is_written_once():
     linear = [
         elementwise_grad(lambda x: np.where(x > 0, 2.0 * x, x), double_where=double).source(X) for double in (True, False)
     ]
-    assert "np.where(greater, 1.0, 0)" in linear[0]
+    assert "np.where(greater, 2.0, 0.0)" in linear[0]
     assert linear[0].split("# backward")[1] == linear[1].split("# backward")[1]
 
 

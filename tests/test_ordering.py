@@ -111,7 +111,10 @@ def test_no_order_is_a_branch(fun, size):
 
 @pytest.mark.parametrize("fun", PROGRAMS, ids=lambda fun: fun.__name__)
 def test_numbers_that_are_alike_and_that_are_none(fun):
-    """Those alike stay in their order, in reverse, too; NaN is passed over, or not, as Python does."""
+    """Those alike stay in their order, in reverse, too; NaN is passed over, or not, as Python does.
+
+    By what is NaN, or meets it, a derivative is 0 or NaN where nothing of it was chosen.
+    """
     rng = np.random.default_rng(3)
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for k in range(8):
@@ -120,7 +123,8 @@ def test_numbers_that_are_alike_and_that_are_none(fun):
             x[rng.integers(7)] = np.nan
         (value, slope), (_, other) = derivative(x), dynamic(x)
         np.testing.assert_equal(value, fun(x))
-        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+        left_out = np.isnan(other) & (slope == 0)
+        np.testing.assert_allclose(slope, np.where(left_out, 0, other), rtol=1e-11, atol=1e-13)
 
 
 def test_keys_are_asked_once_and_in_order():

@@ -47,7 +47,7 @@ def _is_zero(sums: _Sums, x: Node, added_up: bool) -> bool:
         terms = sums.without_divisors(terms)
     except _TooMany:
         return False
-    return len(sums.seen) > 1 and all([abs(math.fsum(c)) <= 1e-15 * max(map(abs, c)) for c in terms.values()])
+    return len(sums.seen) > 1 and bool(terms) and all([abs(math.fsum(c)) <= 1e-15 * max(map(abs, c)) for c in terms.values()])
 
 
 class _Sums:

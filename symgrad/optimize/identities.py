@@ -118,6 +118,8 @@ def clipped(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     test, near, far = args
     if is_op(test, np.greater) or is_op(test, np.greater_equal):
         near, far = far, near
+    elif not (is_op(test, np.less) or is_op(test, np.less_equal)):
+        return None
     size, c = test.args[0], const(test.args[1])
     if not is_op(size, np.absolute) or type(c) not in (int, float) or not 0 < c < math.inf:
         return None

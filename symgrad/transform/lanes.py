@@ -130,7 +130,7 @@ class Masks:
         last: bool,
         wary: bool,
     ) -> None:
-        self.lookup, self.last, self.wary = lookup, last, wary or _asks(nodes)
+        self.lookup, self.last, self.wary = lookup, last, wary or asks(nodes)
         self.hot = hot_of(nodes, lookup)
         self.flows, self.ends = set(order), ends
         self.levels: dict[Node, int] = {}
@@ -295,10 +295,10 @@ class Masks:
         """A product's arguments; of those that may be infinite, zeros where they meet nothing but zeros."""
         if lanes is None or node.op.family != "multilinear":
             return args
-        mask = mask_of(lanes, None, None)
+        mask, every = mask_of(lanes, None, None), self.wary and node.op.labels is not None
         return [
             np.where(_reached(node, i, mask, self.lookup(node), args), x, 0)
-            if i != position and (self.wary or arg in self.hot)
+            if i != position and (every or arg in self.hot)
             else x
             for i, (arg, x) in enumerate(zip(node.args, args, strict=True))
         ]
@@ -377,10 +377,9 @@ class Masks:
         """The cotangents of the arguments of a loop, with their lanes; of those ``before``, what they are added to, too."""
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
-        poles = POLES in (node.op.inside, *wanted)
-        least = (
-            (0 if node.op.parts or self.last else NEAR) if poles or node.op.forks else OWN
-        )  # masks go round in it, whatever they begin with
+        least = OWN
+        if node.op.forks or POLES in (node.op.inside, *wanted):  # masks go round in it, whatever they begin with
+            least = 0 if node.op.parts or self.last else NEAR
         live = [
             mask_of(one, None, aval) if one is not None and one.explicit >= least else None
             for one, aval in zip(found, node.aval, strict=True)
@@ -470,7 +469,7 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
     if by_element and not below_poles(order, set()).isdisjoint(by_element):
         return True
     nodes = ancestors(choosing, floor)
-    flows, hot, wary = set(order), hot_of(nodes, lookup), wary or _asks(nodes)
+    flows, hot, wary = set(order), hot_of(nodes, lookup), wary or asks(nodes)
     starts: dict[int, list[Node]] = {FINITE: [], POLES: []}
     for node in choosing:
         for i, arg in _flowing(node, flows):
@@ -491,7 +490,7 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
     return False
 
 
-def _asks(nodes: Sequence[Node]) -> bool:
+def asks(nodes: Sequence[Node]) -> bool:
     """Whether the function asks what is a finite number; what it does with maxima, sums of exponentials have done for them."""
     return any([node.op in _ASKING and node.args[0].op is not _MAX for node in nodes])
 
@@ -554,7 +553,8 @@ def _steepness(node: Node, position: int, hot: set[Node], wary: bool) -> int:
     if lane in MANY:
         return POLES if node.args[position] in hot or not isinstance(node.aval, Aval) else FINITE
     if node.op.family == "multilinear":  # the numbers that it is given are taken to be finite
-        return POLES if wary or any([arg in hot for i, arg in enumerate(node.args) if i != position]) else 0
+        every = wary and node.op.labels is not None
+        return POLES if every or any([arg in hot for i, arg in enumerate(node.args) if i != position]) else 0
     return _badness(node, hot)
 
 
