@@ -442,6 +442,7 @@ def test_loops_that_fill_lists_without_a_pattern_take_time_that_grows_with_them(
     before = survey._is_own
     monkeypatch.setattr(survey, "_is_own", is_own)
     monkeypatch.setattr(survey, "LOOKS", 1 << 12)
+    monkeypatch.setattr(survey, "MORE", 1)
     rng = np.random.default_rng(1)
     kinds, places = rng.integers(0, 3, 400).tolist(), rng.integers(1, 50, 400).tolist()
 

@@ -26,7 +26,8 @@ from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 WIDEST = 64  # items of a container that are looked at
 ROW = 8  # traced values in a list in a list, above which is noted but which they are
 LONGEST = 4096  # of a list of traced values of which is noted which they are
-LOOKS = 1 << 18  # at items of such lists, of all loops of a trace together
+LOOKS = 1 << 21  # at items of such lists, of all loops of a trace together
+MORE = 64  # such looks for each operation of it
 AGAIN = ("again",)  # what is noted of a list, dict or object that has another name, in a local that nobody reads
 DRAFT = ("draft",)  # of an array that the function fills with plain numbers, beside its content
 SHARED = ("shared",)  # of such an array that has several names
@@ -119,7 +120,7 @@ class Survey:
     def _may_look(self, items: list[Any]) -> bool:
         """Whether it is worth to look at all of these: loops without a pattern that fill lists would do little else."""
         self.trace.looks += len(items)
-        return self.trace.looks < LOOKS + len(self.trace.graph.nodes)
+        return self.trace.looks < LOOKS + MORE * len(self.trace.graph.nodes)
 
     def _note(self, key: Key, value: Any) -> None:
         """A list, dict or object, which may be changed, and have other names."""
