@@ -1,9 +1,8 @@
 """Whether what a derivative adds up along some axes comes to nothing, as algebra tells.
 
 What is added up is written as a sum of products of powers. A factor that is alike along those axes leaves the sum; of the
-rest, one sum stands for each product: ``sum((y / t - sum(y * e) / t**2) * e)`` with ``t = sum(e)`` is
-``S(y e) / S(e) - S(y e) / S(e)**2 * S(e)``,
-where all terms cancel. So it is with whatever reaches the shift of a softmax.
+rest, one sum stands for each product: ``sum((y / t - sum(y * e) / t**2) * e)``, where ``t = sum(e)``, is
+``S(y e) / S(e) - S(y e) / S(e)**2 * S(e)``, whose terms cancel. So it is with whatever reaches the shift of a softmax.
 """
 
 from __future__ import annotations
@@ -79,17 +78,17 @@ class _Sums:
 
     def _of(self, x: Node, whole: bool) -> Terms:
         if is_factor(x, x.aval.dtype):
-            return {(_NONE, _NONE): [float(const(x))]}
+            return _number(float(const(x)))
         c, term = split(x)
         if term is not x:
-            return _times(self.of(term, whole), {(_NONE, _NONE): [c]})
+            return _times(self.of(term, whole), _number(c))
         if whole and is_op(x, np.broadcast_to):
             return self.of(x.args[0], True)
         if x.aval.dtype.kind != "f" or x.exact or (x.op in _ARITHMETIC and not whole and not _is_even(x)):
             return _atom(x, whole)
         if is_op(x, np.add) or is_op(x, np.subtract):
             sign = 1.0 if is_op(x, np.add) else -1.0
-            return _plus(self.of(x.args[0], whole), _times(self.of(x.args[1], whole), {(_NONE, _NONE): [sign]}))
+            return _plus(self.of(x.args[0], whole), _times(self.of(x.args[1], whole), _number(sign)))
         if is_op(x, np.multiply):
             return _times(self.of(x.args[0], whole), self.of(x.args[1], whole))
         if is_op(x, np.square):
@@ -102,7 +101,8 @@ class _Sums:
             return _atom(("cumsum", x.args[0]), True)
         if is_op(x, np.outer) and whole and len(self.axis) == 1 and x.aval.shape == self.shape:
             alike, other = x.args if self.axis == (1,) else x.args[::-1]
-            return _times(self.of(alike, False), _atom(other, True)) if self._is_row(alike) else _atom(x, True)
+            known = elements_of(alike) == self.many
+            return _times(self.of(alike, False), _atom(other, True)) if known else _atom(x, True)
         if is_op(x, np.matmul) and not whole and len(self.axis) == len(x.aval.shape) == 1:
             a, v = x.args if self.axis == (1,) else x.args[::-1]
             known = a.aval.shape == self.shape and len(v.aval.shape) == 1
@@ -111,9 +111,6 @@ class _Sums:
         if inner and x.args[0].aval.dtype == x.aval.dtype and "dtype" not in dict(x.params):
             return self.total(self.of(x.args[0], True))
         return _atom(x, whole)
-
-    def _is_row(self, x: Node) -> bool:
-        return elements_of(x) == self.many
 
     def _is_scan(self, x: Node) -> bool:
         """Whether it goes along the axis, of which there is but one."""
@@ -127,11 +124,11 @@ class _Sums:
             if (turned := self._turned_round(others)) is not None:
                 left = _times(left, self.total(turned))
             elif not others:
-                left = _times(left, {(_NONE, _NONE): [float(self.count)]})
+                left = _times(left, _number(float(self.count)))
             elif (value := self._put(others)) is not None:
                 left = _times(left, self.of(value, False))
             else:
-                left = _times(left, {(frozenset({(others, 1)}), _NONE): [1.0]})
+                left = _times(left, _atom(others, False))
             found = _plus(found, left)
         return found
 
@@ -145,7 +142,7 @@ class _Sums:
         x, whole = self._bare(x, whole)
         if not whole:
             self.divisors[x] = terms
-        return {(_NONE, _turned({(x, 1)})) if whole else (_turned({(x, 1)}), _NONE): [1.0]}
+        return _atom(x, whole, -1)
 
     def without_divisors(self, terms: Terms) -> Terms:
         """These times what they are divided by, where that has several terms itself."""
@@ -155,8 +152,7 @@ class _Sums:
                 found: Terms = {}
                 for (alike, others), numbers in terms.items():
                     divided = any([factor is x and power < 0 for factor, power in alike])
-                    times: Terms = {(frozenset({(x, 1)}), _NONE): [1.0]} if divided else divisor
-                    found = _plus(found, _times({(alike, others): numbers}, times))
+                    found = _plus(found, _times({(alike, others): numbers}, _atom(x, False) if divided else divisor))
                 terms = found
         return terms
 
@@ -188,8 +184,13 @@ def _is_even(x: Node) -> bool:
     return all([elements_of(arg) == 1 or arg.aval.shape == x.aval.shape for arg in x.args])
 
 
-def _atom(x: Any, whole: bool) -> Terms:
-    powers: Powers = frozenset({(x, 1)})
+def _number(c: float) -> Terms:
+    return {(_NONE, _NONE): [c]}
+
+
+def _atom(x: Any, whole: bool, power: int = 1) -> Terms:
+    """A factor alone, of which no more is known."""
+    powers: Powers = frozenset({(x, power)})
     return {(_NONE, powers) if whole else (powers, _NONE): [1.0]}
 
 

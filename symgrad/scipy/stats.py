@@ -596,9 +596,10 @@ class _MultivariateNormal(Distribution):
             return _singular_logpdf(away, cov)
         else:
             factor = np.linalg.cholesky(cov)
-            columns = np.reshape(away, (-1, size)).T if np.ndim(away) > 2 else np.transpose(away)
+            several = np.ndim(away) > 2  # of one point, or rows of them, derivatives take less time as they are
+            columns = np.transpose(np.reshape(away, (-1, size)) if several else away)
             parts = np.transpose(solve_triangular(factor, columns, lower=True))
-            parts = np.reshape(parts, np.shape(away)) if np.ndim(away) > 2 else parts
+            parts = np.reshape(parts, np.shape(away)) if several else parts
             logdet = 2 * np.sum(np.log(np.diagonal(factor)))
         return -0.5 * (size * LOG_2PI + logdet + np.sum(parts * parts, axis=-1))
 
