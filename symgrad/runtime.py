@@ -84,16 +84,83 @@ def add_at(out: Array, index: Any, value: Array) -> None:
         out[index] += value
 
 
+def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in the machine's byte order; the same one, where it is in that: beside an equal one ``np.add.at`` is slow."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
+def within(places: Array, n: int) -> Array:
+    """Places along an axis of ``n`` elements, those from its end counted from its start.
+
+    Raises:
+        IndexError: where one is not there.
+
+    >>> within(np.array([0, -1]), 3)
+    array([0, 2])
+    """
+    if not places.size or np.maximum.reduce(places.view(np.uint64), None) < n:  # negative ones are large
+        return places
+    outside = places[(places < -n) | (places >= n)]
+    if outside.size:
+        raise IndexError(f"index {outside.flat[0]} is out of bounds for axis with size {n}")
+    return np.where(places < 0, places + n, places)
+
+
+def elements(x: Array, places: Array, out: Array | None = None) -> Array:
+    """The elements of an array at places in memory, all of which are there.
+
+    >>> elements(np.arange(6.0).reshape(2, 3), np.array([5, 0]))
+    array([5., 0.])
+    """
+    if x.flags.c_contiguous:
+        return x.take(places, None, None if out is x else out, "clip")  # which, as it checks nothing, copies nothing
+    return x[np.unravel_index(places, x.shape)]
+
+
+def add_elements(x: Array, places: Array, value: Array, out: Array | None = None) -> Array:
+    """``x`` with numbers added at places in memory, all of which are there, and may be there more than once.
+
+    >>> add_elements(np.ones((2, 2)), np.array([3, 0, 3]), np.ones(3))
+    array([[2., 1.],
+           [1., 3.]])
+    """
+    result = _copied(x, out)
+    if result.flags.c_contiguous:
+        np.add.at(result.reshape(-1), places.reshape(-1), value.reshape(-1))
+    else:
+        np.add.at(result, np.unravel_index(places, x.shape), value)
+    return result
+
+
+def sum_elements(places: Array, value: Array, shape: tuple[int, ...]) -> Array:
+    """Zeros with numbers in double precision added at places in memory, which may be there more than once.
+
+    Raises:
+        IndexError: where a place is not there.
+
+    >>> sum_elements(np.array([3, 0, 3]), np.ones(3), (2, 2))
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    size = math.prod(shape)
+    try:
+        total = np.bincount(places.reshape(-1), value.reshape(-1), size)
+    except ValueError:  # some count from the end
+        return sum_elements(within(places, size), value, shape)
+    if len(total) != size:
+        within(places, size)
+    return total.reshape(shape)
+
+
 def pick(x: Array, *places: Array) -> Array:
     """``x[places]`` by the places in memory, in less than half of the time.
 
     >>> pick(np.arange(6.0).reshape(2, 3), np.array([0, 1, 1]), np.array([2, 0, -1]))
     array([2., 3., 5.])
     """
-    inside = [array.size and array.view(np.uint64).max() < n for array, n in zip(places, x.shape, strict=False)]
-    if not all(inside) or not x.flags.c_contiguous:  # negative ones are none of those
+    if not x.flags.c_contiguous:
         return x[places]
-    flat, *more = places
+    flat, *more = [within(array, n) for array, n in zip(places, x.shape, strict=False)]
     for array, n in zip(more, x.shape[1:], strict=False):
         flat = flat * n + array
     return x.reshape(-1, *x.shape[len(places) :]).take(flat, 0)
@@ -1285,6 +1352,9 @@ def _raising(message: str) -> Callable[..., Any]:
     return context.run
 
 
+_SOLVED = {"d": 1e8, "f": 1e4}  # condition numbers, up to which a step of refinement makes up for an inverse
+
+
 class _Strict(threading.local):
     """Each thread's own, for none may enter a context that another one is in."""
 
@@ -1312,7 +1382,34 @@ def solve(a: Array, b: Array, out: Array | None = None) -> Array:
     >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([1.0, 1.0]))
     array([0.5 , 0.25])
     """
-    return _strict.regular(KERNELS.solve1 if b.ndim == 1 else KERNELS.solve, a, b, out)
+    if b.ndim == 1:
+        return _strict.regular(KERNELS.solve1, a, b, out)
+    x = _solved_by_inverse(a, b, out) if a.ndim == 2 and out is not b else None
+    return _strict.regular(KERNELS.solve, a, b, out) if x is None else x
+
+
+def _solved_by_inverse(a: Array, b: Array, out: Array | None = None) -> Array | None:
+    """The solution for many right-hand sides of a small matrix by its inverse, in a quarter of LAPACK's time or less.
+
+    Its error may be the condition number's times that of LAPACK's: one step of refinement takes that back (N. J. Higham,
+    Accuracy and Stability of Numerical Algorithms, 2002, chapters 12 and 14). None where it is not worth it, or not enough.
+    """
+    n, m = b.shape
+    worst = _SOLVED.get(a.dtype.char, 0.0)
+    if n > 16 or n * m < 1500 or m < 24 * n or not worst or a.dtype != b.dtype:
+        return None
+    inverse = inv(a) if KERNELS is not None and a.dtype.char == "d" else np.linalg.inv(a)
+    flat, other = a.reshape(-1), inverse.reshape(-1)
+    with np.errstate(all="ignore"):
+        condition = math.sqrt(flat.dot(flat) * other.dot(other))
+        if not condition < worst:
+            return None
+        x = np.matmul(inverse, b, out)
+        if condition > 50:
+            rest = a.dot(x)
+            np.subtract(b, rest, rest)
+            x += inverse.dot(rest)
+        return x if math.isfinite(np.add.reduce(x, None)) else None  # what is not would spread
 
 
 def lower_cholesky(a: Array, out: Array | None = None) -> Array:
@@ -1362,7 +1459,7 @@ def add_to_diagonal(a: Array, number: Any, out: Array | None = None) -> Array:
 
 def _copied(x: Array, out: Array | None) -> Array:
     """A copy in C order and in the machine's byte order, in ``out`` if given, which may be the array itself."""
-    out = np.empty(x.shape, x.dtype.newbyteorder("=")) if out is None else out
+    out = np.empty(x.shape, native(x.dtype)) if out is None else out
     if out is not x:
         np.copyto(out, x)
     return out
@@ -1450,6 +1547,8 @@ def solve_triangle(factor: Array, b: Array, turned: bool = False) -> Array:
     >>> solve_triangle(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]))
     array([1., 2.])
     """
+    if b.ndim == 2 and (found := _solved_by_inverse(factor.T if turned else factor, b)) is not None:
+        return found
     trtrs = _lapack("trtrs", factor.dtype.char)
     if trtrs is not None:
         x, _ = trtrs(factor.T, b, lower=0, trans=0 if turned else 1)  # as LAPACK has it, in Fortran order

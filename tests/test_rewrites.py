@@ -911,7 +911,7 @@ def test_elements_at_places_of_several_axes(rest):
             np.testing.assert_allclose(found, plain(given, *places), rtol=1e-13, atol=1e-15)
             np.testing.assert_array_equal(runtime.pick(given, *places), given[places])
     np.testing.assert_array_equal(runtime.pick(x, i[:0], j[:0]), x[i[:0], j[:0]])
-    assert "runtime.pick(x, i, j)" in derivative.source(x, i, j, fast=True)
+    assert ("runtime.pick(x, i, j)" if rest else "runtime.elements(x, ") in derivative.source(x, i, j, fast=True)
     with pytest.raises(IndexError):
         derivative(x, i, j + 50)
 

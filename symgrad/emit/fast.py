@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import heapq
 import itertools
 import math
@@ -89,6 +90,7 @@ LONG = 256  # and numbers in all such
 ROWS = 2048  # rows of few numbers, from which on to begin with each costs more than with calls for the columns
 MANY = 500
 CHOSEN = 1024  # numbers that a mask chooses, up to which to make an array for them takes as long as to choose
+LARGEST = 65_536  # elements of a mask that is kept with the code
 PICKED = 512  # numbers read at index arrays, from which on it pays to tell their places in memory
 SEVERAL = 3  # lists that are better one of tuples
 
@@ -1433,6 +1435,21 @@ def matrix(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 _CHECKED = {REGISTRY[np.linalg.inv]: "inv", REGISTRY[np.linalg.solve]: "solve", REGISTRY[np.linalg.cholesky]: "lower_cholesky"}
 _OWN_OUT = {*_CHECKED, REGISTRY[np.cross]}  # what takes ``out`` in this package's own functions
+
+
+@_fast(np.tril, np.triu)
+def triangle(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``np.where`` with a mask that is there: NumPy's own makes it anew, and takes several times as long for it."""
+    shape = node.aval.shape[-2:]
+    if node.aval.dtype.char not in "fdFD" or len(node.aval.shape) < 2 or math.prod(shape) > LARGEST:
+        return SPELLINGS.get(node.op, default_spelling)(b, node, args)
+    mask = _triangle(shape, dict(node.params).get("k", 0), node.op is REGISTRY[np.tril])
+    return call_of(b.bind("where", np.where), name(b.bind("triangle", mask)), args[0], literal(0))
+
+
+@functools.lru_cache(64)
+def _triangle(shape: tuple[int, int], k: int, lower: bool) -> np.ndarray[Any, Any]:
+    return np.tri(*shape, k, dtype=bool) if lower else ~np.tri(*shape, k - 1, dtype=bool)
 
 
 def _is_transform(node: Node) -> bool:

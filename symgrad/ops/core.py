@@ -35,6 +35,7 @@ import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import CONST, Aval, Node
+from symgrad.runtime import native
 
 Rule = Callable[..., Any]
 Binder = Callable[..., "tuple[Sequence[Any], dict[str, Any]]"]
@@ -566,8 +567,8 @@ def fit(g: Any, aval: Aval) -> Any:
     if dtype.kind == "c" and aval.dtype.kind == "f":
         g = np.real(g)
     if dtype_of(g) != aval.dtype and aval.kind != "python":
-        native = aval.dtype.newbyteorder("=")  # NumPy's own results are, too
-        g = g if dtype_of(g) == native else ASTYPE(g, dtype=native)
+        dtype = native(aval.dtype)  # as NumPy's own results are
+        g = g if dtype_of(g) == dtype else ASTYPE(g, dtype=dtype)
     return g
 
 

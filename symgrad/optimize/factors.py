@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize.lower import LOGISTIC, MANY
+from symgrad.optimize.lower import LOGISTIC, MANY, OVER
 from symgrad.optimize.rewriting import (
     SCALING,
     Rewrite,
@@ -325,6 +325,18 @@ def known_multiple(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
                 multiple = s.graph.find(node.op, (w, v), ())
                 if _is_small(v, x) and multiple is not None and x.aval == multiple.aval == node.aval:
                     return s.add(np.multiply, x, multiple)  # as it stands: either is a multiple of the other
+    return None
+
+
+@rewrite(np.true_divide, OVER, rules=FACTORS, derived=True)
+def known_quotient(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x * y / v`` of large arrays as ``x / v * y`` where ``x / v`` is there anyway."""
+    product, *below = args
+    if is_large(node) and is_op(product, np.multiply) and s.used.get(product, 0) <= 1:
+        for x, y in (product.args, product.args[::-1]):
+            quotient = s.graph.find(node.op, (x, *below), ())
+            if quotient is not None and quotient.aval == node.aval:
+                return s.call(np.multiply, quotient, y)
     return None
 
 

@@ -64,6 +64,8 @@ BACK = Op(runtime.back_in_place, "constant", (), name="runtime.back_in_place")
 CLIP = Op(np.ndarray.clip, "constant", (), name="np.ndarray.clip")
 PRODUCTS = Op(runtime.product_of_others, "constant", (), name="runtime.product_of_others")
 OVER = Op(runtime.over, "constant", (), name="runtime.over")
+ELEMENTS = Op(runtime.elements, "constant", (), name="runtime.elements")
+ADD_ELEMENTS = Op(runtime.add_elements, "constant", (), name="runtime.add_elements")
 ON_DIAGONAL = Op(runtime.add_to_diagonal, "op", (), name="runtime.add_to_diagonal")
 LIKE_UFUNCS = (
     BITS,
@@ -73,7 +75,15 @@ LIKE_UFUNCS = (
     LOGISTIC,
     OVER,
 )  # each element of their results needs the same elements of their arguments; they take ``out``
-WITH_OUT = (*LIKE_UFUNCS, TO_EXTREMES, ON_DIAGONAL, CHOLESKY, INVERSE)  # which their first argument may be, too
+WITH_OUT = (
+    *LIKE_UFUNCS,
+    TO_EXTREMES,
+    ON_DIAGONAL,
+    ELEMENTS,
+    ADD_ELEMENTS,
+    CHOLESKY,
+    INVERSE,
+)  # which their first argument may be, too
 LOWER: dict[Any, list[Rewrite]] = {}
 
 

@@ -168,8 +168,8 @@ def _time(nodes: Sequence[Node], numbers: bool = False) -> float:
         if isinstance(node.op, Loop):
             total += turns_of(node.op.course) * _time(node.op.body.nodes(), True)
         elif node.args and not node.op.alias and isinstance(node.aval, Aval) and (numbers or node.aval.shape):
-            made = node.args[1] if node.op in (SETITEM, INDEX_ADD) else node  # as a rule, they write into the array itself
-            total += (CHOICE if node.op is REGISTRY[np.where] else 1) * (1 + size_of(made) / CALL)
+            made = node.args[1:] if node.op in (SETITEM, INDEX_ADD) else [node]  # as a rule, they write into the array itself
+            total += (CHOICE if node.op is REGISTRY[np.where] else 1) * (1 + max(map(size_of, made)) / CALL)
     return total
 
 

@@ -9,6 +9,7 @@ from symgrad import progress
 from symgrad.optimize.chains import chains
 from symgrad.optimize.contract import contract
 from symgrad.optimize.distribute import distribute
+from symgrad.optimize.elements import elements
 from symgrad.optimize.factors import factors
 from symgrad.optimize.hoist import hoist
 from symgrad.optimize.layout import layout
@@ -49,7 +50,7 @@ FAST: dict[str, Callable[[Program], Program]] = {
 #: Of which it takes one at the end: numbers, or arrays of all iterations of a loop.
 ENDS: dict[str, Callable[[Program], Program]] = {"scalarize": scalarize, "distribute": distribute}
 #: And what comes last.
-LAST: dict[str, Callable[[Program], Program]] = {"windows": windows, "hoist": hoist}
+LAST: dict[str, Callable[[Program], Program]] = {"windows": windows, "elements": elements, "hoist": hoist}
 #: What the bodies of loops go through before.
 _INSIDE = ("undo", "structure", "taps", "contract", "layout", "lower", "factors", "distribute")
 INSIDE = {name: (FAST | ENDS)[name] for name in _INSIDE}

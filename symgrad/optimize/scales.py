@@ -218,13 +218,13 @@ def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 
 
 @rewrite(
-    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, of=SCALING,
-    derived=True,
+    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, index.SCATTER,
+    of=SCALING, derived=True,
 )  # fmt: skip
 def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     c, x = split(args[0])
     exact = node.aval.dtype == np.float64 or (node.aval.dtype.kind in "fc" and abs(np.frexp(c)[0]) == 0.5)  # a power of two
-    rounds = is_op(node, np.sum) and not exact
+    rounds = (is_op(node, np.sum) or node.op is index.SCATTER) and not exact
     if c == 1.0 or rounds or elements_of(node) > elements_of(x):
         return None
     return join(s, c, _moved(s, node, x))

@@ -15,6 +15,7 @@ from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import IS_COMPLEX, STOP
 from symgrad.ops.index import array_of, floating, take_at
 from symgrad.ops.linalg import MIRRORED, hermitian
+from symgrad.runtime import native
 from symgrad.tracing.frames import where
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, rule
@@ -572,7 +573,7 @@ def _log_moved(a: Any, y: Any, e: Any) -> Any:
 
 
 def _native(A: Any) -> Any:
-    return np.asarray(A, A.dtype.newbyteorder("="))  # SciPy misreads arrays in another order of bytes
+    return np.asarray(A, native(A.dtype))  # SciPy misreads arrays in another order of bytes
 
 
 def _expm(A: Any) -> Any:

@@ -22,6 +22,7 @@ from symgrad.ops import create
 from symgrad.ops.core import Traced, dtype_of, fit
 from symgrad.ops.engine import ASTYPE, IDENTITY, TO_ARRAY, TO_FLOAT, TO_NUMPY, TO_PYTHON
 from symgrad.ops.index import GETITEM
+from symgrad.runtime import native
 from symgrad.tracing.frames import raised_at, recursing, where
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
@@ -137,7 +138,7 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
 def finish(g: Any, trace: Trace, aval: Aval) -> Any:
     """A derivative in the shape, dtype and kind of what it belongs to; zeros for None."""
     if g is None:
-        g = trace.constant_like(0.0, aval._replace(dtype=aval.dtype.newbyteorder("=")))
+        g = trace.constant_like(0.0, aval._replace(dtype=native(aval.dtype)))
     g = fit(g, aval)
     plain = type(_like(g))
     if (plain is np.ndarray and aval.kind == "array") or (plain is float and aval == _FLOAT):
@@ -463,8 +464,8 @@ def gradients(
 def _finished(g: Any, trace: Trace, aval: Aval, symbolic: bool) -> Any:
     """``finish``, with plain zeros when the pass ran on plain values, perhaps after its trace has closed."""
     if g is None and not symbolic:
-        native = aval.dtype.newbyteorder("=")
-        return np.zeros(aval.shape, native) if aval.kind == "array" else finish(native.type(0), trace, aval)
+        dtype = native(aval.dtype)
+        return np.zeros(aval.shape, dtype) if aval.kind == "array" else finish(dtype.type(0), trace, aval)
     return finish(g, trace, aval)
 
 

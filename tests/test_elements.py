@@ -1,0 +1,113 @@
+"""Elements at an index of several arrays, read and added to by their places in memory."""
+
+import numpy as np
+import pytest
+
+import symgrad
+
+
+def array(*shape):
+    return np.random.default_rng(len(shape)).uniform(0.2, 1.0, shape)
+
+
+def both(f, *args, wrt=0):
+    """The gradient by compiled code, and without optimisations."""
+    g = symgrad.grad(f, wrt)
+    for _ in range(2):
+        found = g(*args)
+    with symgrad.without():
+        return g, found, symgrad.grad(f, wrt)(*args)
+
+
+def places(*shape, n=600, signed=True):
+    r = np.random.default_rng(len(shape))
+    return [r.integers(-m if signed else 0, m, n) for m in shape]
+
+
+CASES = {
+    "a table": lambda x, i, j: np.sum(np.sin(x[i, j]) * np.arange(len(i))),
+    "twice": lambda x, i, j: np.sum(x[i, j] * x[i, -1 - j] * x[-1 - i, j]),
+    "turned": lambda x, i, j: np.sum(np.exp(x.T[j, i])),
+    "two tables": lambda x, i, j: np.sum((2 * x)[i, j] * np.cos(x)[i, j] * x[j % len(x), i % x.shape[1]]),
+    "written into": lambda x, i, j: np.sum(added(x, i, j) ** 2),
+    "in rows": lambda x, i, j: np.sum(np.sin(x[i, j].reshape(20, -1)) * np.arange(20)[:, None]),
+    "masks": lambda x, i, j: np.sum(np.where(np.isfinite(x[i, j]), x[i, j], 0) ** 3),
+}
+
+
+def added(x, i, j):
+    total = np.zeros_like(x)
+    np.add.at(total, (i, j), np.sin(x[j % len(x), i % x.shape[1]]))
+    return total
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("name", CASES)
+def test_elements_of_tables(name, order, dtype):
+    x = np.asarray(array(7, 5), dtype, order=order)
+    g, found, expected = both(CASES[name], x, *places(7, 5))
+    np.testing.assert_allclose(found, expected, rtol=1e-12 if dtype == np.float64 else 1e-4)
+    assert "runtime.within" in g.source(x, *places(7, 5), fast=True)
+
+
+def test_places_are_computed_once():
+    def f(u, v, i, j):
+        for _ in range(4):
+            i = (i * 3 + 1) % len(u)
+            u, v = np.sin(u), np.cos(v)
+            u = u + np.sum(u[i, j] * v[i, j] * u[i, (j + 1) % 5]) * 1e-3
+        return np.sum(u * v)
+
+    args = (array(7, 5), array(7, 5), *places(7, 5, signed=False))
+    g, found, expected = both(f, *args, wrt=(0, 1))
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    source = g.source(*args, fast=True)
+    assert source.count("runtime.sum_elements") == 3
+    assert source.count("runtime.within") <= 8
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 3, 2, 3)])
+def test_more_axes(shape):
+    index = places(*shape)
+    x = array(*shape)
+    f = lambda x: np.sum(x[tuple(index)] ** 3)
+    _, found, expected = both(f, x)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    flat = np.ravel_multi_index([i % n for i, n in zip(index, shape, strict=True)], shape)
+    counts = np.bincount(flat, minlength=x.size)
+    hessian = symgrad.hessian(f)
+    found = [hessian(x).reshape(x.size, x.size) for _ in range(2)][1]
+    np.testing.assert_allclose(found, np.diag(6 * counts * x.ravel()))
+
+
+@pytest.mark.parametrize("wrong", [5, -6])
+def test_a_place_that_is_not_there(wrong):
+    f = lambda x, i, j: np.sum(np.sin(x[i, j]))
+    g, x, (i, j) = symgrad.grad(f), array(7, 5), places(7, 5)
+    for _ in range(3):
+        g(x, i, j)
+    outside = j.copy()
+    outside[100] = wrong
+    with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for axis 1 with size 5"):
+        g(x, i, outside)
+    np.testing.assert_allclose(g(x, i, j), np.cos(x) * np.bincount(i % 7 * 5 + j % 5, minlength=35).reshape(7, 5))
+
+
+@pytest.mark.parametrize("n", [30, 3000])
+def test_places_along_one_axis(n):
+    """On zeros, or where there are no more numbers than places, counted; else added one by one."""
+
+    def f(x, i, j):
+        return np.sum(x[i] * np.sin(x[j])) + np.sum(x**2)
+
+    x, i = array(n), np.random.default_rng(0).integers(-n, n, (20, 10))
+    g, found, expected = both(f, x, i, i[::-1, ::2].repeat(2, axis=1))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    source = g.source(x, i, i, fast=True)
+    assert ("runtime.sum_elements" in source) == (n == 30)
+    for wrong in (n, -n - 1):
+        outside = i.copy()
+        outside[3, 4] = wrong
+        with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for axis 0 with size {n}"):
+            g(x, i, outside)
