@@ -2377,3 +2377,66 @@ def test_what_is_added_to_elements_is_not_taken_out_and_put_back():
             for found, expected in zip(derivative(x, w, more), others(x, w, more), strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert "= 0" not in derivative.source(x, w)
+
+
+SLOPES = {
+    "leaky": lambda x: np.sum(np.maximum(x, 0.1 * x) * np.cos(x)),
+    "leaky the other way": lambda x: np.sum(np.maximum(0.2 * x, x) * x),
+    "smallest": lambda x: np.sum(np.minimum(x, 3 * x) * np.cos(x)),
+    "chosen": lambda x: np.sum(np.where(x > 0, x, 0.1 * x) * np.cos(x)),
+    "chosen otherwise": lambda x: np.sum(np.where(x > 0, -0.1 * x, 2 * x)),
+    "more than": lambda x: np.mean(np.maximum(-x - 0.1, 0)) / 0.05,
+    "of a mask": lambda x: np.mean(np.where(np.isfinite(x), np.maximum(x, 0.1 * x), 0)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", SLOPES)
+def test_one_slope_or_another(name, dtype):
+    fun = SLOPES[name]
+    x = np.sin(np.arange(4096.0)).reshape(64, 64).astype(dtype)
+    tied = np.where(np.arange(64) % 3, x, 0).astype(dtype)
+    derivative, plain = grad(fun), grad(fun, mode="dynamic")
+    for given in (x, tied, x, -x):
+        for _ in range(2):
+            found = derivative(given)
+        expected = plain(given)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(
+            found, expected, rtol=1e-12 if dtype == "f8" else 1e-5, atol=1e-18 if dtype == "f8" else 1e-7
+        )
+    source = str(derivative.source(x, fast=True))
+    assert source.count("runtime.steps") == (not name.startswith(("chosen", "more")))
+    assert source.count("runtime.select(") == (name in ("chosen", "of a mask"))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (2, 5, 3)])
+def test_triangles_by_masks(shape, dtype):
+    def fun(x):
+        parts = [np.tril(x), np.triu(x, 1), np.tril(x, -1), np.triu(x, -2), np.tril(x, 1)]
+        return np.sum(np.abs(sum((i + 1) * part**2 for i, part in enumerate(parts))))
+
+    x = np.arange(1.0, 1 + np.prod(shape)).reshape(shape).astype(dtype) * (1 + 0.5j if dtype == "c16" else 1)
+    derivative = grad(fun)
+    for _ in range(3):
+        found = derivative(x)
+    np.testing.assert_allclose(found, grad(fun, mode="dynamic")(x), rtol=1e-12 if dtype != "f4" else 1e-5)
+    assert "= np.tri" not in derivative.source(x, fast=True)
+    infinite = np.where(np.tri(*shape[-2:], dtype=bool), x, np.inf).astype(dtype)
+    lower = grad(lambda x: np.sum(np.abs(np.tril(x)) ** 2))
+    for _ in range(3):
+        np.testing.assert_allclose(lower(infinite), 2 * np.tril(x), rtol=1e-5)
+
+
+def test_quotients_that_are_there():
+    def fun(x, y, v):
+        r = x / v
+        return np.sum(r**2) + np.sum(r * y) + np.sum(x * y / v)
+
+    derivative = grad(fun, (0, 1, 2))
+    args = np.sin(np.arange(2000.0)), np.cos(np.arange(2000.0)), 3.0
+    for _ in range(3):
+        found = derivative(*args)
+    for one, other in zip(found, grad(fun, (0, 1, 2), mode="dynamic")(*args), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)

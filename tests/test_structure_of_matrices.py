@@ -471,3 +471,25 @@ def test_systems_of_many_right_hand_sides(fun, shape, dtype):
         before, after = grad(fun, (0, 1)).source(*args, fast=True).split("# backward")
         assert before.count("runtime.solve_triangle(") == many
         assert "runtime.solve_triangle(" not in after
+
+
+@pytest.mark.parametrize("condition", [1.0, 30.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("triangular", [False, True])
+def test_many_systems_of_a_small_matrix(condition, triangular):
+    """By the inverse, with a step of refinement: as exact as one by one."""
+    rng = np.random.default_rng(0)
+    u, _, v = np.linalg.svd(rng.normal(size=(6, 6)))
+    a = (u * np.logspace(0, -np.log10(condition), 6)) @ v
+    if triangular:
+        a = np.linalg.cholesky(a @ a.T + np.eye(6) / condition**2)
+    solve = runtime.solve_triangle if triangular else runtime.solve
+    for b in (rng.normal(size=(6, 400)), a @ rng.normal(size=(6, 400))):
+        found, expected = solve(a, b), np.linalg.solve(a, b)
+        scale = np.linalg.norm(expected, axis=0) * np.linalg.cond(a)
+        assert np.all(np.linalg.norm(found - expected, axis=0) < 20 * np.finfo(float).eps * scale)
+    if not triangular:
+        b[2, 5] = np.inf
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(np.isfinite(solve(a, b)), np.isfinite(np.linalg.solve(a, b)))
+        with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+            solve(np.zeros((6, 6)), b)

@@ -14,10 +14,9 @@ import numpy as np
 
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize.lower import LOGISTIC, MANY, OVER
+from symgrad.optimize.lower import FACTORS, LOGISTIC, MANY, OVER, stepped
 from symgrad.optimize.rewriting import (
     SCALING,
-    Rewrite,
     Simplifier,
     axes_of,
     const,
@@ -29,7 +28,6 @@ from symgrad.optimize.rewriting import (
 )
 from symgrad.program import Program
 
-FACTORS: dict[Any, list[Rewrite]] = {}
 _MOVES = {REGISTRY[key] for key in (np.reshape, np.transpose, np.swapaxes, np.expand_dims)}
 SEVERAL = 8  # terms of a sum, or factors of a product, that are looked at
 
@@ -214,7 +212,7 @@ def _summands(s: Simplifier, node: Node, alike: bool = True) -> list[tuple[float
         sign, x = waiting.pop()
         inner = (is_op(x, np.add) or is_op(x, np.subtract)) and s.phase is not None and not x.exact
         fits = not alike or all(arg.aval == x.aval for arg in x.args)
-        if inner and fits and s.used.get(x, 0) <= 1 and len(found) + len(waiting) < SEVERAL and _stepped(x)[0] is None:
+        if inner and fits and s.used.get(x, 0) <= 1 and len(found) + len(waiting) < SEVERAL and stepped(x)[0] is None:
             waiting += [(-sign if is_op(x, np.subtract) else sign, x.args[1]), (sign, x.args[0])]
         else:
             found.append((sign, x))
@@ -354,7 +352,7 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     terms += [(-c if is_op(node, np.subtract) else c, term) for c, term in _summands(s, args[1], False)]
     parts = [(sign * factor, x) for sign, (factor, x) in ((sign, split(term)) for sign, term in terms)]
     for i, (c, step) in enumerate(parts):
-        z, times = _stepped(step)
+        z, times = stepped(step)
         if z is None:
             continue
         c *= times
@@ -373,15 +371,6 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 
 
 _UNSIGNED = {op: [rule for rule in rules if rule is not logistic] for op, rules in FACTORS.items()}
-
-
-def _stepped(x: Node) -> tuple[Node | None, float]:
-    """``z`` of a multiple of ``heaviside(z, 0.5)``, however that is computed, and what multiple it is."""
-    if is_op(x, np.heaviside) and const(x.args[1]) == 0.5:
-        return x.args[0], 1.0
-    if is_op(x, np.add) and is_op(x.args[0], np.sign) and const(x.args[1]) == 1.0:
-        return x.args[0].args[0], 2.0
-    return None, 1.0
 
 
 def _stable_share(term: Node, z: Node) -> Node | None:

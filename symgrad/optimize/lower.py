@@ -85,6 +85,7 @@ WITH_OUT = (
     INVERSE,
 )  # which their first argument may be, too
 LOWER: dict[Any, list[Rewrite]] = {}
+FACTORS: dict[Any, list[Rewrite]] = {}
 
 
 def lower(program: Program) -> Program:
@@ -703,6 +704,115 @@ def steps(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
             number = const(g)
             return s.call(np.multiply, half if number is None else 0.5 * number, count)  # twice ``g`` may be too large
     return None
+
+
+@rewrite(np.add, rules=LOWER, derived=True)
+def one_or_the_other(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``c * g`` where a mask is set and ``d * g`` elsewhere as ``g`` times one array; so of ``maximum(x, x / 10)``."""
+    if math.prod(node.aval.shape) < MANY or node.aval.dtype.char not in "fd":
+        return None
+    if (found := _with_slopes_of(s, node, *args)) is not None:
+        return found
+    for total, term in (args, args[::-1]):
+        if (is_op(total, np.add) or is_op(total, np.subtract)) and s.used.get(total, 0) <= 1 and total.aval == node.aval:
+            first, second = total.args
+            if (found := _with_slopes_of(s, node, first, term)) is not None:
+                return s.call(total.op.key, found, second)
+            if is_op(total, np.add) and (found := _with_slopes_of(s, node, second, term)) is not None:
+                return s.call(np.add, first, found)
+    return None
+
+
+def _with_slopes_of(s: Simplifier, node: Node, *terms: Node) -> Node | None:
+    """The sum of two terms by one array of slopes."""
+    (c, x), (d, y) = map(split, terms)
+    chosen, other = _choice(x), _choice(y)
+    if chosen is not None and other is not None and chosen[0] is other[0]:
+        mask, (a, zero), (nothing, b) = chosen[0], chosen[1:], other[1:]
+        if is_zero(a) and is_zero(b):
+            (c, a, zero), (d, nothing, b) = (d, nothing, b), (c, a, zero)
+        if not is_zero(zero) or not is_zero(nothing) or mask.aval.shape != node.aval.shape:
+            return None
+        if a is b:
+            return _with_slopes(s, node, a, mask, c, d)
+        return s.call(np.where, mask, join(s, c, a), join(s, d, b)) if a.aval == b.aval else None
+    ones, others = _of_mask(x), _of_mask(y)
+    if ones is not None and others is not None and _is_not(ones[1], others[1]):
+        return _with_slopes(s, node, None, ones[1], c * ones[0], d * others[0])
+    steps, rests = _of_steps(x), _of_steps(y)
+    if steps is None or rests is None or steps[1] is not rests[1] or not _is_rest(steps[2], rests[2]):
+        return None
+    return _with_slopes(s, node, steps[1], steps[2], 2 * c * steps[0], 2 * d * rests[0])
+
+
+rewrite(np.add, rules=FACTORS, derived=True)(one_or_the_other)
+
+
+def _with_slopes(s: Simplifier, node: Node, g: Node | None, count: Node, c: float, d: float) -> Node:
+    """``g`` times what goes from ``d`` to ``c`` as a mask is set, or two are."""
+    both = 1 if count.aval.dtype == bool else 2
+    share = s.call(np.multiply, count, node.aval.dtype.type((c - d) / both))
+    slopes = s.call(np.add, share, node.aval.dtype.type(d))
+    return slopes if g is None else s.call(np.multiply, g, slopes)
+
+
+def _of_mask(x: Node) -> tuple[float, Node] | None:
+    """``c`` and the mask of ``c * mask``."""
+    if is_op(x, np.multiply):
+        for mask, c in (x.args, x.args[::-1]):
+            if mask.aval.dtype == bool and const(c) is not None and mask.aval.shape == x.aval.shape:
+                return float(const(c)), mask
+    return None
+
+
+def _is_not(a: Node, b: Node) -> bool:
+    return any(is_op(x, np.logical_not) and x.args[0] is y for x, y in ((a, b), (b, a)))
+
+
+def _of_steps(x: Node) -> tuple[float, Node | None, Node] | None:
+    """``c``, ``g``, if there is one, and how many of two masks are set, of the product of those."""
+    if x.op is STEPS:
+        return 1.0, None, x
+    if is_op(x, np.multiply):
+        for g, count in (x.args, x.args[::-1]):
+            if count.op is STEPS:
+                return (*split(g), count) if const(g) is None else (float(const(g)), None, count)
+    return None
+
+
+def _is_rest(count: Node, rest: Node) -> bool:
+    """Whether as many of two other masks are set as are not of these: ``y > x, y >= x`` beside ``x > y, x >= y``."""
+    (first, _), (other, _) = count.args, rest.args
+    if first.op is other.op:
+        return first.args == other.args[::-1]
+    return other.op is _TURNED.get(first.op) and first.args == other.args
+
+
+_SIDES = (np.greater, np.less), (np.greater_equal, np.less_equal)
+_TURNED = {REGISTRY[one]: REGISTRY[other] for pair in _SIDES for one, other in (pair, pair[::-1])}
+
+
+def stepped(x: Node) -> tuple[Node | None, float]:
+    """``z`` of a multiple of ``heaviside(z, 0.5)``, however that is computed, and what multiple it is."""
+    if is_op(x, np.heaviside) and const(x.args[1]) == 0.5:
+        return x.args[0], 1.0
+    if is_op(x, np.add) and is_op(x.args[0], np.sign) and const(x.args[1]) == 1.0:
+        return x.args[0].args[0], 2.0
+    return None, 1.0
+
+
+@rewrite(np.where, of=(np.greater_equal,), rules=LOWER, derived=True)
+def step_where_it_is(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(z >= 0, c * heaviside(z, 0.5), 0)`` as ``((z > 0) + (z >= 0)) * c / 2``: of NaN that is zero, too."""
+    mask, value, zero = args
+    c, step = split(value)
+    z, times = stepped(step)
+    known = z is not None and is_op(mask, np.greater_equal) and mask.args[0] is z and const(mask.args[1]) == 0
+    if not known or not is_zero(zero) or math.prod(node.aval.shape) < MANY or node.aval.dtype.char not in "fd":
+        return None
+    small = mask.aval._replace(dtype=np.dtype(np.int8))
+    count = s.graph.add(STEPS, (s.call(np.greater, *mask.args), mask), (), small)
+    return s.call(np.multiply, count, node.aval.dtype.type(0.5 * c * times))
 
 
 @rewrite(np.where, of=(np.equal,), rules=LOWER, derived=True)
