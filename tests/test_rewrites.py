@@ -2440,3 +2440,31 @@ def test_quotients_that_are_there():
         found = derivative(*args)
     for one, other in zip(found, grad(fun, (0, 1, 2), mode="dynamic")(*args), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("shapes", [((20, 30), (20, 30)), ((20, 1), (20, 30)), ((30,), (20, 30)), ((20, 30), (1, 30))])
+def test_sums_of_two_exponentials(shapes, dtype):
+    fun = lambda x, y: np.sum(np.logaddexp(x, y) * np.cos(x) + np.logaddexp(y, x) ** 2)
+    alone = lambda x, y: np.sum(np.logaddexp(x, y))
+    x, y = (5 * np.sin(np.arange(float(np.prod(shape)))).reshape(shape).astype(dtype) for shape in shapes)
+    far = [np.where(np.arange(z.shape[-1]) % 3, z, 800 * np.sign(z)).astype(dtype) for z in (x, y)]
+    nothing = [np.where(np.arange(z.shape[-1]) % (3 + i), z, -np.inf).astype(dtype) for i, z in enumerate((x, y))]
+    derivative, only = value_and_grad(fun, (0, 1)), grad(alone, (0, 1))
+    for made, given in itertools.product((derivative, only), ((x, y), far, (x, x[:]), nothing, (x, y))):
+        if (made is derivative and given is nothing) or given[1].shape != y.shape:
+            continue
+        for _ in range(2):
+            found = made(*given)
+        expected = (value_and_grad(fun, (0, 1), mode="dynamic") if made is derivative else grad(alone, (0, 1), mode="dynamic"))(
+            *given
+        )
+        for one, other in zip(_leaves(found), _leaves(expected), strict=True):
+            assert np.asarray(one).dtype == np.asarray(other).dtype
+            np.testing.assert_allclose(one, other, rtol=1e-12 if dtype == "f8" else 1e-3, atol=1e-14 if dtype == "f8" else 1e-6)
+    assert "runtime.weight" in only.source(x, y, fast=True)
+    assert "logaddexp(" not in str(only.source(x, y, fast=True)).split("# backward")[1]
+
+
+def _leaves(found):
+    return [leaf for part in found for leaf in (part if isinstance(part, tuple) else (part,))]

@@ -82,8 +82,8 @@ class _Sums:
         c, term = split(x)
         if term is not x:
             return _times(self.of(term, whole), _number(c))
-        if whole and is_op(x, np.broadcast_to):
-            return self.of(x.args[0], True)
+        if is_op(x, np.broadcast_to) and (whole or elements_of(x.args[0]) == 1):
+            return self.of(x.args[0], whole)
         if x.aval.dtype.kind != "f" or x.exact or (x.op in _ARITHMETIC and not whole and not _is_even(x)):
             return _atom(x, whole)
         if is_op(x, np.add) or is_op(x, np.subtract):
@@ -172,6 +172,8 @@ class _Sums:
             return None
         if type(factor) is tuple and factor[0] == "put":
             return factor[1].args[1]  # type: ignore[no-any-return]
+        if type(factor) is Node and is_op(factor, np.diag) and factor.aval.shape == self.shape and not factor.params:
+            return factor.args[0] if len(self.axis) == len(factor.args[0].aval.shape) == 1 else None
         scattered = type(factor) is Node and factor.op is index.SCATTER and factor.aval.shape == self.shape
         return factor.args[0] if scattered and writes_one_each(self.s, factor, self.axis) else None
 

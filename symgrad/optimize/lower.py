@@ -54,6 +54,8 @@ STEPS = Op(runtime.steps, "constant", (), name="runtime.steps")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
 TO_EXTREMES = Op(runtime.to_extremes, "constant", (), name="runtime.to_extremes")
 LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
+LOGADDEXP = Op(runtime.logaddexp, "constant", (), name="runtime.logaddexp")
+WEIGHT = Op(runtime.weight, "constant", (), name="runtime.weight")
 ORDER = Op(runtime.order, "constant", (), name="runtime.order")
 INTERPOLATE = Op(runtime.interpolate, "constant", (), name="runtime.interpolate")
 SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
@@ -73,6 +75,8 @@ LIKE_UFUNCS = (
     STEPS,
     SELECT,
     LOGISTIC,
+    LOGADDEXP,
+    WEIGHT,
     OVER,
 )  # each element of their results needs the same elements of their arguments; they take ``out``
 WITH_OUT = (
@@ -642,7 +646,7 @@ rewrite(np.negative, np.add, np.subtract, np.multiply, of=(np.negative,), rules=
 
 
 @rewrite(np.where, of=(CONST,), rules=LOWER)
-def slope_of_softplus(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+def slope_of_logaddexp(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The derivative of ``logaddexp(c, x)`` by ``x``, as its rule has it for infinities too: it is a logistic function."""
     both, half, rest = args
     if const(half) != 0.5 or not is_op(rest, np.exp) or math.prod(node.aval.shape) < FEW or node.aval.dtype.char not in "fd":
@@ -655,13 +659,33 @@ def slope_of_softplus(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     if (factor := terms[0][0]) != 1.0:  # which has left the choice
         x = next((arg for arg in y.args if _is_multiple(arg, factor, x)), x)
     known = alone is again and alone in both.args and is_op(alone, np.equal) and {*alone.args} == {x, y}
-    if not known or const(zero) != 0 or const(nothing) != 0 or not is_op(y, np.logaddexp) or x.aval != node.aval:
+    if not known or const(zero) != 0 or const(nothing) != 0 or y.op not in _SUMS or x not in y.args:
         return None
-    c = const(y.args[1] if y.args[0] is x else y.args[0])
-    if x not in y.args or not isinstance(c, (int, float)) or not abs(c) < 1e6:  # so that both cannot be the sum
+    other = y.args[1] if y.args[0] is x else y.args[0]
+    c = const(other)
+    if c is None:
+        return s.graph.add(WEIGHT, (x, other), (), node.aval) if _are_many(node, y) else None
+    if not isinstance(c, (int, float)) or not abs(c) < 1e6 or x.aval != node.aval:  # so that both cannot be the sum
         return None
     minus = s.call(np.subtract, c, x) if c else s.call(np.negative, x)
     return s.graph.add(LOGISTIC, (minus,), (), node.aval)
+
+
+@rewrite(np.logaddexp, rules=LOWER)
+def logaddexp(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Of two arrays, or numbers and an array, by what NumPy computes several numbers of at a time."""
+    if s.exact or CONST in [arg.op for arg in args] or not _are_many(node, node):
+        return None
+    return s.graph.add(LOGADDEXP, args, (), node.aval)
+
+
+def _are_many(node: Node, total: Node) -> bool:
+    """Whether a sum of two exponentials, or a weight in it, is of many floats."""
+    alike = all([arg.aval.dtype == node.aval.dtype and arg.aval.kind == "array" for arg in total.args])
+    return alike and total.aval == node.aval and node.aval.dtype.char in "fd" and math.prod(node.aval.shape) >= FEW
+
+
+_SUMS = (REGISTRY[np.logaddexp], LOGADDEXP)
 
 
 def _terms(x: Node) -> list[tuple[float, Node]]:

@@ -24,7 +24,7 @@ from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS
 from symgrad.ops.scan import Running
 from symgrad.optimize.ifs import Apart, Read, apart_of, give_reads, is_if, read_apart, reads_of
 from symgrad.optimize.loops import BodyProgram, copied, decisive, filled_again, has_nests, inside, is_filled, trim_loops
-from symgrad.optimize.rewriting import Simplifier, is_op
+from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
 
@@ -34,6 +34,10 @@ CHEAP = {
     for key in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.abs, np.square, np.conjugate, np.real, np.imag,
                 np.maximum, np.minimum, np.sign, np.where, np.greater, np.less, np.greater_equal, np.less_equal)
 }  # fmt: skip
+_SLOW = {
+    REGISTRY[key]
+    for key in (np.exp, np.log, np.sin, np.cos, np.tan, np.tanh, np.expm1, np.log1p, np.sinh, np.cosh, np.arctan, np.arctan2)
+}
 _VIEWS = {REGISTRY[key] for key in (np.reshape, np.expand_dims, np.squeeze, np.broadcast_to, np.transpose)}
 #: What rounds nothing: it is the same when it is computed again.
 _SELECTING = _VIEWS | {REGISTRY[key] for key in (np.maximum, np.minimum, np.fmax, np.fmin, np.where, np.negative, np.abs)}
@@ -436,7 +440,15 @@ def _key(node: Node, args: tuple[Any, ...], body: Body) -> Any:
 
 def _is_dear(node: Node) -> bool:
     """Whether a result is better kept than computed again."""
-    return (_is_made(node) and node.op not in CHEAP and not is_filled(node)) or _is_total(node) or _is_end(node)
+    array = _is_made(node) and node.op not in CHEAP and not is_filled(node)
+    return array or _is_total(node) or _is_end(node) or _is_slow(node)
+
+
+def _is_slow(node: Node) -> bool:
+    """Whether it is a number that a function takes longer for than to put it into a list, and to read it there."""
+    if not isinstance(node.aval, Aval) or node.aval.shape:
+        return False
+    return node.op in _SLOW or (is_op(node, np.power) and const(node.args[1]) not in (*range(-4, 5), 0.5))
 
 
 def _is_end(node: Node) -> bool:
