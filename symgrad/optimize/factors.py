@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -346,43 +347,63 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``heaviside(z, 0.5) - e / (e + 1) * sign(z)`` with ``e = exp(-abs(z))``, which stable cross entropy gives.
 
     It is the logistic function. Where ``e`` is there anyway, or ``z`` is short, ``max(e, z > 0) / (e + 1)``. They may be two
-    terms of a longer sum.
+    terms of a longer sum, and both times the same.
     """
     terms = _summands(s, args[0], False)
     terms += [(-c if is_op(node, np.subtract) else c, term) for c, term in _summands(s, args[1], False)]
-    parts = [(sign * factor, x) for sign, (factor, x) in ((sign, split(term)) for sign, term in terms)]
-    for i, (c, step) in enumerate(parts):
-        z, times = stepped(step)
-        if z is None:
-            continue
-        c *= times
-        minus = z.args[0] if is_op(z, np.negative) else None  # whose sign is the opposite
-        for j, (other, term) in enumerate(parts):
-            signed = z if other == -c else minus if other == c else None
-            e = None if signed is None else _stable_share(term, signed)
-            if e is not None:
+    parts = [(sign, *_fraction(s, term)) for sign, term in terms]
+    for i, (sign, factor, above, below) in enumerate(parts):
+        for step in above:
+            z, times = stepped(step)
+            if z is None:
+                continue
+            c = sign * factor * times
+            minus = z.args[0] if is_op(z, np.negative) else None  # whose sign is the opposite
+            for j, (other_sign, other, more, under) in enumerate(parts):
+                signed = z if other_sign * other == -c else minus if other_sign * other == c else None
+                found = None if signed is None else _stable_share(more, under, signed)
+                alike = [x for x in above if x is not step]
+                if found is None or (Counter(found[1]), Counter(found[2])) != (Counter(alike), Counter(below)):
+                    continue
+                e = found[0]
                 if is_large(z) and s.used.get(e, 0) <= 2:
                     share = s.graph.add(LOGISTIC, (s.call(np.negative, z),), (), z.aval)
                 else:
                     share = s.call(np.true_divide, s.call(np.maximum, e, s.call(np.greater, z, 0.0)), s.call(np.add, e, 1.0))
                 rest = [term for k, term in enumerate(terms) if k not in (i, j)]
-                return _sum(s, [(math.copysign(1.0, c), _multiple(s, abs(c), share)), *rest])
+                whole = functools.reduce(functools.partial(s.call, np.true_divide), below, _product(s, 1.0, [*alike, share]))
+                return _sum(s, [(math.copysign(1.0, c), _multiple(s, abs(c), whole)), *rest])
     return None
+
+
+def _fraction(s: Simplifier, node: Node) -> tuple[float, list[Node], list[Node]]:
+    """A number, and the arrays that a term for one use is the product of, and is divided by, not too many."""
+    number, above, below, waiting = 1.0, list[Node](), list[Node](), [node]
+    while waiting:
+        x = waiting.pop()
+        c, rest = split(x) if x is node or s.used.get(x, 0) <= 1 else (1.0, x)
+        number *= c
+        apart = (rest is node or s.used.get(rest, 0) <= 1) and not rest.exact and len(above) + len(waiting) < SEVERAL
+        if apart and is_op(rest, np.multiply):
+            waiting += rest.args[::-1]
+        elif apart and is_op(rest, np.true_divide):
+            waiting.append(rest.args[0])
+            below.append(rest.args[1])
+        else:
+            above.append(rest)
+    return number, above, below
 
 
 _UNSIGNED = {op: [rule for rule in rules if rule is not logistic] for op, rules in FACTORS.items()}
 
 
-def _stable_share(term: Node, z: Node) -> Node | None:
-    """``e`` where a term is ``e / (e + 1) * sign(z)`` and ``e`` is ``exp(-abs(z))``."""
-    if not is_op(term, np.multiply):
-        return None
-    for ratio, sign in (term.args, term.args[::-1]):
-        if is_op(sign, np.sign) and sign.args[0] is z and is_op(ratio, np.true_divide):
-            e, below = ratio.args
-            ones = [arg for arg in below.args if arg is not e]
-            if is_op(below, np.add) and len(ones) == 1 and const(ones[0]) == 1 and is_op(e, np.exp):
-                inner = e.args[0]
-                if is_op(inner, np.negative) and is_op(inner.args[0], np.abs) and inner.args[0].args[0] is z:
-                    return e
+def _stable_share(above: list[Node], below: list[Node], z: Node) -> tuple[Node, list[Node], list[Node]] | None:
+    """``e`` where a term has ``e / (e + 1) * sign(z)`` in it and ``e`` is ``exp(-abs(z))``, and what else it has."""
+    signs = [x for x in above if is_op(x, np.sign) and x.args[0] is z]
+    for e in above if signs else ():
+        inner = e.args[0] if is_op(e, np.exp) else e
+        if is_op(inner, np.negative) and is_op(inner.args[0], np.abs) and inner.args[0].args[0] is z:
+            for x in below:
+                if is_op(x, np.add) and e in x.args and any([const(arg) == 1 for arg in x.args]):
+                    return e, [one for one in above if one not in (e, signs[0])], [one for one in below if one is not x]
     return None

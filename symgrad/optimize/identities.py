@@ -14,7 +14,19 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.reduction import OTHERS
 from symgrad.optimize import rewriting
-from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_factor, is_named, is_number, is_op, join, len_of, split
+from symgrad.optimize.rewriting import (
+    Rewrite,
+    Simplifier,
+    const,
+    is_factor,
+    is_moderate,
+    is_named,
+    is_number,
+    is_op,
+    join,
+    len_of,
+    split,
+)
 from symgrad.optimize.scales import opposite
 
 IDENTITIES: dict[Any, list[Rewrite]] = {}
@@ -206,6 +218,58 @@ def step_of_what_is_cut_off(s: Simplifier, node: Node, args: tuple[Node, ...]) -
             cut = cut or (x is not None and is_op(factor, np.minimum) and x in factor.args)
             if cut and any(const(arg) == 0 for arg in factor.args):
                 return g
+    return None
+
+
+@rewrite(np.true_divide, np.multiply, of=(np.multiply, np.true_divide, np.negative), derived=True)
+def quotient_and_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g * x / x``, ``g / x * x``, and ``g / x / (1 / x)``, as ``g``: what the logarithm of a factor gives."""
+    for one, x in (args,) if is_op(node, np.true_divide) else (args, args[::-1]):
+        c, product = split(one)
+        if product.aval != node.aval or product.exact or is_named(product):
+            continue
+        if is_op(node, np.true_divide) and is_op(product, np.multiply) and x in product.args:
+            g = product.args[1] if product.args[0] is x else product.args[0]
+        elif is_op(node, np.multiply) and is_op(product, np.true_divide) and product.args[1] is x:
+            g = product.args[0]
+        elif is_op(node, np.true_divide) and is_op(x, np.true_divide) and is_op(product, np.true_divide):
+            if (
+                product.args[1] is not x.args[1]
+                or not is_factor(x.args[0], node.aval.dtype)
+                or not is_moderate(c / const(x.args[0]), node.aval.dtype)
+            ):
+                continue
+            c, g = c / const(x.args[0]), product.args[0]
+        else:
+            continue
+        return join(s, c, g) if g.aval == node.aval else None
+    return None
+
+
+@rewrite(np.multiply, of=(np.sinh,), derived=True)
+def slope_of_log_cosh(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g / cosh(x) * sinh(x)`` is ``g * tanh(x)``, also where both overflow."""
+    for sinh, other in (args, args[::-1]):
+        c, quotient = split(other)
+        slope = is_op(sinh, np.sinh) and is_op(quotient, np.true_divide) and is_op(quotient.args[1], np.cosh)
+        if slope and quotient.args[1].args == sinh.args and not quotient.exact:
+            return s.call(np.multiply, join(s, c, quotient.args[0]), s.call(np.tanh, sinh.args[0]))
+    return None
+
+
+@rewrite(np.where, of=(np.multiply, np.negative, np.true_divide), derived=True)
+def factor_of_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(m, g * x, g * y)`` as ``g * where(m, x, y)``."""
+    mask, *choices = args
+    (c, one), (d, other) = map(split, choices)
+    if not (is_op(one, np.multiply) and is_op(other, np.multiply)) or one.aval != other.aval or one.aval != node.aval:
+        return None
+    if any([s.used.get(choice, 0) > 1 or choice.exact for choice in (*choices, one, other)]):
+        return None
+    for g, x in (one.args, one.args[::-1]):
+        for h, y in (other.args, other.args[::-1]):
+            if g is h and x.aval == y.aval == node.aval:
+                return s.call(np.multiply, g, s.call(np.where, mask, join(s, c, x), join(s, d, y)))
     return None
 
 

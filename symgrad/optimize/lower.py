@@ -138,20 +138,24 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
 
 @rewrite(np.power, of=(CONST,), rules=LOWER)
 def half_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``x**1.5`` of what cannot be below zero as ``x * sqrt(x)``, and so on: as far off as other products are, by a rounding or
-    two. (Of ``-inf`` and ``-0.0``, roots are other numbers than powers.)"""
+    """``x**1.5`` as ``x * sqrt(x)``, and so on: as far off as other products are, by a rounding or two. (Of ``-inf``, roots are
+    other numbers than powers, and of ``-0.0``: what users write is done so where neither can be.)"""
     x, exponent = args[0], const(args[1])
     double = x.aval.dtype.char in "fd" and x.aval.kind == "array" and node.aval == x.aval
-    if not double or not isinstance(exponent, float) or abs(exponent) not in (0.5, 1.5, 2.5, 3.5) or not _is_natural(x):
+    if not double or not isinstance(exponent, float) or abs(exponent) not in (0.5, 1.5, 2.5, 3.5):
         return None
-    if exponent == -0.5:  # which is finite where ``1 / x`` is not
-        return s.call(np.true_divide, 1.0, s.call(np.sqrt, x))
-    if exponent < 0:
-        x = s.call(np.true_divide, 1.0, x)
+    natural = _is_natural(x)
+    if not natural and (s.phase is None or math.prod(node.aval.shape) < FEW):
+        return None
     root = s.call(np.sqrt, x)
+    if exponent == -0.5:  # which is finite where ``1 / x`` is not
+        return s.call(np.true_divide, 1.0, root if natural else s.call(np.add, root, 0.0))
+    if exponent < 0 and natural:
+        x = s.call(np.true_divide, 1.0, x)
+        root = s.call(np.sqrt, x)
     for _ in range(int(abs(exponent))):
         root = s.call(np.multiply, root, x)
-    return root
+    return root if natural or exponent > 0 else s.call(np.true_divide, 1.0, root)
 
 
 def _is_natural(x: Node, deep: int = 0) -> bool:
