@@ -1413,7 +1413,7 @@ def solve(a: Array, b: Array, out: Array | None = None) -> Array:
     """
     if b.ndim == 1:
         return _strict.regular(KERNELS.solve1, a, b, out)
-    x = _solved_by_inverse(a, b, out) if a.ndim == 2 and out is not b else None
+    x = _solved_by_inverse(a, b, out) if a.ndim == b.ndim == 2 and out is not b else None
     return _strict.regular(KERNELS.solve, a, b, out) if x is None else x
 
 

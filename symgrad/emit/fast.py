@@ -277,7 +277,7 @@ class FastBuilder(BlockBuilder):
     def _group(self, group: Group, block: list[Any]) -> None:
         for node in group.nodes:
             self._in_order(node)
-            for arg in node.args if node not in group.views else ():  # views are printed after the loop, and counted there
+            for arg in reads(node) if node not in group.views else ():  # views are printed after the loop, and counted there
                 self.remaining[arg] -= 1
         super()._group(group, block)
         for node in group.nodes:

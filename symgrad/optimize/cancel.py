@@ -233,7 +233,7 @@ def _turned(powers: Iterable[tuple[Any, int]]) -> Powers:
 
 def writes_one_each(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
     """Whether it is zeros, or another array, with one value, or one of as many, added into each row along an axis."""
-    if x.op not in (index.SCATTER, index.INDEX_ADD) or len(axis) != 1:
+    if x.op not in (index.SCATTER, index.INDEX_ADD) or axis not in ((0,), (1,)):
         return False
     if dict(x.params)["spec"] != (index.Hole(0), index.Hole(1)):
         return False

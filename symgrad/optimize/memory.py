@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import Node
-from symgrad.ops import index
+from symgrad.ops import create, index
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, is_elementwise, is_product, is_slice, is_view, is_whole, offset, work
 
@@ -119,7 +119,8 @@ def _parts(end: Node, members: set[Node]) -> tuple[list[tuple[Node, Node]], Node
     base = end
     while base.op is index.INDEX_ADD and (base := base.args[0]) in members:
         parts.append((base.args[-1], base))
-    return sorted(parts, key=lambda part: -first_row(part[1])), base if base not in members else None
+    given = base not in members and base.op is not create.ZEROS
+    return sorted(parts, key=lambda part: -first_row(part[1])), base if given else None
 
 
 def first_row(write: Node) -> int:

@@ -682,7 +682,9 @@ def _is_one_of_each(node: Node) -> bool:
     """Whether it takes one element of each row: ``np.take_along_axis(p, labels[:, None], 1)``."""
     if getattr(node.op, "key", None) is not np.take_along_axis:
         return False
-    shape, axis = list(node.args[0].aval.shape), dict(node.params)["axis"]
+    shape, axis = list(node.args[0].aval.shape), dict(node.params).get("axis", -1)
+    if axis is None:
+        return False
     shape[axis] = 1
     return list(node.args[1].aval.shape) == shape
 
