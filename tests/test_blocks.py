@@ -608,3 +608,20 @@ def test_arrays_that_are_read_whole_are_not_written_block_by_block():
     with without("scalarize"):
         np.testing.assert_allclose(compiled(grad(fun), x), expected, rtol=1e-12)
         agree(lambda: value_and_grad(fun), x)
+
+
+def test_what_is_added_to_zeros_block_by_block():
+    """By what the first iteration, which stands alone, adds to as well."""
+
+    def fun(x, w):
+        total = 0.0
+        for i in range(len(w)):
+            total = total + np.tanh(w[i]) * x
+        return np.sum(np.tanh(total))
+
+    x, w = np.cos(np.arange(21000.0)).reshape(300, 70), 0.1 * np.sin(np.arange(45.0))
+    derivative = grad(fun, (0, 1))
+    for _ in range(3):
+        found = derivative(x, w)
+    for one, other in zip(found, grad(fun, (0, 1), mode="dynamic")(x, w), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11)

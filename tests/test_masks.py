@@ -432,8 +432,13 @@ def whole(w, x, y):
     return np.sum(np.where(np.isnan(h).any(axis=1), 0.0, (h @ w[:2] - y) ** 2))
 
 
+def among_them(w, x, y):
+    z = np.where(np.isfinite(x[:, 1]), np.log1p((w[0] - x[:, 1]) ** 2) + np.exp(-((w[1] * x[:, 1]) ** 2)), 0.0)
+    return np.sum(z[(np.arange(12) * 5 + len(y)) % 12] * y)
+
+
 @pytest.mark.parametrize("gap", [np.nan, np.inf])
-@pytest.mark.parametrize("fun", [terms, residuals, skipped, filtered, states, overwritten, chosen, picked, whole])
+@pytest.mark.parametrize("fun", [among_them, terms, residuals, skipped, filtered, states, overwritten, chosen, picked, whole])
 def test_gaps_in_data_are_left_out(fun, gap):
     """As if the rows with gaps were not there, whatever the calls before have met."""
     if gap == np.inf and fun in (overwritten, picked, whole):

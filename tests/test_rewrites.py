@@ -1439,6 +1439,15 @@ def shares(x):
     return e / np.sum(e, axis=1, keepdims=True)
 
 
+def shifted(x):
+    return x - np.max(x, axis=1, keepdims=True)
+
+
+def log_shares_of_last(x):
+    x = x - np.max(x, axis=-1, keepdims=True)
+    return x - np.log(np.sum(np.exp(x), axis=-1, keepdims=True))
+
+
 def log_total(x, total):
     """``log(total(exp(x)))``, whatever is added up by ``total``, shifted by the maxima of rows."""
     top = np.max(x, axis=1, keepdims=True)
@@ -1448,6 +1457,9 @@ def log_total(x, total):
 CROSS_ENTROPIES |= {
     "added to": lambda x: -np.sum(WEIGHTS * (x[np.arange(4), LABELS] - log_total(x, lambda e: np.sum(e, axis=1)))),
     "along": lambda x: -np.sum(WEIGHTS * np.take_along_axis(log_shares(x), LABELS[:, None], 1)[:, 0]),
+    "along the last": lambda x: -np.sum(WEIGHTS * np.take_along_axis(log_shares(x), LABELS[:, None], axis=-1)[:, 0]),
+    "labels before": lambda x: -np.mean(shifted(x)[np.arange(4), LABELS] - np.log(np.exp(shifted(x)).sum(axis=1))),
+    "pairs": lambda x: np.mean(np.log(np.exp(shifted(x @ x.T)).sum(axis=1)) - np.diag(shifted(x @ x.T))),
     "logarithms": lambda x: -np.sum(ONE_HOT * np.log(shares(x) + 1e-9)),
     "labels' logarithms": lambda x: -np.sum(WEIGHTS * np.log(shares(x)[np.arange(4), LABELS] + 1e-9)),
     "entropy": lambda x: -np.sum(shares(x) * log_shares(x)),
@@ -1489,6 +1501,7 @@ def test_shifts_that_do_not_cancel_keep_their_cotangents():
         lambda x: np.sum(log_total(x, lambda e: np.sum(e, axis=1)) * np.max(x, axis=1)),
         lambda x: np.sum(shares(x) * np.log(np.exp(x - np.max(x, axis=1, keepdims=True)))),
         lambda x: np.sum(log_total(x, lambda e: (e * e) @ ONE_HOT[0] + e @ ONE_HOT[1])),
+        lambda x: -np.sum(log_shares_of_last(x[:, :, None] * x[:, None])[np.arange(4), np.arange(4) % 3, LABELS]),
         lambda x: risk(x) + np.sum(np.cumsum(np.exp(x[:, 0] - np.max(x[:, 0])))),
     ):
         derivative = grad(fun)

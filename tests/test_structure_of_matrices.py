@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from symgrad import grad, runtime, value_and_grad, without
+from symgrad import grad, jacobian, runtime, value_and_grad, without
 
 RNG = np.random.default_rng(0)
 
@@ -493,3 +493,14 @@ def test_many_systems_of_a_small_matrix(condition, triangular):
             np.testing.assert_array_equal(np.isfinite(solve(a, b)), np.isfinite(np.linalg.solve(a, b)))
         with pytest.raises(np.linalg.LinAlgError, match="Singular"):
             solve(np.zeros((6, 6)), b)
+
+
+def test_jacobians_of_solutions():
+    """Of which a pass over many cotangents has stacks of right-hand sides."""
+    fun = lambda a, b: np.linalg.solve(a, b)
+    a, b = np.array([[2.0, 1.0], [1.0, 3.0]]), np.arange(800.0).reshape(2, 400)
+    for columns in (2, 400):
+        derivative = jacobian(fun)
+        for _ in range(3):
+            found = derivative(a, b[:, :columns])
+        np.testing.assert_allclose(found, jacobian(fun, mode="dynamic")(a, b[:, :columns]), rtol=1e-12)

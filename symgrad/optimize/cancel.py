@@ -46,7 +46,9 @@ def _is_zero(sums: _Sums, x: Node, added_up: bool) -> bool:
         terms = sums.without_divisors(terms)
     except _TooMany:
         return False
-    return len(sums.seen) > 1 and bool(terms) and all([abs(math.fsum(c)) <= 1e-15 * max(map(abs, c)) for c in terms.values()])
+    rounding = 1e-15 if x.aval.dtype == np.float64 else 4 * float(np.finfo(x.aval.dtype).eps)
+    alone = [abs(math.fsum(c)) <= rounding * max(map(abs, c)) for c in terms.values()]
+    return len(sums.seen) > 1 and bool(terms) and all(alone)
 
 
 class _Sums:
@@ -77,7 +79,7 @@ class _Sums:
         return x if whole else in_other_shape(x), whole
 
     def _of(self, x: Node, whole: bool) -> Terms:
-        if is_factor(x, x.aval.dtype):
+        if is_factor(x, x.aval.dtype) or isinstance(const(x), np.floating):
             return _number(float(const(x)))
         c, term = split(x)
         if term is not x:

@@ -304,7 +304,8 @@ class Masks:
         ]
 
     def chain(self, node: Node) -> list[Node]:
-        """The elementwise operations, down to the last that has poles, whose results ``x[index]`` alone uses; in order.
+        """The elementwise operations, down to the last that has poles, whose results ``x[index]`` alone uses; in order. Where
+        one of them chooses, down to the last that may meet what is not finite.
 
         If which elements it picks is known at run time only. The derivatives are taken of those elements: that costs less
         than masks, if they are not many.
@@ -323,8 +324,10 @@ class Masks:
                 order.append(one)
                 waiting.update([arg for _, arg in _flowing(one, self.flows)])
         found: list[Node] = []
+        badness = {one: _badness(one, self.hot) for one in order}
+        least = FINITE if POLES in badness.values() and any([one.op.chooses for one in order]) else POLES
         for one in reversed(order):
-            steep = _badness(one, self.hot) == POLES and all([arg.aval.shape in ((), x.aval.shape) for arg in one.args])
+            steep = badness[one] >= least and all([arg.aval.shape in ((), x.aval.shape) for arg in one.args])
             if steep or any([arg in found for arg in one.args]):
                 found.append(one)
         return found
