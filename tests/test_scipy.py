@@ -1660,3 +1660,21 @@ def test_roots_and_logarithms_of_matrices_with_negative_eigenvalues(fun):
     compiled, dynamic = grad(size), grad(size, mode="dynamic")
     for a in (positive, positive, positive, other, other, other, positive):
         np.testing.assert_allclose(compiled(a), dynamic(a), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_many_logistic_functions(dtype):
+    """By NumPy's exponentials, but where those overflow and the function is not zero yet."""
+    derivative, plain = (
+        symgrad.value_and_grad(lambda x: np.mean(np.log(scipy.special.expit(x)) * x), mode=m) for m in ("auto", "dynamic")
+    )
+    x = np.sin(np.arange(3000.0)).astype(dtype)
+    lowest = -720 if dtype == np.float64 else -95
+    for far in (0, lowest, 2 * lowest, np.nan, 800, lowest):
+        given = np.where(np.arange(3000) == 5, far, x).astype(dtype)
+        with np.errstate(all="ignore"):
+            for _ in range(2):
+                found = derivative(given)
+            for one, other in zip(found, plain(given), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-11 if dtype == np.float64 else 2e-4)
+    assert "runtime.expit" in derivative.source(x, fast=True)

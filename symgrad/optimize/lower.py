@@ -54,6 +54,7 @@ STEPS = Op(runtime.steps, "constant", (), name="runtime.steps")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
 TO_EXTREMES = Op(runtime.to_extremes, "constant", (), name="runtime.to_extremes")
 LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
+EXPIT = Op(runtime.expit, "constant", (), name="runtime.expit")
 LOGADDEXP = Op(runtime.logaddexp, "constant", (), name="runtime.logaddexp")
 WEIGHT = Op(runtime.weight, "constant", (), name="runtime.weight")
 ORDER = Op(runtime.order, "constant", (), name="runtime.order")
@@ -75,6 +76,7 @@ LIKE_UFUNCS = (
     STEPS,
     SELECT,
     LOGISTIC,
+    EXPIT,
     LOGADDEXP,
     WEIGHT,
     OVER,

@@ -13,10 +13,13 @@ import numpy as np
 import scipy.special as sp
 
 from symgrad.errors import NotDifferentiable
+from symgrad.ir import Node
 from symgrad.ops.core import A, Op, Rule, Sample, constant, dtype_of, elementwise, op
 from symgrad.ops.elementwise import precise
 from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of
+from symgrad.optimize.lower import EXPIT, LOWER, MANY
+from symgrad.optimize.rewriting import Simplifier, elements_of, rewrite
 
 # fmt: off
 
@@ -99,6 +102,18 @@ _rule(sp.voigt_profile, lambda g, y, x, sigma, gamma: g * np.real(_voigt(x, sigm
                         samples=_three([(-2, 2), (0.4, 3), (0.4, 3)]))
 _rule(sp.owens_t,   lambda g, y, h, a: g * (-0.5 / ROOT_2PI * np.exp(-0.5 * h * h) * sp.erf(h * a / ROOT_2)),
                     lambda g, y, h, a: g * (np.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a))))
+
+# fmt: on
+
+
+@rewrite(sp.expit, rules=LOWER)
+def by_exponentials(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Of many numbers, in the code that runs: SciPy takes one at a time."""
+    many = elements_of(node) >= MANY and node.aval.dtype.char in "fd" and args[0].aval == node.aval
+    return s.graph.add(EXPIT, args, (), node.aval) if many and not s.exact else None
+
+
+# fmt: off
 
 # -- gamma and beta functions --------------------------------------------------------------------------------------
 
