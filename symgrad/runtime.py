@@ -1428,7 +1428,7 @@ def solve(a: Array, b: Array, out: Array | None = None) -> Array:
     """
     if b.ndim == 1:
         return _strict.regular(KERNELS.solve1, a, b, out)
-    x = _solved_by_inverse(a, b, out) if a.ndim == b.ndim == 2 and out is not b else None
+    x = _solved_by_inverse(a, b, out) if a.shape[:-2] == b.shape[:-2] and out is not b else None
     return _strict.regular(KERNELS.solve, a, b, out) if x is None else x
 
 
@@ -1438,22 +1438,27 @@ def _solved_by_inverse(a: Array, b: Array, out: Array | None = None) -> Array | 
     Its error may be the condition number's times that of LAPACK's: one step of refinement takes that back (N. J. Higham,
     Accuracy and Stability of Numerical Algorithms, 2002, chapters 12 and 14). None where it is not worth it, or not enough.
     """
-    n, m = b.shape
+    n, m = b.shape[-2:]
     worst = _SOLVED.get(a.dtype.char, 0.0)
     if n > 16 or n * m < 1500 or m < 24 * n or not worst or a.dtype != b.dtype:
         return None
     inverse = inv(a) if KERNELS is not None and a.dtype.char == "d" else np.linalg.inv(a)
-    flat, other = a.reshape(-1), inverse.reshape(-1)
     with np.errstate(all="ignore"):
-        condition = math.sqrt(flat.dot(flat) * other.dot(other))
+        condition = math.sqrt(_largest_square(a) * _largest_square(inverse))
         if not condition < worst:
             return None
         x = np.matmul(inverse, b, out)
         if condition > 50:
-            rest = a.dot(x)
+            rest = np.matmul(a, x)
             np.subtract(b, rest, rest)
-            x += inverse.dot(rest)
+            x += np.matmul(inverse, rest)
         return x if math.isfinite(np.add.reduce(x, None)) else None  # what is not would spread
+
+
+def _largest_square(a: Array) -> float:
+    """The square of a matrix's norm, the largest one of a stack."""
+    flat = a.reshape(-1)
+    return float(flat.dot(flat) if a.ndim == 2 else np.max(np.einsum("...ij,...ij->...", a, a)))
 
 
 def lower_cholesky(a: Array, out: Array | None = None) -> Array:

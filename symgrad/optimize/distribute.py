@@ -10,6 +10,7 @@ Whatever else a loop saves lies in such arrays, too, where it is much: rows of o
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -678,8 +679,16 @@ def _diagonal(s: Contractor, node: Node, args: list[Node], flags: list[bool], av
 def _diag(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
     if len(node.args[0].aval.shape) == 2:
         return s.call(np.diagonal, *args, offset=dict(node.params).get("k", 0), axis1=1, axis2=2)
-    mask = s.graph.captured(np.eye(node.aval.shape[0], dtype=bool))
+    mask = s.graph.captured(_diagonal_mask(node.aval.shape[0]))
     return s.make(REGISTRY[np.where], (mask, s.call(np.expand_dims, *args, axis=2), s.graph.const(0.0)), (), aval)
+
+
+@functools.lru_cache(16)
+def _diagonal_mask(n: int) -> np.ndarray[Any, Any]:
+    """The mask of a diagonal: the same one each time, by which what is chosen is known to be the same."""
+    mask = np.eye(n, dtype=bool)
+    mask.flags.writeable = False
+    return mask
 
 
 def _is_gather(node: Node) -> bool:

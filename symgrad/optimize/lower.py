@@ -160,6 +160,18 @@ def half_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     return root if natural or exponent > 0 else s.call(np.true_divide, 1.0, root)
 
 
+@rewrite(np.square, np.abs, np.multiply, np.matmul, np.dot, np.vecdot, of=(np.subtract,), rules=LOWER)
+def of_either_sign(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The square, or size, of ``b - a`` is that of ``a - b``, where that is there: so distances of pairs, both ways."""
+    d = args[0]
+    if s.exact or any([arg is not d for arg in args]) or not is_op(d, np.subtract) or d.aval.dtype.kind not in "fc":
+        return None
+    other = s.graph.find(d.op, d.args[::-1], ())
+    if other is None or other.index > d.index or other.aval != d.aval:
+        return None
+    return s.make(node.op, (other,) * len(args), node.params, node.aval)
+
+
 def _is_natural(x: Node, deep: int = 0) -> bool:
     """Whether numbers are at least 0, which has no sign, or NaN."""
     value = const(x)
