@@ -113,8 +113,10 @@ def elements(x: Array, places: Array, out: Array | None = None) -> Array:
     array([5., 0.])
     """
     if x.flags.c_contiguous:
-        return x.take(places, None, None if out is x else out, "clip")  # which, as it checks nothing, copies nothing
-    return x[np.unravel_index(places, x.shape)]
+        found = x.take(places, None, None if out is x else out, "clip")  # which, as it checks nothing, copies nothing
+    else:
+        found = x[np.unravel_index(places, x.shape)]
+    return found if out is None else _overwritten(out, found)
 
 
 def add_elements(x: Array, places: Array, value: Array, out: Array | None = None) -> Array:

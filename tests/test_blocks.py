@@ -625,3 +625,34 @@ def test_what_is_added_to_zeros_block_by_block():
         found = derivative(x, w)
     for one, other in zip(found, grad(fun, (0, 1), mode="dynamic")(x, w), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11)
+
+
+PLACES = np.random.default_rng(0).integers(-40, 40, (40, 50)), np.random.default_rng(1).integers(0, 50, (40, 50))
+FUNCTIONS = {
+    "sums of exponentials": lambda x, y: np.sum(np.sin(np.logaddexp(x, y)) * x),
+    "of rows": lambda x, y: np.sum(np.logaddexp(x, y[0]) ** 2 * np.exp(-y)),
+    "of columns": lambda x, y: np.sum(np.logaddexp(x[:, :1], y)),
+    "leaky": lambda x, y: np.sum(np.maximum(x, 0.1 * x) * np.cos(y)),
+    "chosen": lambda x, y: np.sum(np.where(x > 0, y * x, -y * x * x)),
+    "at places": lambda x, y: np.sum(np.sin(x[PLACES]) * y),
+    "at places of both": lambda x, y: np.sum(np.sin(x)[PLACES] * y[PLACES] * x),
+    "half powers": lambda x, y: np.sum(np.abs(x) ** 1.5 * np.abs(y) ** -0.5),
+    "stable softplus": lambda x, y: np.sum(y * (np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))),
+    "log cosh": lambda x, y: np.sum(y * np.log(np.cosh(x))),
+    "more than": lambda x, y: np.mean(np.maximum(-x - 0.2 * y, 0)) / 0.05,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_block_by_block(name):
+    fun = FUNCTIONS[name]
+    x, y = np.random.default_rng(2).normal(size=(2, 40, 50))
+    expected = value_and_grad(fun, (0, 1), mode="dynamic")(x, y)
+    with sizes(dataclasses.replace(TINY, slab=192, piece=192)):
+        derivative = value_and_grad(fun, (0, 1))
+        for _ in range(3):
+            value, slopes = derivative(x, y)
+        assert "for lo" in derivative.source(x, y, fast=True)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-11)
+    for one, other in zip(slopes, expected[1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad
+import symgrad.runtime
 
 
 def array(*shape):
@@ -111,3 +112,30 @@ def test_places_along_one_axis(n):
         outside[3, 4] = wrong
         with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for axis 0 with size {n}"):
             g(x, i, outside)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+@pytest.mark.parametrize("order", "CF")
+def test_as_many_places_as_elements(dtype, order):
+    """Which may be written over the table, or over the places."""
+    table = np.asarray(10 * array(30, 40), dtype, order=order)
+    i, j = (np.random.default_rng(k).integers(-n, n, (30, 40)) for k, n in enumerate((30, 40)))
+
+    def f(x, t):
+        return np.sum((t * 2)[i, j] * np.sin(x)[i, j] * np.cos(x[i, j] * t[i, j]))
+
+    x = np.asarray(array(30, 40), order=order)
+    derivative = symgrad.value_and_grad(f)
+    for _ in range(3):
+        value, slope = derivative(x, table)
+    assert value == pytest.approx(f(x, table))
+    with symgrad.without():
+        np.testing.assert_allclose(slope, symgrad.grad(f)(x, table), rtol=1e-11, atol=1e-12)
+    flat = np.arange(1200).reshape(30, 40)[i, j]
+    for given in (table, np.ascontiguousarray(table)):
+        expected = given[i, j]
+        np.testing.assert_array_equal(symgrad.runtime.elements(given, flat), expected)
+        np.testing.assert_array_equal(symgrad.runtime.elements(given, flat, np.empty((30, 40), dtype)), expected)
+        over = given.copy(order)
+        assert symgrad.runtime.elements(over, flat, over) is over
+        np.testing.assert_array_equal(over, expected)
