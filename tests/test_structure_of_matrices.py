@@ -504,3 +504,22 @@ def test_jacobians_of_solutions():
         for _ in range(3):
             found = derivative(a, b[:, :columns])
         np.testing.assert_allclose(found, jacobian(fun, mode="dynamic")(a, b[:, :columns]), rtol=1e-12)
+
+
+SYMMETRIC = {  # and how many products of matrices are left
+    "squares": (lambda x: np.sum(np.sin(x @ x.T)), 2),
+    "kernels": (lambda x: np.sum(np.tanh(np.exp(-np.sum((x[:, None] - x[None]) ** 2, axis=-1)) @ x)), None),
+    "columns": (lambda x: np.sum(np.sum(np.sin(x @ x.T), axis=0) * np.sum(np.cos(x @ x.T), axis=1)), None),
+    "not at all": (lambda x: np.sum(np.sin(x @ x.T * np.arange(40.0))), 3),
+}
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_products_with_symmetric_matrices(name):
+    fun, count = SYMMETRIC[name]
+    x = np.cos(np.arange(1600.0)).reshape(40, 40)
+    derivative = grad(fun)
+    for _ in range(3):
+        found = derivative(x)
+    np.testing.assert_allclose(found, grad(fun, mode="dynamic")(x), rtol=1e-10, atol=1e-11)
+    assert count in (None, len(re.findall(r"\.dot\(|matmul\(", str(derivative.source(x, fast=True)))))

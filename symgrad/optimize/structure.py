@@ -32,6 +32,7 @@ OF_LU = {  # what is made of a matrix by its decomposition, and how from that
 }
 MANY = 4  # times as many columns as rows
 WIDE = 1000  # numbers of right-hand sides, from which on LAPACK's own triangular systems take less time than to call for them
+LEAST = 32  # rows of a matrix, from which on a product with it takes longer than a call
 FEW = 8  # rows of a matrix up to which it is decomposed in less time than it takes to call for it
 
 
@@ -39,7 +40,7 @@ def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
     if any(is_op(node, np.linalg.cholesky) or is_eye(program.graph, node) for node in program.nodes()):
         program = _Solver(Simplifier(program, STRUCTURE).run()).run()
-    elif any(_diagonal_of(node) or _is_wide(node) or _has_slim(node) for node in program.nodes()):
+    elif any(_diagonal_of(node) or _is_wide(node) or _has_slim(node) or _turns(node) for node in program.nodes()):
         program = Simplifier(program, STRUCTURE).run()
     shared = _decomposed_often(program)
     return _Sharer(program, shared).run() if shared else program
@@ -245,6 +246,37 @@ def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
         if x.aval == product.aval and eye.aval.shape == x.aval.shape and is_eye(s.graph, eye):
             return s.call(np.trace, x)
     return None
+
+
+# -- symmetric matrices --------------------------------------------------------------------------------------------
+
+
+def _turns(node: Node) -> bool:
+    """Whether it is the transpose of a square matrix of many numbers."""
+    turned = is_op(node, np.transpose) and not node.params and not node.exact and node.phase is not None
+    return turned and _is_real_matrix(node) and LEAST <= node.aval.shape[0] == node.aval.shape[1]
+
+
+@rewrite(np.transpose, rules=STRUCTURE, derived=True)
+def turned_symmetric(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The transpose of a matrix of kernels, of distances, or ``x @ x.T``, is that matrix: so products with both are one."""
+    square = not node.params and not s.exact and _is_real_matrix(node) and LEAST <= node.aval.shape[0] == node.aval.shape[1]
+    return args[0] if square and is_symmetric(args[0], s.graph.arrays.__getitem__) else None
+
+
+@rewrite(np.sum, rules=STRUCTURE, derived=True)
+def sum_of_symmetric(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The sums of its columns are those of its rows."""
+    (x,) = args
+    square = _is_real_matrix(x) and LEAST <= x.aval.shape[0] == x.aval.shape[1] and dict(node.params) == {"axis": 0}
+    return s.call(np.sum, x, axis=1) if square and not s.exact and is_symmetric(x, s.graph.arrays.__getitem__) else None
+
+
+@rewrite(np.add, rules=STRUCTURE, derived=True)
+def twice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x + x``, which that may give."""
+    same = args[0] is args[1] and node.aval.dtype.kind == "f" and bool(node.aval.shape)
+    return join(s, 2.0, args[0]) if same and args[0].aval == node.aval else None
 
 
 # -- the derivative of a Cholesky decomposition --------------------------------------------------------------------
