@@ -46,7 +46,7 @@ def _is_zero(sums: _Sums, x: Node, added_up: bool) -> bool:
         terms = sums.without_divisors(terms)
     except _TooMany:
         return False
-    rounding = 1e-15 if x.aval.dtype == np.float64 else 4 * float(np.finfo(x.aval.dtype).eps)
+    rounding = 4 * float(np.finfo(x.aval.dtype).eps) if x.aval.dtype.char in "ef" else 1e-15
     alone = [abs(math.fsum(c)) <= rounding * max(map(abs, c)) for c in terms.values()]
     return len(sums.seen) > 1 and bool(terms) and all(alone)
 

@@ -167,7 +167,7 @@ def of_either_sign(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     if s.exact or any([arg is not d for arg in args]) or not is_op(d, np.subtract) or d.aval.dtype.kind not in "fc":
         return None
     other = s.graph.find(d.op, d.args[::-1], ())
-    if other is None or other.index > d.index or other.aval != d.aval:
+    if other is None or other.index >= d.index or other.aval != d.aval:
         return None
     return s.make(node.op, (other,) * len(args), node.params, node.aval)
 
