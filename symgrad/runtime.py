@@ -126,6 +126,8 @@ def add_elements(x: Array, places: Array, value: Array, out: Array | None = None
     array([[2., 1.],
            [1., 3.]])
     """
+    if out is not None and out is not x:  # it may be what another argument lies in
+        places, value = (array.copy() if np.may_share_memory(array, out) else array for array in (places, value))
     result = _copied(x, out)
     if result.flags.c_contiguous:
         np.add.at(result.reshape(-1), places.reshape(-1), value.reshape(-1))
@@ -147,7 +149,7 @@ def sum_elements(places: Array, value: Array, shape: tuple[int, ...]) -> Array:
     size = math.prod(shape)
     try:
         total = np.bincount(places.reshape(-1), value.reshape(-1), size)
-    except ValueError:  # some count from the end
+    except (ValueError, MemoryError):  # some count from the end, or are far beyond it
         return sum_elements(within(places, size), value, shape)
     if len(total) != size:
         within(places, size)
@@ -1205,13 +1207,11 @@ def expit(x: Array, out: Array | None = None) -> Array:
     >>> expit(np.array([0.0, 800.0]))
     array([0.5, 1. ])
     """
-    found = logistic(np.negative(x), None if out is x else out)
+    found = np.negative(x)
+    logistic(found, found)
     if not np.minimum.reduce(found, None) > 0:  # or NaN: what overflows is not zero yet
-        return importlib.import_module("scipy.special").expit(x, out)
-    if out is x:
-        np.copyto(out, found)
-        return out
-    return found
+        importlib.import_module("scipy.special").expit(x, found)
+    return found if out is None else _overwritten(out, found)
 
 
 def logaddexp(x: Array, other: Array, out: Array | None = None) -> Array:
@@ -1460,7 +1460,7 @@ def _solved_by_inverse(a: Array, b: Array, out: Array | None = None) -> Array | 
 def _largest_square(a: Array) -> float:
     """The square of a matrix's norm, the largest one of a stack."""
     flat = a.reshape(-1)
-    return float(flat.dot(flat) if a.ndim == 2 else np.max(np.einsum("...ij,...ij->...", a, a)))
+    return float(flat.dot(flat) if a.ndim == 2 else np.max(np.einsum("...ij,...ij->...", a, a), initial=0.0))
 
 
 def lower_cholesky(a: Array, out: Array | None = None) -> Array:

@@ -139,3 +139,39 @@ def test_as_many_places_as_elements(dtype, order):
         over = given.copy(order)
         assert symgrad.runtime.elements(over, flat, over) is over
         np.testing.assert_array_equal(over, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_what_is_added_may_lie_where_the_result_goes(dtype):
+    i, j = (np.random.default_rng(k).integers(-n, n, (20, 16)) for k, n in enumerate((20, 16)))
+    x = array(20, 16).astype(np.float32 if dtype == np.float32 else float)
+    table = np.arange(320).reshape(20, 16).astype(dtype)
+
+    def f(x, t):
+        y = np.zeros_like(x)
+        np.add.at(y, (i, j), x[i, j] ** 2)
+        for k in range(12):
+            np.add.at(y, (i, j), 0.01 * np.sin(y[j % 20, i % 16] + k))
+        z = np.zeros_like(t)
+        np.add.at(z, (i, j), i * 3)
+        return np.sum(np.sin(x[i, j]) * np.cos(j)) + np.sum(y * y * x) + np.sum(z * x) * 1e-3
+
+    derivative = symgrad.value_and_grad(f)
+    with symgrad.without():
+        value, slope = symgrad.value_and_grad(f)(x, table)
+    for _ in range(4):
+        found = derivative(x, table)
+        np.testing.assert_allclose(found[0], value, rtol=1e-11 if dtype != np.float32 else 1e-4)
+        np.testing.assert_allclose(
+            found[1], slope, rtol=1e-10 if dtype != np.float32 else 1e-3, atol=1e-3 * (dtype == np.float32)
+        )
+    flat, values = np.arange(9).reshape(3, 3), np.arange(9).reshape(3, 3).astype(dtype)
+    for out in (flat, values) if dtype == np.int64 else (values,):
+        ones, given = np.ones((3, 3), dtype), values.copy()
+        if out is flat:
+            given, out = values, flat.copy()
+            np.testing.assert_array_equal(symgrad.runtime.add_elements(ones, out, given, out), 1 + values)
+        else:
+            np.testing.assert_array_equal(symgrad.runtime.add_elements(ones, flat, given, given), 1 + values)
+    with pytest.raises(IndexError, match="out of bounds"):
+        symgrad.runtime.sum_elements(np.array([2**45]), np.ones(1), (3,))

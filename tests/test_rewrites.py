@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from symgrad import elementwise_grad, grad, jacfwd, jvp, runtime, value_and_grad, without
+from symgrad import elementwise_grad, grad, jacfwd, jvp, runtime, stop_gradient, value_and_grad, without
 from symgrad.ir import Graph, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import places as places_of_arrays
@@ -2492,3 +2492,35 @@ def test_sums_of_two_exponentials(shapes, dtype):
 
 def _leaves(found):
     return [leaf for part in found for leaf in (part if isinstance(part, tuple) else (part,))]
+
+
+@pytest.mark.parametrize("size", [50, 2000])
+def test_what_is_nearly_a_logistic_function_is_none(size):
+    """A factor more on one side."""
+    z = 3 * np.sin(np.arange(float(size)))
+    for fun in (
+        lambda z: np.sum(np.maximum(z, 0) + np.sign(z) * np.log1p(np.exp(-np.abs(z)))),
+        lambda z: np.sum(np.maximum(z, 0) + stop_gradient(np.exp(-np.abs(z))) * np.log1p(np.exp(-np.abs(z)))),
+        lambda z: np.sum(np.cos(z) * np.maximum(z, 0) + np.sin(z) * np.log1p(np.exp(-np.abs(z)))),
+        lambda z: np.sum(np.maximum(z, 0) - 0.3 * z + np.sign(z) * np.log1p(np.exp(-np.abs(z)))),
+        lambda z: np.sum(np.cos(z) * (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) ** 2),
+    ):
+        derivative = grad(fun)
+        for _ in range(3):
+            found = derivative(z)
+        np.testing.assert_allclose(found, grad(fun, mode="dynamic")(z), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("small", [1e-3, 1e-7, 1e-12])
+def test_small_slopes_keep_their_digits(small):
+    x = np.sin(np.arange(2000.0))
+    x[5] = 0.0
+    for fun in (
+        lambda x, c: np.sum(np.where(x < 0, c * x, x) * np.cos(x)),
+        lambda x, c: np.sum(np.where(x < 0, x, c * x) ** 2),
+        lambda x, c: np.sum(np.maximum(x, c * x) ** 2 + np.minimum(c * x, x)),
+    ):
+        derivative = grad(lambda x: fun(x, small))  # noqa: B023
+        for _ in range(3):
+            found = derivative(x)
+        np.testing.assert_allclose(found, grad(fun, mode="dynamic")(x, small), rtol=1e-12, atol=1e-30)

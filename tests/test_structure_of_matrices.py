@@ -523,3 +523,11 @@ def test_products_with_symmetric_matrices(name):
         found = derivative(x)
     np.testing.assert_allclose(found, grad(fun, mode="dynamic")(x), rtol=1e-10, atol=1e-11)
     assert count in (None, len(re.findall(r"\.dot\(|matmul\(", str(derivative.source(x, fast=True)))))
+
+
+def test_no_system_at_all():
+    derivative = value_and_grad(lambda a, b: np.sum(np.linalg.solve(a, b) ** 2), (0, 1))
+    for _ in range(3):
+        value, slopes = derivative(np.zeros((0, 3, 3)), np.zeros((0, 3, 600)))
+    assert value == 0.0
+    assert [slope.shape for slope in slopes] == [(0, 3, 3), (0, 3, 600)]

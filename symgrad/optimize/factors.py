@@ -362,8 +362,8 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
             for j, (other_sign, other, more, under) in enumerate(parts):
                 signed = z if other_sign * other == -c else minus if other_sign * other == c else None
                 found = None if signed is None else _stable_share(more, under, signed)
-                alike = [x for x in above if x is not step]
-                if found is None or (Counter(found[1]), Counter(found[2])) != (Counter(alike), Counter(below)):
+                alike = Counter(above) - Counter([step])
+                if found is None or found[1:] != (alike, Counter(below)):
                     continue
                 e = found[0]
                 if is_large(z) and s.used.get(e, 0) <= 2:
@@ -371,7 +371,9 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
                 else:
                     share = s.call(np.true_divide, s.call(np.maximum, e, s.call(np.greater, z, 0.0)), s.call(np.add, e, 1.0))
                 rest = [term for k, term in enumerate(terms) if k not in (i, j)]
-                whole = functools.reduce(functools.partial(s.call, np.true_divide), below, _product(s, 1.0, [*alike, share]))
+                whole = functools.reduce(
+                    functools.partial(s.call, np.true_divide), below, _product(s, 1.0, [*alike.elements(), share])
+                )
                 return _sum(s, [(math.copysign(1.0, c), _multiple(s, abs(c), whole)), *rest])
     return None
 
@@ -397,7 +399,7 @@ def _fraction(s: Simplifier, node: Node) -> tuple[float, list[Node], list[Node]]
 _UNSIGNED = {op: [rule for rule in rules if rule is not logistic] for op, rules in FACTORS.items()}
 
 
-def _stable_share(above: list[Node], below: list[Node], z: Node) -> tuple[Node, list[Node], list[Node]] | None:
+def _stable_share(above: list[Node], below: list[Node], z: Node) -> tuple[Node, Counter[Node], Counter[Node]] | None:
     """``e`` where a term has ``e / (e + 1) * sign(z)`` in it and ``e`` is ``exp(-abs(z))``, and what else it has."""
     signs = [x for x in above if is_op(x, np.sign) and x.args[0] is z]
     for e in above if signs else ():
@@ -405,5 +407,5 @@ def _stable_share(above: list[Node], below: list[Node], z: Node) -> tuple[Node, 
         if is_op(inner, np.negative) and is_op(inner.args[0], np.abs) and inner.args[0].args[0] is z:
             for x in below:
                 if is_op(x, np.add) and e in x.args and any([const(arg) == 1 for arg in x.args]):
-                    return e, [one for one in above if one not in (e, signs[0])], [one for one in below if one is not x]
+                    return e, Counter(above) - Counter([e, signs[0]]), Counter(below) - Counter([x])
     return None

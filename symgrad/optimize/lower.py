@@ -784,14 +784,16 @@ def _with_slopes_of(s: Simplifier, node: Node, *terms: Node) -> Node | None:
     steps, rests = _of_steps(x), _of_steps(y)
     if steps is None or rests is None or steps[1] is not rests[1] or not _is_rest(steps[2], rests[2]):
         return None
-    return _with_slopes(s, node, steps[1], steps[2], 2 * c * steps[0], 2 * d * rests[0])
+    return _with_slopes(s, node, steps[1], steps[2], 2 * c * steps[0], 2 * d * rests[0], rests[2])
 
 
 rewrite(np.add, rules=FACTORS, derived=True)(one_or_the_other)
 
 
-def _with_slopes(s: Simplifier, node: Node, g: Node | None, count: Node, c: float, d: float) -> Node:
-    """``g`` times what goes from ``d`` to ``c`` as a mask is set, or two are."""
+def _with_slopes(s: Simplifier, node: Node, g: Node | None, count: Node, c: float, d: float, rest: Node | None = None) -> Node:
+    """``g`` times what goes from ``d`` to ``c`` as a mask is set, or two are, of which ``rest`` tells how many are not."""
+    if abs(c) < abs(d):  # the smaller slope is what is added to: of the larger one, its digits would be lost
+        count, c, d = s.call(np.logical_not, count) if rest is None else rest, d, c
     both = 1 if count.aval.dtype == bool else 2
     share = s.call(np.multiply, count, node.aval.dtype.type((c - d) / both))
     slopes = s.call(np.add, share, node.aval.dtype.type(d))
