@@ -81,15 +81,8 @@ LIKE_UFUNCS = (
     WEIGHT,
     OVER,
 )  # each element of their results needs the same elements of their arguments; they take ``out``
-WITH_OUT = (
-    *LIKE_UFUNCS,
-    TO_EXTREMES,
-    ON_DIAGONAL,
-    ELEMENTS,
-    ADD_ELEMENTS,
-    CHOLESKY,
-    INVERSE,
-)  # which their first argument may be, too
+_WHOLE = TO_EXTREMES, ON_DIAGONAL, ELEMENTS, ADD_ELEMENTS, CHOLESKY, INVERSE
+WITH_OUT = (*LIKE_UFUNCS, *_WHOLE)  # which take ``out``, in which an argument may lie that is not needed any more
 LOWER: dict[Any, list[Rewrite]] = {}
 FACTORS: dict[Any, list[Rewrite]] = {}
 
