@@ -1139,3 +1139,55 @@ def test_an_int_that_is_appended_before_it_is_bound():
         else:
             with pytest.raises(UnboundLocalError, match="'n'"):
                 derivative(x)
+
+
+def components(mu, x):
+    found = []
+    for m in mu:
+        found.append(np.exp(-0.5 * np.sum((x - m) ** 2, axis=1)))
+    return np.sum(np.log(np.sum(np.stack(found), axis=0)))
+
+
+def listed_components(mu, x):
+    return np.sum(np.log(sum([np.exp(-np.sum((x - mu[k]) ** 2, axis=1)) * (k + 1) for k in range(len(mu))])))
+
+
+def columns(mu, x):
+    found = [x[:, k] for k in range(3)]
+    for k in range(len(mu)):
+        found.append(np.tanh(x @ mu[k]))
+    return np.sum(np.stack(found, axis=1) ** 2) + np.sum(found[-2] * found[1])
+
+
+def states(mu, x):
+    h, found = x[0], []
+    for m in mu:
+        h = np.tanh(h * m + x[1])
+        found.append(h)
+    return np.sum(np.array(found) ** 2) + np.sum(found[2])
+
+
+def changed_later(mu, x):
+    found = []
+    for m in mu:
+        found.append(x @ m)
+        if len(found) > 2:
+            found[1] = found[1] * 0.5
+    return np.sum(np.array(found) ** 3)
+
+
+@pytest.mark.parametrize("count", [3, 4, 6, 20])
+@pytest.mark.parametrize("fun", [components, listed_components, columns, states, changed_later])
+def test_arrays_in_short_lists(fun, count):
+    """All at once, where no iteration needs another one."""
+    rng = np.random.default_rng(count)
+    derivative = value_and_grad(fun, (0, 1))
+    for n in (7, 7, 7, 5, 7):
+        args = rng.normal(size=(count, 3)), rng.normal(size=(n, 3))
+        value, slopes = derivative(*args)
+        expected, others = value_and_grad(fun, (0, 1), mode="dynamic")(*args)
+        assert value == pytest.approx(expected, rel=1e-12)
+        for one, other in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
+    lines = len(str(derivative.source(*args)).splitlines())
+    assert lines < 30 or fun not in (components, listed_components) or count < 4

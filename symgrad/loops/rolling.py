@@ -665,7 +665,8 @@ class Roller:
         trace, last = self.trace, self.boundaries[-1]
         if len(self.boundaries) == 1 and not self.forked and self.counts and any([one.items for one in self.grown.values()]):
             assert self.what is not None
-            self.nested = self.forked = self.ran * self.what.length >= OFTEN
+            arrays = any([one.items and one.shape for one in self.grown.values()]) and self.what.length >= SHORTEST
+            self.nested = self.forked = arrays or self.ran * self.what.length >= OFTEN
         floor = trace.index_before(last.length)
         begun = self.boundaries[0].nodes  # what an iteration has left in a local, the next one may decide on
         left = {node for key, node in last.nodes.items() if key not in (TEST, EXIT) and begun.get(key) is not node}
