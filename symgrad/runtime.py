@@ -116,7 +116,7 @@ def elements(x: Array, places: Array, out: Array | None = None) -> Array:
         found = x.take(places, None, None if out is x else out, "clip")  # which, as it checks nothing, copies nothing
     else:
         found = x[np.unravel_index(places, x.shape)]
-    return found if out is None else _overwritten(out, found)
+    return found if out is None else _copied(found, out)
 
 
 def add_elements(x: Array, places: Array, value: Array, out: Array | None = None) -> Array:
@@ -126,7 +126,7 @@ def add_elements(x: Array, places: Array, value: Array, out: Array | None = None
     array([[2., 1.],
            [1., 3.]])
     """
-    if out is not None and out is not x:  # it may be what another argument lies in
+    if out is not None:  # it may be what another argument lies in
         places, value = (array.copy() if np.may_share_memory(array, out) else array for array in (places, value))
     result = _copied(x, out)
     if result.flags.c_contiguous:
@@ -1211,7 +1211,7 @@ def expit(x: Array, out: Array | None = None) -> Array:
     logistic(found, found)
     if not np.minimum.reduce(found, None) > 0:  # or NaN: what overflows is not zero yet
         importlib.import_module("scipy.special").expit(x, found)
-    return found if out is None else _overwritten(out, found)
+    return found if out is None else _copied(found, out)
 
 
 def logaddexp(x: Array, other: Array, out: Array | None = None) -> Array:
@@ -1398,9 +1398,6 @@ def _raising(message: str) -> Callable[..., Any]:
     return context.run
 
 
-_SOLVED = {"d": 1e8, "f": 1e4}  # condition numbers, up to which a step of refinement makes up for an inverse
-
-
 class _Strict(threading.local):
     """Each thread's own, for none may enter a context that another one is in."""
 
@@ -1430,8 +1427,12 @@ def solve(a: Array, b: Array, out: Array | None = None) -> Array:
     """
     if b.ndim == 1:
         return _strict.regular(KERNELS.solve1, a, b, out)
-    x = _solved_by_inverse(a, b, out) if a.shape[:-2] == b.shape[:-2] and out is not b else None
+    alike = a.shape[:-2] == b.shape[:-2] and (out is None or not np.may_share_memory(b, out))
+    x = _solved_by_inverse(a, b, out) if alike else None
     return _strict.regular(KERNELS.solve, a, b, out) if x is None else x
+
+
+_SOLVED = {"d": 1e8, "f": 1e4}  # condition numbers, up to which a step of refinement makes up for an inverse
 
 
 def _solved_by_inverse(a: Array, b: Array, out: Array | None = None) -> Array | None:

@@ -73,7 +73,7 @@ from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import PRODUCTS, WITH_OUT
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
-from symgrad.optimize.rewriting import const, is_number, ops_of
+from symgrad.optimize.rewriting import PLACES, const, is_number, ops_of
 from symgrad.optimize.scalarizer import turns_of
 from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
 from symgrad.optimize.whole import is_cell
@@ -90,7 +90,6 @@ LONG = 256  # and numbers in all such
 ROWS = 2048  # rows of few numbers, from which on to begin with each costs more than with calls for the columns
 MANY = 500
 CHOSEN = 1024  # numbers that a mask chooses, up to which to make an array for them takes as long as to choose
-LARGEST = 65_536  # elements of a mask that is kept with the code
 PICKED = 512  # numbers read at index arrays, from which on it pays to tell their places in memory
 SEVERAL = 3  # lists that are better one of tuples
 
@@ -1441,7 +1440,7 @@ _OWN_OUT = {*_CHECKED, REGISTRY[np.cross]}  # what takes ``out`` in this package
 def triangle(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``np.where`` with a mask that is there: NumPy's own makes it anew, and takes several times as long for it."""
     shape = node.aval.shape[-2:]
-    if node.aval.dtype.char not in "fdFD" or len(node.aval.shape) < 2 or math.prod(shape) > LARGEST:
+    if node.aval.dtype.char not in "fdFD" or len(node.aval.shape) < 2 or math.prod(shape) > PLACES:
         return SPELLINGS.get(node.op, default_spelling)(b, node, args)
     mask = _triangle(shape, dict(node.params).get("k", 0), node.op is REGISTRY[np.tril])
     return call_of(b.bind("where", np.where), name(b.bind("triangle", mask)), args[0], literal(0))

@@ -151,7 +151,8 @@ class Roller:
         self.forked = self.section or ((tested or long) and bool(lists))
         self.decided = False  # whether those of a loop in it do
         self.ran = 0  # how many iterations of loops in it there were
-        self.nested = often and bool(lists)  # whether a short loop, in a nest of many iterations, is better done all at once
+        # whether a short loop, in a nest of many iterations, or of arrays for a list, is better done all at once
+        self.nested = often and bool(lists)
         self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
         self.crosses = False  # whether they decide on where both this loop is and one around it
         self.busy = 0  # and how many then did something

@@ -59,12 +59,17 @@ def _at_arrays(node: Node) -> bool:
 def _adds_up(node: Node) -> bool:
     """Whether what a write adds is added to zeros, or to no more numbers than it adds."""
     array = node.args[len(node.op.rules)]
-    few = node.op is index.INDEX_ADD and node.args[0].op is not create.ZEROS and elements_of(node) > elements_of(array)
-    return node.op is not index.GETITEM and node.aval.dtype == np.float64 and bool(array.aval.shape) and not few
+    fits = node.op is not index.GETITEM and node.aval.dtype == np.float64 and bool(array.aval.shape)
+    return fits and (_base(node) is None or elements_of(node) <= elements_of(array))
+
+
+def _base(node: Node) -> Node | None:
+    """What a write adds to; None for zeros."""
+    return None if node.op is index.SCATTER or node.args[0].op is create.ZEROS else node.args[0]
 
 
 def _places(s: Simplifier, shape: Sequence[int], arrays: Sequence[Node]) -> Node:
-    """The places in memory of the elements of an array of some shape."""
+    """The places in memory of the elements of an array of some shape; along one axis, ``sum_elements`` looks at them itself."""
     if len(arrays) == 1:
         return arrays[0]
     places = [s.call(WITHIN, array, n) for array, n in zip(arrays, shape, strict=True)]
@@ -89,9 +94,9 @@ def added(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     if value.aval.dtype != node.aval.dtype or value.aval.shape != arrays[0].aval.shape:
         return None
     places = _places(s, node.aval.shape, arrays)
-    on_zeros = node.op is index.SCATTER or args[0].op is create.ZEROS
+    base = _base(node)
     if not _adds_up(node):
-        base = args[0] if node.op is index.INDEX_ADD else s.call(create.ZEROS, dtype=node.aval.dtype, shape=node.aval.shape)
+        base = base or s.call(create.ZEROS, dtype=node.aval.dtype, shape=node.aval.shape)
         return s.graph.add(ADD_ELEMENTS, (base, places, value), (), node.aval)
     total = s.graph.add(SUM_ELEMENTS, (places, value), (("shape", node.aval.shape),), node.aval)
-    return total if on_zeros else s.call(np.add, args[0], total)
+    return total if base is None else s.call(np.add, base, total)

@@ -15,9 +15,10 @@ import numpy as np
 
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize.lower import FACTORS, LOGISTIC, MANY, OVER, stepped
+from symgrad.optimize.lower import LOGISTIC, MANY, OVER, one_or_the_other, stepped
 from symgrad.optimize.rewriting import (
     SCALING,
+    Rewrite,
     Simplifier,
     axes_of,
     const,
@@ -29,6 +30,8 @@ from symgrad.optimize.rewriting import (
 )
 from symgrad.program import Program
 
+FACTORS: dict[Any, list[Rewrite]] = {}
+rewrite(np.add, rules=FACTORS, derived=True)(one_or_the_other)
 _MOVES = {REGISTRY[key] for key in (np.reshape, np.transpose, np.swapaxes, np.expand_dims)}
 SEVERAL = 8  # terms of a sum, or factors of a product, that are looked at
 

@@ -337,13 +337,14 @@ FREE = {INPUT, CONST, CAPTURED} | ops_of(*_MOVES, index.GETITEM, engine.ITEM, en
 @grid_rule(*_MOVES, create.DIAGONAL)
 def move(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
     """What only moves elements about, and makes floats of numbers that are known."""
-    alike = [arg.aval.dtype == node.aval.dtype for arg in node.args]
-    for i, grid in enumerate(grids):
-        if not alike[i]:
+    made = []
+    for arg, grid in zip(node.args, grids, strict=True):
+        if arg.aval.dtype != node.aval.dtype:
             if node.aval.dtype != np.float64 or not all([type(const(element)) is int for element in grid.flat]):
                 return None
-            grids[i] = s.each(lambda x: s.graph.const(float(const(x))), grid)
-    return _run(s, node, grids, params)
+            grid = s.each(lambda x: s.graph.const(float(const(x))), grid)
+        made.append(grid)
+    return _run(s, node, made, params)
 
 
 @grid_rule(np.diag)

@@ -232,18 +232,20 @@ def quotient_and_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> N
             g = product.args[1] if product.args[0] is x else product.args[0]
         elif is_op(node, np.multiply) and is_op(product, np.true_divide) and product.args[1] is x:
             g = product.args[0]
-        elif is_op(node, np.true_divide) and is_op(x, np.true_divide) and is_op(product, np.true_divide):
-            if (
-                product.args[1] is not x.args[1]
-                or not is_factor(x.args[0], node.aval.dtype)
-                or not is_moderate(c / const(x.args[0]), node.aval.dtype)
-            ):
-                continue
+        elif is_op(node, np.true_divide) and _have_one_divisor(product, x):
             c, g = c / const(x.args[0]), product.args[0]
+            if not is_moderate(c, node.aval.dtype):
+                continue
         else:
             continue
         return join(s, c, g) if g.aval == node.aval else None
     return None
+
+
+def _have_one_divisor(x: Node, inverse: Node) -> bool:
+    """Whether one is divided by what a number is divided by in the other."""
+    quotients = is_op(x, np.true_divide) and is_op(inverse, np.true_divide)
+    return quotients and x.args[1] is inverse.args[1] and is_factor(inverse.args[0], inverse.aval.dtype)
 
 
 @rewrite(np.multiply, of=(np.sinh,), derived=True)

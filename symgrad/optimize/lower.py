@@ -84,7 +84,6 @@ LIKE_UFUNCS = (
 _WHOLE = TO_EXTREMES, ON_DIAGONAL, ELEMENTS, ADD_ELEMENTS, CHOLESKY, INVERSE
 WITH_OUT = (*LIKE_UFUNCS, *_WHOLE)  # which take ``out``, in which an argument may lie that is not needed any more
 LOWER: dict[Any, list[Rewrite]] = {}
-FACTORS: dict[Any, list[Rewrite]] = {}
 
 
 def lower(program: Program) -> Program:
@@ -658,7 +657,7 @@ rewrite(np.negative, np.add, np.subtract, np.multiply, of=(np.negative,), rules=
 
 @rewrite(np.where, of=(CONST,), rules=LOWER)
 def slope_of_logaddexp(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """The derivative of ``logaddexp(c, x)`` by ``x``, as its rule has it for infinities too: it is a logistic function."""
+    """The derivative of ``logaddexp(y, x)`` by ``x``, as its rule has it for infinities too: it is a logistic function."""
     both, half, rest = args
     if const(half) != 0.5 or not is_op(rest, np.exp) or math.prod(node.aval.shape) < FEW or node.aval.dtype.char not in "fd":
         return None
@@ -778,9 +777,6 @@ def _with_slopes_of(s: Simplifier, node: Node, *terms: Node) -> Node | None:
     if steps is None or rests is None or steps[1] is not rests[1] or not _is_rest(steps[2], rests[2]):
         return None
     return _with_slopes(s, node, steps[1], steps[2], 2 * c * steps[0], 2 * d * rests[0], rests[2])
-
-
-rewrite(np.add, rules=FACTORS, derived=True)(one_or_the_other)
 
 
 def _with_slopes(s: Simplifier, node: Node, g: Node | None, count: Node, c: float, d: float, rest: Node | None = None) -> Node:

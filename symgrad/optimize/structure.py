@@ -252,24 +252,30 @@ def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
 
 
 def _turns(node: Node) -> bool:
-    """Whether it is the transpose of a square matrix of many numbers."""
-    turned = is_op(node, np.transpose) and not node.params and not node.exact and node.phase is not None
-    return turned and _is_real_matrix(node) and LEAST <= node.aval.shape[0] == node.aval.shape[1]
+    """Whether it is the transpose of a square matrix of many numbers, in a derivative."""
+    return is_op(node, np.transpose) and not node.params and not node.exact and node.phase is not None and _is_square(node)
+
+
+def _is_square(node: Node) -> bool:
+    return _is_real_matrix(node) and LEAST <= node.aval.shape[0] == node.aval.shape[1]
+
+
+def _is_mirrored(s: Simplifier, x: Node) -> bool:
+    """Whether a large matrix is symmetric by the way it is made."""
+    return not s.exact and _is_square(x) and is_symmetric(x, s.graph.arrays.__getitem__)
 
 
 @rewrite(np.transpose, rules=STRUCTURE, derived=True)
 def turned_symmetric(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The transpose of a matrix of kernels, of distances, or ``x @ x.T``, is that matrix: so products with both are one."""
-    square = not node.params and not s.exact and _is_real_matrix(node) and LEAST <= node.aval.shape[0] == node.aval.shape[1]
-    return args[0] if square and is_symmetric(args[0], s.graph.arrays.__getitem__) else None
+    return args[0] if not node.params and _is_mirrored(s, args[0]) else None
 
 
 @rewrite(np.sum, rules=STRUCTURE, derived=True)
 def sum_of_symmetric(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The sums of its columns are those of its rows."""
     (x,) = args
-    square = _is_real_matrix(x) and LEAST <= x.aval.shape[0] == x.aval.shape[1] and dict(node.params) == {"axis": 0}
-    return s.call(np.sum, x, axis=1) if square and not s.exact and is_symmetric(x, s.graph.arrays.__getitem__) else None
+    return s.call(np.sum, x, axis=1) if dict(node.params) == {"axis": 0} and _is_mirrored(s, x) else None
 
 
 @rewrite(np.add, rules=STRUCTURE, derived=True)
