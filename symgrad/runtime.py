@@ -551,6 +551,8 @@ def repeats_in_rows(shape: Sequence[int], shapes: Sequence[Sequence[int]], few: 
     NumPy 2 copies such numbers into buffers, 8,192 at a time, which takes one to four times as long as what it does with
     them; row by row it does not.
     """
+    if math.prod(shape) < few:
+        return False
     there = [(*(1,) * (len(shape) - len(other)), *other) for other in shapes if other]
     run, before = 1, None
     for i in reversed(range(len(shape))):

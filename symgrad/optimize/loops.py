@@ -73,6 +73,8 @@ def has_nests(program: Program) -> bool:
 
 def inside(program: Program, step: Callable[[Program], Program]) -> Program:
     """The same program with the bodies of its loops taken through a step, those in bodies first."""
+    if not any(isinstance(node.op, Loop) for node in program.nodes()):
+        return program
     return _Inside(program, step).run()
 
 

@@ -401,7 +401,8 @@ def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) ->
 # -- what rewrites ask of nodes, and make of them --------------------------------------------------------------------
 
 
-SCALING = {REGISTRY[key] for key in (np.negative, np.multiply, np.true_divide)}
+_NEGATIVE, _DIVIDE = REGISTRY[np.negative], REGISTRY[np.true_divide]
+SCALING = {_NEGATIVE, _DIVIDE, REGISTRY[np.multiply]}
 
 
 def is_named(node: Node) -> bool:
@@ -416,17 +417,18 @@ def has_sign(node: Node) -> bool:
 
 def split(node: Node) -> tuple[float, Node]:
     """``(c, x)`` with ``node == c * x``; ``c`` is 1.0 where there is no factor to take off."""
-    if node.op not in SCALING or node.exact or is_named(node):
+    op, args = node.op, node.args
+    if op not in SCALING or node.exact or is_named(node):
         return 1.0, node
-    if is_op(node, np.negative):
-        return (-1.0, node.args[0]) if has_sign(node) else (1.0, node)
-    if is_op(node, np.multiply):
-        a, b = node.args
-        for factor, rest in ((a, b), (b, a)):
-            if is_factor(factor, node.aval.dtype) and rest.aval.dtype == node.aval.dtype and rest.aval.dtype.kind in "fc":
+    if op is _NEGATIVE:
+        return (-1.0, args[0]) if has_sign(node) else (1.0, node)
+    dtype = node.aval.dtype
+    for factor, rest in ((args[1], args[0]),) if op is _DIVIDE else ((args[0], args[1]), (args[1], args[0])):
+        if factor.op is CONST and is_factor(factor, dtype) and rest.aval.dtype == dtype:
+            if op is _DIVIDE:
+                return 1.0 / float(const(factor)), rest
+            if dtype.kind in "fc":
                 return float(const(factor)), rest
-    if is_op(node, np.true_divide) and node.args[0].aval.dtype == node.aval.dtype and is_factor(node.args[1], node.aval.dtype):
-        return 1.0 / float(const(node.args[1])), node.args[0]
     return 1.0, node
 
 

@@ -51,9 +51,11 @@ def scalarize(program: Program) -> Program:
     """The same program on numbers, where it is one of small arrays and that is faster."""
     whole, program = program, rows_apart(program)
     nodes = program.nodes()
+    straight = not any(isinstance(node.op, Loop) for node in nodes)
+    if straight and sum(_cost(node) for node in nodes if is_long(node)) >= _share(nodes) * cost(whole):
+        return whole  # what NumPy does anyway takes as long
     if not all_small(nodes, program.roots()) or not any(_takes_apart(node) for node in nodes):
         return whole
-    straight = not any(isinstance(node.op, Loop) for node in nodes)
     hope = 1 if straight and any(map(is_long, nodes)) else HOPE
     most = max(hope * MOST, MORE * len(nodes))
     if _operations(nodes, False) > most or OPERATION * _operations(nodes, True) > hope * cost(whole):
@@ -75,10 +77,14 @@ def scalarize(program: Program) -> Program:
 
 def is_worth(apart: Program, whole: Program) -> bool:
     """Whether a program should be taken apart."""
-    nodes = whole.nodes()
+    return cost(apart) < _share(whole.nodes()) * cost(whole)
+
+
+def _share(nodes: Sequence[Node]) -> float:
+    """Of the time that nodes take, below which it must come to be worth it."""
     loops = [node for node in nodes if isinstance(node.op, Loop)]
     mixed = any(map(is_long, nodes)) if not loops else any(map(_hands_on, loops))
-    return cost(apart) < (LESS if mixed else 1) * cost(whole)
+    return LESS if mixed else 1
 
 
 def _hands_on(loop: Node) -> bool:
