@@ -228,7 +228,7 @@ def _ticked(body: Sequence[ast.stmt], first: int) -> list[ast.stmt]:
             test = ast.Assign([ast.Name("_test", ast.Store())], statement.test)
             inner = ast.If(ast.Name("_test", ast.Load()), _ticked(statement.body, first), _ticked(statement.orelse, first))
             result += [test, *tick, inner]
-        elif isinstance(statement, (ast.For, ast.While, ast.With)):
+        elif isinstance(statement, (ast.For, ast.While, ast.Try)):
             statement.body = [*tick, *_ticked(statement.body, first)]
             result += [statement, *tick]
         elif isinstance(statement, ast.FunctionDef):

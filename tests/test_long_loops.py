@@ -221,6 +221,33 @@ def test_few_iterations_are_traced():
     assert 50 < len(traced) < 200
 
 
+def test_few_iterations_are_traced_where_they_ask_what_stays():
+    """As how long a loop in them is, which an argument tells."""
+    traced = []
+
+    def fun(q, y, count):
+        total = 0.0
+        for t in range(count, len(y)):
+            mean = q[0]
+            for k in range(1, count + 1):
+                mean = mean + q[k] * y[t - k]
+            total += (y[t] - mean) ** 2
+        return total
+
+    leap, y = Roller._boundary, np.random.default_rng(0).normal(size=600)
+    derivative = grad(fun)
+    for count in (5, 7, 5):
+        q, expected = np.linspace(0.1, 0.3, 8), np.zeros(8)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Roller, "_boundary", lambda *args: traced.append(1) or leap(*args))
+            for _ in range(2):
+                found = derivative(q, y, count)
+        rows = np.array([[1.0, *y[t - count : t][::-1]] for t in range(count, len(y))])
+        expected[: count + 1] = -2 * (y[count:] - rows @ q[: count + 1]) @ rows
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert 50 < len(traced) < 1200
+
+
 def test_a_write_that_may_raise_into_an_array_beside_numbers():
     def fun(x):
         w, s = np.zeros(200) + x[0] * 0.1, 0.0

@@ -2359,7 +2359,9 @@ def test_half_powers_of_what_is_not_below_zero_are_roots(exponent):
         powers(np.ones(300))
     assert "power" not in derivative.source(x, fast=True)
     value, slope = str(value_and_grad(names["whole"]).source(np.abs(x), fast=True)).split("# backward")
-    assert "power" in value
+    # before NumPy 2.3, np.power is another one than the root, which ``x**0.5`` is
+    is_root = exponent == 0.5 and not np.signbit(np.power(np.array([-0.0]), 0.5))[0]
+    assert ("power" in value) != is_root
     assert "power" not in slope
     small = grad(names["whole"])
     for _ in range(2):
@@ -2368,7 +2370,7 @@ def test_half_powers_of_what_is_not_below_zero_are_roots(exponent):
     y = np.zeros(300)
     y[::2] = -0.0
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(small(y), exponent * y ** (exponent - 1))
+        np.testing.assert_array_equal(small(y), 0.5 / np.sqrt(y) if is_root else exponent * y ** (exponent - 1))
     value, slope = derivative(x)
     np.testing.assert_allclose(value, lengths(x), rtol=1e-13)
     np.testing.assert_allclose(slope, grad(lengths, mode="dynamic")(x), rtol=1e-12)

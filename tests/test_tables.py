@@ -340,6 +340,33 @@ def test_an_item_is_the_very_object():
         assert derivative(0.3) == pytest.approx(1000.7)
 
 
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_long_loops_read_short_lists_at_places(kind):
+    """At places that are NumPy's numbers, too; a list that is changed in place is read as it is then."""
+    places, x = kind(np.random.default_rng(0).integers(0, 3, 200).tolist()), np.linspace(-1, 1, 200)
+
+    def steps(w, places):
+        cuts, total = [w[0], np.exp(w[1]), w[2] * w[0]], 0.0
+        for i in range(200):
+            total += np.tanh(x[i] - cuts[places[i]])
+        return total
+
+    def changed(w, places):
+        cuts, total = [w[0], w[1], w[2]], 0.0
+        for i in range(200):
+            total += cuts[places[i]] * x[i]
+            if i == 100:
+                cuts[0] = 3.0 * w[2]
+        return total
+
+    for fun in (steps, changed):
+        derivative, w = grad(fun), np.array([0.1, -0.3, 0.7])
+        for _ in range(3):
+            found = derivative(w, places)
+        np.testing.assert_allclose(found, grad(fun, mode="dynamic")(w, places), rtol=1e-10)
+    assert str(grad(steps).source(w, places)).count("tanh(") <= 2
+
+
 def test_lists_that_grow_are_no_tables():
     """Not one for each length that they have."""
 

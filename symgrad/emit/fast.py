@@ -93,8 +93,6 @@ CHOSEN = 1024  # numbers that a mask chooses, up to which to make an array for t
 PICKED = 512  # numbers read at index arrays, from which on it pays to tell their places in memory
 SEVERAL = 3  # lists that are better one of tuples
 
-# where masks are missed, no warning is raised: the code that has them says what there is to say
-_STRICT = ast.parse("np.errstate(divide='raise', over='raise', invalid='raise')", mode="eval").body
 _REPEATING = REPEATING | {REGISTRY[np.roll]}
 # functions that always make a new array
 _NEW = {CROSS, FRONT, MATRICES, PRODUCTS} | {
@@ -217,8 +215,9 @@ class FastBuilder(BlockBuilder):
         if "buffers" not in self.off and (len(block) >= MANY or any(size_of(node) >= BIG for node in self.nodes)):
             inputs = [self.exprs.get(node) for node in self.nodes if node.op is INPUT]
             block = tidy(block, {expr.id for expr in inputs if isinstance(expr, ast.Name)})
-        block = quietly(block) if self.hidden else block
-        return [With(_STRICT, block)] if self.program.strict else block
+        block = quietly(block, self.names.unique("heard")) if self.hidden else block
+        # where masks are missed, no warning is raised: the code that has them says what there is to say
+        return [With("runtime.raising", self.names.unique("errors"), block)] if self.program.strict else block
 
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}

@@ -203,9 +203,11 @@ class While:
 
 @dataclass
 class With:
-    """``with manager: body``."""
+    """``body`` with another handling of NumPy's errors: ``begin`` names what begins it and gives what there was before,
+    which ``before`` names."""
 
-    manager: ast.expr
+    begin: str
+    before: str
     body: list[Any]
     origin: Origin | None = None
 
@@ -259,8 +261,11 @@ def _block(body: Block, depth: int, rows: list[Row]) -> None:
             rows.append(Row(f"{indent}while {text(item.test)}:", item.origin))
             _block(item.body, depth + 1, rows)
         elif isinstance(item, With):
-            rows.append(Row(f"{indent}with {text(item.manager)}:", item.origin))
+            rows.append(Row(f"{indent}{item.before} = {item.begin}()", item.origin))
+            rows.append(Row(f"{indent}try:", item.origin))
             _block(item.body, depth + 1, rows)
+            rows.append(Row(f"{indent}finally:", item.origin))
+            rows.append(Row(f"{indent}    runtime.end({item.before})", item.origin))
         elif isinstance(item, Def):
             rows.append(Row(f"{indent}def {item.head}:", item.origin))
             _block(item.body, depth + 1, rows)

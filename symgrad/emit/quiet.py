@@ -5,7 +5,6 @@ That holds for derivatives alone; of what the user's own operations do, NumPy wa
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,6 @@ from symgrad.ops.core import REGISTRY, least
 from symgrad.optimize.lower import SELECT
 from symgrad.transform.loop import Loop
 
-_SILENCE = ast.parse("np.errstate(divide='ignore', invalid='ignore')", mode="eval").body
 _ONLY_LARGE = {REGISTRY[key] for key in (np.exp, np.exp2, np.expm1, np.sinh, np.cosh)}  # of which it says: overflow
 
 
@@ -75,29 +73,29 @@ def _masked(node: Node) -> Sequence[int]:
     return (1, 2) if node.op in (SELECT, REGISTRY[np.where]) else ()
 
 
-def quietly(block: Sequence[Any]) -> list[Any]:
-    """A block of statements, those that compute what masks hide without warnings."""
+def quietly(block: Sequence[Any], before: str) -> list[Any]:
+    """A block of statements, those that compute what masks hide without warnings; ``before`` is a variable for that."""
     result: list[Any] = []
     waiting: list[Any] = []  # from one that is hidden on, of derivatives alone
     for item in block:
         if not _is_derivative(item):
-            result += _wrapped(waiting)
+            result += _wrapped(waiting, before)
             waiting = []
             if hasattr(item, "body"):
-                item.body = quietly(item.body)
+                item.body = quietly(item.body, before)
             if getattr(item, "orelse", None):
-                item.orelse = quietly(item.orelse)
+                item.orelse = quietly(item.orelse, before)
         elif waiting or _is_hidden(item):
             waiting.append(item)
             continue
         result.append(item)
-    return [*result, *_wrapped(waiting)]
+    return [*result, *_wrapped(waiting, before)]
 
 
-def _wrapped(items: list[Any]) -> list[Any]:
-    """The items up to the last one that is hidden, in a ``with``; and the rest."""
+def _wrapped(items: list[Any], before: str) -> list[Any]:
+    """The items up to the last one that is hidden, without warnings; and the rest."""
     last = max((i for i, item in enumerate(items) if _is_hidden(item)), default=-1) + 1
-    return [With(_SILENCE, items[:last], items[0].origin), *items[last:]] if last else items
+    return [With("runtime.silent", before, items[:last], items[0].origin), *items[last:]] if last else items
 
 
 def _is_derivative(item: Any) -> bool:

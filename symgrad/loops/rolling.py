@@ -1030,12 +1030,11 @@ class Roller:
     def _items(self) -> tuple[frozenset[Any], frozenset[Any]] | None:
         """Where, by site and key, there were arrays that had been appended to lists, and where there were some that have been
         changed in place since; None where something holds an item that is not looked at."""
-        trace, nodes = self.trace, self.trace.graph.nodes
+        nodes = self.trace.graph.nodes
         lists = [grown for grown in self.grown.values() if grown.shape]
         if not lists:
             return frozenset(), frozenset()
-        holders = Counter([id(x) for holds in self._holds() for x in holds.values()])
-        holders.update(map(id, trace.writes))
+        holders = self._noted()
         contained = Counter([id(x) for key, x in self.boundaries[-1].holds.items() if len(key) > 1])
         times = Counter([id(item) for grown in lists for item in grown.items])
         for grown in lists:
@@ -1191,7 +1190,7 @@ class Roller:
             self.alike = 0
             return False
         self.alike += 1
-        if not self._alike(self.pattern, bounds[-2], bounds[-1]):
+        if not self._alike(self.pattern, *bounds[-3:]):
             self.leaps, self.alike = TURNING in self.trace.apart, 0  # those to come may be, where loops in them are longer
             return False
         if self.alike < (FAR if ahead is None and self.ends is None else LEAP):
@@ -1200,16 +1199,15 @@ class Roller:
         held = (self.what is None or self.what.holds()) and self.trace.hooks.tables_hold()
         return held and self._roll(SHORTEST, ahead) is not None
 
-    def _alike(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
+    def _alike(self, pattern: Pattern, a: Boundary, b: Boundary, c: Boundary) -> bool:
         """Whether nothing but traced values changed in an iteration, in a way that hangs on nothing else."""
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return False
         if any([grown.items for grown in self.grown.values()]):  # which iterations that are not run would not append to
             return False
-        looked = [guard.node for guard in trace.guards[b.guards : c.guards]]
-        looked += [peek.node for peek in trace.peeks[b.peeks : c.peeks]]
-        if any(node is not b.nodes.get(TEST) for node in looked) or b.rest != c.rest:
+        before = self._looked_at(a, b)  # what was looked at there, too, is the same in all iterations that are alike
+        if any(node is not b.nodes.get(TEST) and node not in before for node in self._looked_at(b, c)) or b.rest != c.rest:
             return False
         if trace.unseen_writes(b.writes, c.writes, c.containers):
             return False
@@ -1219,6 +1217,11 @@ class Roller:
         if not (all(carried) and all(key in pattern.after for key in changed)):
             return False
         return all(is_steady(*step) for step in pattern.steps)
+
+    def _looked_at(self, b: Boundary, c: Boundary) -> set[Node]:
+        """The nodes whose values Python has looked at in an iteration."""
+        guards, peeks = self.trace.guards[b.guards : c.guards], self.trace.peeks[b.peeks : c.peeks]
+        return {guard.node for guard in guards} | {peek.node for peek in peeks}
 
     def _chunk(self) -> None:
         """Roll up what there is so far of a long loop, and go on from there."""
@@ -1253,13 +1256,13 @@ class Roller:
         seen = set[int]()
         uses.update([node for _, every in within for ways in every for node in ways.held(seen)])
         tracers = {id(tracer): tracer for bound in self.boundaries for tracer in bound.holds.values()}
+        noted = self._noted()
         for tracer in tracers.values():  # written into, and dropped by an iteration
-            uses[tracer.node] += is_held_so_often(tracer, self._noted(tracer) + 1, 0)
+            uses[tracer.node] += is_held_so_often(tracer, noted[id(tracer)] + 1, 0)
         del tracers
         for node in itertools.islice(early, self.pattern.there, None):
             # its holders: this name, getrefcount's own, the graph's list and table, the pattern, ``later``, and those below
-            noted = [node in notes for notes in (uses, trace.values, trace.likes, trace.mixed)]
-            holders = 6 + uses[node] + sum(noted)
+            holders = 6 + uses[node] + sum([node in notes for notes in (uses, trace.values, trace.likes, trace.mixed)])
             if node.active and sys.getrefcount(node) > holders:
                 return True
         return False
@@ -1435,12 +1438,13 @@ class Roller:
         """
         arrays = {key: x for key, x in start.holds.items() if key in end.holds and type(x.like) is np.ndarray}
         found = [bound.holds[key] for pair in self.parted for key in pair & arrays.keys() for bound in (start, end)]
+        noted = self._noted() if arrays else {}
         for key, before in arrays.items():
             after = end.holds[key]
             if (len(key) == 1 and key[0] in self.unread) or not (before is not after or key in self.rebound):
                 continue
             own = int(before is after)
-            if self.held[id(before)] > own or not is_held_so_often(before, self._noted(before) + 1 + own, own):
+            if self.held[id(before)] > own or not is_held_so_often(before, noted[id(before)] + 1 + own, own):
                 found += [before, after]
         return [array.owner() for array in found]
 
@@ -1526,18 +1530,15 @@ class Roller:
         others = self.replaced.union(*self.parted)  # lists, dicts and objects in whose place others may be
         if self.forked and any([key[:n] in others for n in range(1, len(key))]):
             return False
-        return self.held[id(tracer)] == own and is_held_so_often(tracer, self._noted(tracer) + (not own), int(own))
+        return self.held[id(tracer)] == own and is_held_so_often(tracer, self._noted()[id(tracer)] + (not own), int(own))
 
-    def _noted(self, tracer: Tracer) -> int:
-        """How often a value is noted, of the boundaries of this loop and others, and of writes."""
-        noted = sum([other is tracer for holds in self._holds() for other in holds.values()])
-        return noted + sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
-
-    def _holds(self) -> Collection[dict[Key, Tracer]]:
-        """What the locals hold at the boundaries of this loop and others, some of which share it."""
+    def _noted(self) -> Counter[int]:
+        """How often each value (its id) is noted, of the boundaries of this loop and others, some of which share what is
+        noted of them, and of writes."""
         bounds = [one for roller in self.trace.rollers for bound in roller.boundaries for one in bound.every()]
         bounds += self.unflagged + [join.bound for roller in self.trace.rollers for join in roller.begun]
-        return {id(bound.holds): bound.holds for bound in bounds}.values()
+        every = {id(bound.holds): bound.holds for bound in bounds}.values()
+        return Counter([id(x) for holds in every for x in holds.values()] + [*map(id, self.trace.writes)])
 
     def _first(self, node: Node, aval: Any) -> Node | None:
         """What a carried value starts with, of the kind that it goes round with; None where that is another value."""

@@ -89,7 +89,7 @@ class _Inside(Simplifier):
         body = node.op.body
         exact = node.op.decides or node in self.decisive
         done = self.step(inside(BodyProgram(body, exact), self.step))
-        return self.visit_as(loop_of(_like(body, done), node.op.course), node, args)
+        return self.visit_as(loop_of(body_of(body, done), node.op.course), node, args)
 
 
 def is_scalar(body: Body) -> bool:
@@ -103,7 +103,7 @@ class _Expander(Simplifier):
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Loop):
             body = node.op.body
-            return self.visit_as(loop_of(_like(body, expand(BodyProgram(body))), node.op.course), node, args)
+            return self.visit_as(loop_of(body_of(body, expand(BodyProgram(body))), node.op.course), node, args)
         return super().visit(node, args)
 
 
@@ -541,10 +541,10 @@ def _simplified(body: Body, course: Course, exact: bool) -> Loop:
     # how often a loop runs, and what is decided on its results, must not hang on rounding; derivatives decide nothing
     decided = program.nodes() if exact else decisive(program)
     done = Simplifier(program, SCALAR if is_scalar(body) else RULES).run({node for node in decided if node.phase is None})
-    return loop_of(_like(body, done), course)
+    return loop_of(body_of(body, done), course)
 
 
-def _like(body: Body, program: Program) -> Body:
+def body_of(body: Body, program: Program) -> Body:
     """The body that a rewritten program is."""
     assert isinstance(program.root, Leaf)
     ends = iter(program.root.outputs)

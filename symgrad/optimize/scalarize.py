@@ -41,6 +41,7 @@ from symgrad.optimize.scalars import (
     VIEW,
 )
 from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row, is_window, tables_of
+from symgrad.optimize.widen import widen
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
@@ -49,7 +50,7 @@ LESS = 0.75  # of the time is what it is worth where long arrays go from one ope
 
 def scalarize(program: Program) -> Program:
     """The same program on numbers, where it is one of small arrays and that is faster."""
-    whole, program = program, rows_apart(program)
+    whole, program = program, rows_apart(widen(program))
     nodes = program.nodes()
     straight = not any(isinstance(node.op, Loop) for node in nodes)
     if straight and sum(_cost(node) for node in nodes if is_long(node)) >= _share(nodes) * cost(whole):

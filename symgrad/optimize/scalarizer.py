@@ -20,7 +20,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive
 from symgrad.optimize.rewriting import Simplifier, const, is_op, ops_of
 from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
-from symgrad.optimize.whole import LARGEST, filled_tables, is_cell, is_kept, is_left, is_long, is_window, tables_of
+from symgrad.optimize.whole import LARGEST, filled_tables, is_cell, is_kept, is_left, is_long, is_narrow, is_window, tables_of
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -131,7 +131,7 @@ class Scalarizer(Simplifier):
         if node in self.tables:
             self.arrays[node] = self._put(node) if is_window(node) else self._called(node)
             return None
-        if is_left(node):
+        if is_left(node) or any(map(is_narrow, node.args)):
             return self._whole(node)
         if op is index.GETITEM and node.args[0] in self.tables and not (is_cell(node) or is_window(node)):
             return self._whole(node)
@@ -208,7 +208,7 @@ class Scalarizer(Simplifier):
     def _input(self, node: Node, new: Node) -> Grid:
         new.name = node.name
         self.arrays[node] = new
-        return None if is_long(node) else self._apart(new)
+        return None if is_long(node) or is_narrow(node) else self._apart(new)
 
     def _apart(self, new: Node) -> Grid:
         """The elements of a value that NumPy has."""

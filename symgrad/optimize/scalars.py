@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.ir import Aval
 from symgrad.ops import engine
 from symgrad.ops.core import Op
@@ -16,6 +17,7 @@ from symgrad.optimize.rewriting import ops_of
 
 FLOAT, INT, BOOL = (Aval((), np.dtype(kind), "python") for kind in (float, int, bool))
 NUMBERS = {aval.dtype: aval for aval in (FLOAT, INT, BOOL)}
+WIDE = {np.dtype(kind): aval.dtype for aval, kinds in ((INT, "bhiBHI"), (FLOAT, "ef")) for kind in kinds}
 
 
 def _larger(a: float, b: float) -> float:
@@ -51,6 +53,9 @@ LARGER = Op(_larger, "constant", (), name="larger")
 SMALLER = Op(_smaller, "constant", (), name="smaller")
 SIGN = Op(_sign, "constant", (), name="sign")
 STEP = Op(_step, "constant", (), name="step")
+
+WIDENED = Op(runtime.widened, "constant", (), name="runtime.widened")
+WIDENING = {engine.ASTYPE, WIDENED}
 
 PLAIN = ops_of(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.abs)
 TESTS = ops_of(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,

@@ -17,7 +17,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine, index
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import BITS, SELECT
-from symgrad.optimize.scalars import NUMBERS
+from symgrad.optimize.scalars import NUMBERS, WIDE, WIDENING
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop
 
@@ -43,7 +43,9 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
             given = set().union(*own.values(), [body.after[i] for i in own])
             if not all_small([*body.inputs, *body.nodes()], [*body.after, *body.saved], True, given):
                 return False
-        elif any(map(is_long, node.args)) and not (_is_element(node) or node in tables or is_left(node)):
+        elif any([is_long(arg) or is_narrow(arg) for arg in node.args]) and not (
+            _is_element(node) or node in tables or is_left(node) or node.op in WIDENING
+        ):
             return False
     return not inside or not any(is_long(end) for end in ends if not (end in tables or is_left(end) or _is_filled(end)))
 
@@ -211,7 +213,12 @@ def is_left(node: Node) -> bool:
 
 def _is_data(node: Node) -> bool:
     """Whether it is an array, however long, that is there before."""
-    return node.op in (INPUT, CAPTURED) and isinstance(node.aval, Aval) and node.aval.dtype in NUMBERS
+    return node.op in (INPUT, CAPTURED) and isinstance(node.aval, Aval) and (node.aval.dtype in NUMBERS or is_narrow(node))
+
+
+def is_narrow(node: Node) -> bool:
+    """Whether it is an array of a type that Python has no numbers of, and that can be made wide: see ``widen``."""
+    return isinstance(node.aval, Aval) and node.aval.dtype in WIDE
 
 
 def _fits(aval: Any) -> bool:

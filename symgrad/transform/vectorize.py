@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -344,8 +345,17 @@ class _Together(Batch):
             first = term.places and type(term.spec[0]) not in (index.Hole, int)  # or the iterations' axis may not be in front
             if term.spec and rows is None and (first or not all([place.aval.dtype.kind in "iu" for place in term.places])):
                 return []
-        alone = len(own) == 1 and None not in own  # each iteration has a row to itself
+        apart = len(own) == 1 or self._are_apart(item.aval.shape, terms)
+        alone = apart and None not in own  # each iteration has rows to itself
         return terms if alone or not any([term.puts for term in terms]) else []
+
+    def _are_apart(self, shape: tuple[int, ...], terms: Sequence[Term]) -> bool:
+        """Whether what is done at different places, as at ``i`` and ``i + 1``, meets other rows of an axis each time."""
+        found = {rows.place: rows for term in terms if (rows := self.rows[term.steps[-1]]) is not None}
+        if not all([self.rows[term.steps[-1]] for term in terms]) or len({rows.axis for rows in found.values()}) != 1:
+            return False
+        met = Counter([i for rows in found.values() for i in range(shape[rows.axis])[slice(*rows.spec[rows.axis])]])
+        return max(met.values()) == 1
 
     def _get(self, nodes: Sequence[Node]) -> None:
         """Compute some values in all iterations, and what they need that is not there."""

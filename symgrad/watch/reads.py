@@ -732,14 +732,15 @@ class Reads:
 
     def _looked_up(self, owner: Any, key: Tracer) -> Any:
         """The item at a traced place, if it is found in a table: lists of the function's own may grow yet."""
-        if type(key.value) is not int or not -len(owner) <= key.value < len(owner):
+        place = key.value
+        if not (type(place) is int or isinstance(place, np.integer)) or not -len(owner) <= place < len(owner):
             return None
         if id(owner) not in self._tables and (type(owner) is not list or self.path_of(owner) is not None):
             self.make_table(owner)
         _, found = self._tables.get(id(owner), (None, None))
         made = None if found is None or not found.stays() else found.at(key)
         if type(made) is tuple:  # made of the items of one that others hold, too
-            self._rows[id(made)] = made, owner[key.value]
+            self._rows[id(made)] = made, owner[place]
         return made
 
     def _is_traced_place(self, key: Any) -> bool:

@@ -437,10 +437,11 @@ class State(Calls):
 
     def looked_up(self, loop: Any, owner: Any, decides: bool) -> None:
         """A loop begins that reads items of ``owner`` at places that hang on its index: they are read from a table; from a
-        short one too if the loop ``decides``, and so may be rolled up however short it is."""
+        short one too if the loop ``decides``, and so may be rolled up however short it is, or if it is long."""
         if type(loop) is not Roller:
             return
-        fewest = SHORTEST if decides else iterables.FEWEST
+        long = loop.what is None or loop.what.length >= iterables.FEWEST
+        fewest = 1 if long else SHORTEST if decides else iterables.FEWEST
         if type(owner) in TABLED:
             self.make_table(owner, MAX_ITEMS if loop.what is None else 2 * loop.what.length, fewest)
         self.read_by_place(owner, fewest)
