@@ -248,6 +248,45 @@ def test_few_iterations_are_traced_where_they_ask_what_stays():
     assert 50 < len(traced) < 1200
 
 
+def test_what_iterations_ask_may_change_later():
+    def by_sum(x, count):
+        s, total, k = x[0], 0.0, count
+        for _ in range(90):
+            s = s + x[1]
+            for j in range(k):
+                total = total + np.sin(s + j)
+            if s > 3:
+                k = k + 1 if k < 9 else k
+        return total
+
+    def by_index(x, count):
+        total, k = 0.0, count
+        for i in range(90):
+            for j in range(k):
+                total = total + np.sin(x[0] + j * i)
+            if i == 70:
+                k = k + 2
+        return total
+
+    def by_flag(x, count):
+        s, total, flag = x[0], 0.0, False
+        for _ in range(90):
+            if flag:
+                total = total + s * x[2] * count
+            s = s + x[1]
+            flag = s > 3
+        return total + s
+
+    x = np.array([0.1, 0.06, 0.7])
+    for fun in (by_sum, by_index, by_flag):
+        derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+        for count in (5, 6):
+            for scale in (1.0, 1.3, 0.2):
+                for _ in range(2):
+                    found = derivative(scale * x, count)
+                np.testing.assert_allclose(found, dynamic(scale * x, count), rtol=1e-9)
+
+
 def test_a_write_that_may_raise_into_an_array_beside_numbers():
     def fun(x):
         w, s = np.zeros(200) + x[0] * 0.1, 0.0

@@ -1190,7 +1190,8 @@ class Roller:
             self.alike = 0
             return False
         self.alike += 1
-        if not self._alike(self.pattern, *bounds[-3:]):
+        before = bounds[-3] if len(bounds) > 2 else bounds[-2]  # of which nothing is known, where iterations were rolled up
+        if not self._alike(self.pattern, before, *bounds[-2:]):
             self.leaps, self.alike = TURNING in self.trace.apart, 0  # those to come may be, where loops in them are longer
             return False
         if self.alike < (FAR if ahead is None and self.ends is None else LEAP):
@@ -1206,8 +1207,9 @@ class Roller:
             return False
         if any([grown.items for grown in self.grown.values()]):  # which iterations that are not run would not append to
             return False
-        before = self._looked_at(a, b)  # what was looked at there, too, is the same in all iterations that are alike
-        if any(node is not b.nodes.get(TEST) and node not in before for node in self._looked_at(b, c)) or b.rest != c.rest:
+        before, test = self._looked_at(a, b), b.nodes.get(TEST)
+        stays = all([node is test or (node in before and self._stays(node)) for node in self._looked_at(b, c)])
+        if not stays or b.rest != c.rest:
             return False
         if trace.unseen_writes(b.writes, c.writes, c.containers):
             return False
@@ -1219,9 +1221,14 @@ class Roller:
         return all(is_steady(*step) for step in pattern.steps)
 
     def _looked_at(self, b: Boundary, c: Boundary) -> set[Node]:
-        """The nodes whose values Python has looked at in an iteration."""
+        """What Python has looked at in an iteration."""
         guards, peeks = self.trace.guards[b.guards : c.guards], self.trace.peeks[b.peeks : c.peeks]
         return {guard.node for guard in guards} | {peek.node for peek in peeks}
+
+    def _stays(self, node: Node) -> bool:
+        """Whether what two iterations have looked at does not go round: it is made of arguments, and of indices around."""
+        indices = [dict(one.params)["loop"] for one in ancestors([node]) if one.op is INDEX]
+        return all([type(serial) is int and serial != self.serial for serial in indices])
 
     def _chunk(self) -> None:
         """Roll up what there is so far of a long loop, and go on from there."""
