@@ -40,11 +40,13 @@ from symgrad.optimize.scalars import (
     UNPACKING,
     VIEW,
 )
+from symgrad.optimize.unroll import unrolled
 from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row, is_window, tables_of
 from symgrad.optimize.widen import widen
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
+WRITTEN = 1500  # operations on numbers, up to which it is looked whether loops are better written out
 LESS = 0.75  # of the time is what it is worth where long arrays go from one operation, or iteration, to the next, too
 
 
@@ -61,7 +63,16 @@ def scalarize(program: Program) -> Program:
     most = max(hope * MOST, MORE * len(nodes))
     if _operations(nodes, False) > most or OPERATION * _operations(nodes, True) > hope * cost(whole):
         return whole  # before it takes long to find out
-    found = [whole]
+    found = _taken_apart(program)
+    flat = None if straight else unrolled(program)
+    if flat is not None and _operations(flat.nodes(), False) <= WRITTEN:
+        found += _taken_apart(flat)
+    return next((one for one in sorted(found, key=cost) if is_worth(one, whole)), whole)
+
+
+def _taken_apart(program: Program) -> list[Program]:
+    """A program taken apart, with and without NumPy's products; none where it cannot be."""
+    found: list[Program] = []
     for calls in (True, False):
         scalarizer = Scalarizer(program, GRIDS, calls)
         try:
@@ -73,7 +84,7 @@ def scalarize(program: Program) -> Program:
         found.append(taken)
         if not scalarizer.left:
             break
-    return next((one for one in sorted(found[1:], key=cost) if is_worth(one, whole)), whole)
+    return found
 
 
 def is_worth(apart: Program, whole: Program) -> bool:
@@ -129,12 +140,14 @@ def _operations(nodes: Sequence[Node], running: bool) -> float:
             carried = [math.prod(item.aval.shape) for item in apart if not is_long(item)]
             total += turns * (_operations(body.nodes(), running) + sum(carried))
         elif isinstance(node.aval, Aval) and node.op not in FREE and not (is_long(node) or is_cell(node) or is_left(node)):
-            values = node.args[1:] if is_row(node) or is_window(node) else (node, *node.args)
+            within = is_row(node) or is_window(node) or (node.op in _WRITES and len(node.args) == 2)
+            values = node.args[1:] if within else (node, *node.args)
             sizes = [math.prod(value.aval.shape) for value in values if isinstance(value.aval, Aval)]
             total += 2 * math.sqrt(math.prod(sizes)) if node.op in SUMMING else max(sizes)
     return total
 
 
+_WRITES = {index.SETITEM, index.INDEX_ADD}
 _EXTREMES = ops_of(np.max, np.min)
 
 
