@@ -156,6 +156,17 @@ def factor_of_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return None
 
 
+@rewrite(np.where, exact=True)
+def one_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What both choices are."""
+    _, x, y = args
+    if x is not y or not node.aval.shape:
+        return None
+    if x.op is CONST and type(const(x)) is float and node.aval.dtype == float:
+        return s.call(np.broadcast_to, x, shape=node.aval.shape)
+    return x if x.aval == node.aval else None
+
+
 @rewrite(np.where, of=(np.equal,), derived=True)
 def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``where(x == 0, g / 2, g * (x > 0))``, which maximum's rule gives, as ``g * heaviside(x, 0.5)``; likewise minimum."""

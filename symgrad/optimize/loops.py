@@ -646,6 +646,7 @@ class _RowAdder(Simplifier):
             shape = (node.args[0].op.course.count, *value.aval.shape)
             whole = self.graph.add(STACK, (rows,), (("shape", shape),), Aval(shape, value.aval.dtype, "array"))
             total = self.graph.add(index.INDEX_ADD, (total, whole), (("spec", spec),), node.aval)
+            total.phase = total.phase or node.phase or value.phase
             place += 1
         return total
 

@@ -393,7 +393,7 @@ def masked_at_a_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     """A mask that changes another one at places alone is written there, which need not be a copy."""
     neutral = is_op(node, np.logical_and)
     for part, whole in (args, args[::-1]):
-        if whole.aval != node.aval or part.aval != node.aval or s.used.get(part, 0) > 1:
+        if whole.aval != node.aval or part.aval != node.aval:
             continue
         writes: list[Node] = []
         base = part

@@ -123,6 +123,19 @@ def nothing_of_a_flag(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return None
 
 
+@rewrite(PACK, of=(engine.ITEM,), exact=True, rules=SCALAR)
+def packed_again(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The array whose elements these are, one after the other; one that is made here, as results must be nobody else's."""
+    whole = args[0].args[0]
+    if args[0].op is not engine.ITEM or whole.op is not UNPACK or len(whole.aval) != len(args):
+        return None
+    (array,) = whole.args
+    if array.op is not STACK or array.aval != node.aval or s.used.get(whole, 0) > len(args):
+        return None
+    every = [arg.op is engine.ITEM and arg.args[0] is whole and dict(arg.params)["item"] == i for i, arg in enumerate(args)]
+    return array if all(every) else None
+
+
 def _takes_apart(node: Node) -> bool:
     if isinstance(node.op, Loop):
         return any(_takes_apart(inner) for inner in (*node.op.body.inputs, *node.op.body.nodes()))
