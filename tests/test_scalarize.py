@@ -1007,3 +1007,77 @@ def test_a_table_to_which_a_number_is_added_stays_an_array():
     lines = derivative.source(x, fast=True).splitlines()
     assert any(re.search(r"g_x\w*\[0\] \+= ", line) for line in lines)
     assert not any(re.search(r"(\w+, ){20}", line) for line in lines)
+
+
+def exponentials(x):
+    f = np.zeros(10)
+    for i in range(1, 11):
+        f[i - 1] = 2 + 2 * i - (np.exp(0.1 * i * x[0]) + np.exp(0.1 * i * x[1]))
+    return f
+
+
+def banded(x):
+    f = np.zeros(6)
+    for i in range(6):
+        total = 0.0
+        for j in range(max(0, i - 3), min(6, i + 2)):
+            if j != i:
+                total += x[j] * (1 + x[j])
+        f[i] = x[i] * (2 + 5 * x[i] ** 2) + 1 - total
+    return f
+
+
+def backwards(x):
+    state, kept = x[0], []
+    for k in range(7):
+        state = np.sin(state + 0.1 * k) * x[1]
+        kept.append(state)
+    return np.array(kept[::-1])
+
+
+def by_sign(x):
+    total = x[0]
+    for i in range(5):
+        if x[i % 3] > 0:
+            total = total * np.tanh(x[i % 3])
+        else:
+            total = total + x[i % 3] * i
+    return np.array([total, total**2])
+
+
+def rows(x):
+    table, out = np.outer(x, x), np.zeros(3)
+    for row in table:
+        out = out + np.cos(row) * row[0]
+    return out
+
+
+@pytest.mark.parametrize("fun", [exponentials, banded, backwards, by_sign, rows])
+def test_short_loops_written_out(fun):
+    """In a few directions, where loops would be of rows of numbers."""
+    size = {exponentials: 2, banded: 6, backwards: 2}.get(fun, 3)
+    derivative, plain = jacobian(fun), jacobian(fun, mode="dynamic")
+    twice, slow = (hessian(lambda x: np.sum(fun(x) ** 2), mode=mode) for mode in ("compiled", "dynamic"))
+    for x in np.random.default_rng(0).normal(size=(4, size)):
+        for _ in range(2):
+            found, curved = derivative(x), twice(x)
+        np.testing.assert_allclose(found, plain(x), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(curved, slow(x), rtol=1e-8, atol=1e-9)
+    if fun in (exponentials, banded):
+        assert "for " not in derivative.source(x, fast=True).split('"""')[-1]
+
+
+def test_lists_become_arrays_once():
+    def angles(x):
+        a = total = 0.0
+        for t in x:
+            a = a + t
+            total = total + np.cos(a)
+        return total**2
+
+    derivative, x = grad(angles), np.linspace(0.1, 0.9, 20)
+    for _ in range(3):
+        found = derivative(x)
+    assert "pack" not in derivative.source(x, fast=True)
+    found[:] = 0.0
+    np.testing.assert_allclose(derivative(x), grad(angles, mode="dynamic")(x), rtol=1e-10)

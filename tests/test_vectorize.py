@@ -12,7 +12,7 @@ from agreement import agrees_with_dynamic, function_of, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, jvp, value_and_grad, vmap, without
+from symgrad import grad, hessian, jacobian, jvp, value_and_grad, vmap, without
 from symgrad.loops import iterables
 from symgrad.transform import vectorize
 
@@ -657,3 +657,49 @@ def test_what_is_added_is_added_in_the_totals_precision(line, dtype, tmp_path):
         value, slope = derivative(*args)
         np.testing.assert_allclose(value, fun(*args), rtol=1e-12)
         np.testing.assert_allclose(slope, plain(*args)[1], rtol=1e-12)
+
+
+def pairs_of_places(x):
+    f = np.zeros(80)
+    for i in range(40):
+        f[2 * i] = x[i] - x[i + 1] ** 2
+        f[2 * i + 1] = np.sin(x[i])
+    return f
+
+
+def halves(x):
+    f = np.zeros((2, 80))
+    for i in range(40):
+        f[1, i] = x[i] * x[i + 1]
+        f[1, 40 + i] += np.cos(x[i])
+        f[1, 40 + i] *= x[i]
+    return f[1]
+
+
+def overlapping(x):  # what an iteration has written, the next one writes over
+    f = np.zeros(80)
+    for i in range(40):
+        f[i] = x[i] ** 2
+        f[i + 1] = np.sin(x[i])
+    return f
+
+
+def crossing(x):  # from both ends, over the middle
+    f = np.zeros(80)
+    for i in range(60):
+        f[i] = x[i % 40]
+        f[79 - i] = x[i % 40] ** 2
+    return f
+
+
+@pytest.mark.parametrize("fun", [pairs_of_places, halves, overlapping, crossing])
+def test_writes_at_several_places(fun):
+    x = np.random.default_rng(0).normal(size=41)
+    derivative, plain = grad(lambda x: np.sum(fun(x) ** 2 * np.arange(80))), jacobian(fun, mode="dynamic")
+    slopes = jacobian(fun)
+    for _ in range(3):
+        found, rows = derivative(x), slopes(x)
+    np.testing.assert_allclose(rows, plain(x), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found, 2 * (fun(x) * np.arange(80)) @ plain(x), rtol=1e-11)
+    loops = "for i in" in slopes.source(x)
+    assert loops == (fun is not pairs_of_places)
