@@ -815,7 +815,7 @@ class Builder:
                 variables[place] = variable = self.buffers[item] = self.buffers[first]
             elif item in written:
                 self.buffers[item] = variable
-                value = value if first.op is create.ZEROS and not isinstance(value, ast.Name) else method(value, "copy")
+                value = _zeros(first.aval) if first.op is create.ZEROS else method(value, "copy")
             if text(value) != variable:
                 block.append(Line(_assign(variable, value)))
             self.exprs[item], self.weight[item] = name(variable), 0

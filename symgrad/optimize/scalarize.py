@@ -126,8 +126,10 @@ def nothing_of_a_flag(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
 @rewrite(PACK, of=(engine.ITEM,), exact=True, rules=SCALAR)
 def packed_again(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The array whose elements these are, one after the other; one that is made here, as results must be nobody else's."""
-    whole = args[0].args[0]
-    if args[0].op is not engine.ITEM or whole.op is not UNPACK or len(whole.aval) != len(args):
+    if args[0].op is not engine.ITEM:
+        return None
+    (whole,) = args[0].args
+    if whole.op is not UNPACK or len(whole.aval) != len(args):
         return None
     (array,) = whole.args
     if array.op is not STACK or array.aval != node.aval or s.used.get(whole, 0) > len(args):

@@ -114,4 +114,4 @@ class _Unroller(Simplifier):
             carry = [values[item] for item in body.after]
             for found, item in zip(saved, body.saved, strict=True):
                 found.append(values[item])
-        return [*carry, *saved]
+        return [*carry, *[found[::-1] if course.backwards else found for found in saved]]  # by the iterations' numbers

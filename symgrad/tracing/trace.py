@@ -1116,7 +1116,8 @@ class Trace:
             result = mixed.result(op, nodes, self.mixed)
         except Otherwise as end:
             raise self.refuse(end) from None
-        native = all([node.aval.kind == "python" for node in nodes])  # which raise for themselves
+        python = [isinstance(node.aval, Aval) and node.aval.kind == "python" for node in nodes]  # which raise for themselves
+        native = all(python)
         decides = None if result is None or native else mixed.bad(op, nodes, self.mixed)
         if result is None or decides is None or np.ndim(values[decides[0]]):  # beside an array, it is NumPy that computes
             return result
