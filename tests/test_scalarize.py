@@ -1038,21 +1038,18 @@ def backwards(x):
 def by_sign(x):
     total = x[0]
     for i in range(5):
-        if x[i % 3] > 0:
-            total = total * np.tanh(x[i % 3])
-        else:
-            total = total + x[i % 3] * i
+        total = total * np.tanh(x[i % 3]) if x[i % 3] > 0 else total + x[i % 3] * i
     return np.array([total, total**2])
 
 
-def rows(x):
+def rows_of_products(x):
     table, out = np.outer(x, x), np.zeros(3)
     for row in table:
         out = out + np.cos(row) * row[0]
     return out
 
 
-@pytest.mark.parametrize("fun", [exponentials, banded, backwards, by_sign, rows])
+@pytest.mark.parametrize("fun", [exponentials, banded, backwards, by_sign, rows_of_products])
 def test_short_loops_written_out(fun):
     """In a few directions, where loops would be of rows of numbers."""
     size = {exponentials: 2, banded: 6, backwards: 2}.get(fun, 3)

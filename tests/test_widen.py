@@ -50,10 +50,7 @@ def places(b, y):
 def labels_from_one(b, y):
     total, e = 0.0, 0.0
     for t in range(len(y)):
-        if y[t] > 0:
-            e = np.tanh(e + CUTS[y[t] - 1] * b)
-        else:
-            e = e * CUTS[y[t] + 2]
+        e = np.tanh(e + CUTS[y[t] - 1] * b) if y[t] > 0 else e * CUTS[y[t] + 2]
         total += e
     return total
 
