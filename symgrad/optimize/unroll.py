@@ -13,7 +13,6 @@ from symgrad.ir import CAPTURED, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
 from symgrad.ops.engine import ITEM
-from symgrad.optimize.loops import decisive
 from symgrad.optimize.rewriting import Simplifier
 from symgrad.optimize.simplify import RULES
 from symgrad.program import Program
@@ -70,7 +69,6 @@ class _Unroller(Simplifier):
     """Rebuilds a program; what loops give becomes a list of nodes, or of lists of nodes."""
 
     def run(self, exact: Any = ()) -> Program:
-        self.decisive = decisive(self.program)
         nodes, ends = self.program.nodes(), self.program.roots()
         values = self._all(nodes, {}, self.program.graph.arrays, set(ancestors([*self.program.decisions(), *exact])), ends)
         return self.program.map(self.graph, {node: value for node, value in values.items() if isinstance(value, Node)})

@@ -22,6 +22,7 @@ from symgrad.optimize.scalars import WIDE, WIDENED
 from symgrad.program import Program
 from symgrad.transform.loop import Loop, loop_of
 
+ROOM = 16  # what may be added to places, as they are widened: the narrowest go to 127
 _ADDING = ops_of(np.add, np.subtract)
 _TESTS = ops_of(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 _CASTS = {engine.ASTYPE, engine.TO_PYTHON, engine.TO_FLOAT, engine.BOOL, engine.NOT}
@@ -34,13 +35,16 @@ def widen(program: Program) -> Program:
     """The same program, its loops with wide numbers where narrow ones do the same."""
     if not any(isinstance(node.op, Loop) for node in program.nodes()):
         return program
-    wide = _wide_in(program)
-    room = sum([abs(_added(node) or 0) for node in wide])
+    for most in (ROOM, 0):
+        wide = _wide_in(program, most > 0)
+        room = sum([abs(_added(node) or 0) for node in wide])
+        if room <= most:
+            break
     return _Widener(program, wide, room).run() if wide else program
 
 
-def _wide_in(program: Program) -> set[Node]:
-    """The narrow values in bodies of loops, and lists that these save, that may be wide."""
+def _wide_in(program: Program, sums: bool) -> set[Node]:
+    """The narrow values in bodies of loops, and lists that these save, that may be wide; ``sums`` with numbers, too."""
     found, bad = set[Node](), set[Node]()
     bound = defaultdict[Node, list[Node]](list)  # what is as wide as what else
 
@@ -54,7 +58,8 @@ def _wide_in(program: Program) -> set[Node]:
             found.update([node] if _is_narrow(node) and node not in given else [])
             if isinstance(node.op, Loop):
                 body, n = node.op.body, len(node.op.body.carry)
-                bad.update([one for one in (*body.carry, body.index) if _is_narrow(one)])
+                arrays = body.saved if node.params else ()  # which are saved as such
+                bad.update([one for one in (*body.carry, body.index, *arrays) if _is_narrow(one)])
                 look([*body.inputs, *body.nodes()], body.after, False)
                 saved.update({(node, n + i): one for i, one in enumerate(body.saved)})
                 for arg, item in zip(node.args[n:], [*body.elements, *body.invariants], strict=True):
@@ -63,13 +68,14 @@ def _wide_in(program: Program) -> set[Node]:
                         bound[item].append(arg)
                 bad.update([arg for arg in node.args[:n] if _is_narrow(arg)])
                 continue
+            added = sums and _added(node) is not None
             for k, arg in enumerate(node.args):
-                if _is_narrow(arg) and not _gives_the_same(node, k):
+                if _is_narrow(arg) and not (added or _gives_the_same(node, k)):
                     bad.add(arg)
             if not _is_narrow(node) or node.op is INPUT:
                 continue
             source = saved.get((node.args[0], dict(node.params)["item"])) if node.op is engine.ITEM else None
-            source = node.args[0] if node.op is index.GETITEM or _added(node) is not None else source
+            source = node.args[0] if node.op is index.GETITEM or added else source
             if source is None:
                 bad.add(node)
             elif source not in given:
@@ -108,8 +114,6 @@ def _gives_the_same(node: Node, k: int) -> bool:
         return True
     if k >= len(op.rules) and (op is index.GETITEM or op in _WRITES):
         return narrow.dtype.kind in "iu"  # a place
-    if k == 0 and _added(node) is not None:
-        return True
     if op in _TESTS:
         return all(_compares_as_wide(arg, narrow.dtype) for arg in node.args)
     known = isinstance(op.key, np.ufunc) and op.family in ("elementwise", "constant") and op is not REGISTRY[np.ldexp]
@@ -153,8 +157,9 @@ class _Widener(Simplifier):
             given.append(self._wide(arg) if item in self.wide else arg)
         exact = node.op.decides or node in self.decisive
         made = loop_of(body_of(body, _Widener(BodyProgram(body, exact), self.wide, self.room).run()), node.op.course)
-        saved = [ListAval(one.aval) for one in made.body.saved]
-        new = self.graph.add(made, tuple(given), node.params, (*node.aval[:n], *saved))
+        saved = zip(node.aval[n:], made.body.saved, strict=True)
+        lists = [ListAval(one.aval) if isinstance(aval, ListAval) else aval for aval, one in saved]
+        new = self.graph.add(made, tuple(given), node.params, (*node.aval[:n], *lists))
         new.name, new.line, new.phase = node.name, node.line, node.phase
         return new
 
