@@ -192,7 +192,7 @@ def test_profile_sees_into_code_that_asks_numpy_to_raise():
 
     derivative, args = grad(heard), (np.random.default_rng(0).normal(size=(20, 6)), np.array([1, 2, 3, 2, 4]))
     found = derivative.profile(*args, seconds=0.01)
-    assert "invalid='raise'" in derivative.source(*args, fast=True)
+    assert "runtime.raising" in derivative.source(*args, fast=True)
     assert found.seconds > 1e-6
 
 

@@ -1027,7 +1027,7 @@ def banded(x):
     return f
 
 
-def backwards(x):
+def from_the_last(x):
     state, kept = x[0], []
     for k in range(7):
         state = np.sin(state + 0.1 * k) * x[1]
@@ -1049,10 +1049,10 @@ def rows_of_products(x):
     return out
 
 
-@pytest.mark.parametrize("fun", [exponentials, banded, backwards, by_sign, rows_of_products])
+@pytest.mark.parametrize("fun", [exponentials, banded, from_the_last, by_sign, rows_of_products])
 def test_short_loops_written_out(fun):
     """In a few directions, where loops would be of rows of numbers."""
-    size = {exponentials: 2, banded: 6, backwards: 2}.get(fun, 3)
+    size = {exponentials: 2, banded: 6, from_the_last: 2}.get(fun, 3)
     derivative, plain = jacobian(fun), jacobian(fun, mode="dynamic")
     twice, slow = (hessian(lambda x: np.sum(fun(x) ** 2), mode=mode) for mode in ("compiled", "dynamic"))
     for x in np.random.default_rng(0).normal(size=(4, size)):
