@@ -114,9 +114,9 @@ class Simplifier:
             used[new] = used.get(new, 0) + uses.get(node, 0) + (node in ends)
         return self.program.map(self.graph, self.mapping)
 
-    def visit_as(self, op: Any, node: Node, args: tuple[Node, ...]) -> Node:
-        """``node`` with another operation in its place."""
-        new = self.graph.add(op, args, node.params, node.aval)
+    def visit_as(self, op: Any, node: Node, args: tuple[Node, ...], aval: Any = None) -> Node:
+        """``node`` with another operation in its place, or of another ``aval``."""
+        new = self.graph.add(op, args, node.params, node.aval if aval is None else aval)
         new.name, new.line, new.phase = node.name, node.line, node.phase
         return new
 

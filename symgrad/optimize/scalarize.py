@@ -44,6 +44,7 @@ from symgrad.optimize.unroll import unrolled
 from symgrad.optimize.whole import all_small, is_cell, is_left, is_long, is_row, is_window, tables_of
 from symgrad.optimize.widen import widen
 from symgrad.program import Program
+from symgrad.tracing.trace import IN_PLACE
 from symgrad.transform.loop import Loop
 
 WRITTEN = 1500  # operations on numbers, up to which it is looked whether loops are better written out
@@ -155,14 +156,13 @@ def _operations(nodes: Sequence[Node], running: bool) -> float:
             carried = [math.prod(item.aval.shape) for item in apart if not is_long(item)]
             total += turns * (_operations(body.nodes(), running) + sum(carried))
         elif isinstance(node.aval, Aval) and node.op not in FREE and not (is_long(node) or is_cell(node) or is_left(node)):
-            within = is_row(node) or is_window(node) or (node.op in _WRITES and len(node.args) == 2)
+            within = is_row(node) or is_window(node) or (node.op in IN_PLACE and len(node.args) == 2)
             values = node.args[1:] if within else (node, *node.args)
             sizes = [math.prod(value.aval.shape) for value in values if isinstance(value.aval, Aval)]
             total += 2 * math.sqrt(math.prod(sizes)) if node.op in SUMMING else max(sizes)
     return total
 
 
-_WRITES = {index.SETITEM, index.INDEX_ADD}
 _EXTREMES = ops_of(np.max, np.min)
 
 

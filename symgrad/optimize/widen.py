@@ -20,6 +20,7 @@ from symgrad.optimize.loops import BodyProgram, body_of, decisive
 from symgrad.optimize.rewriting import Simplifier, const, ops_of
 from symgrad.optimize.scalars import WIDE, WIDENED
 from symgrad.program import Program
+from symgrad.tracing.trace import IN_PLACE
 from symgrad.transform.loop import Loop, loop_of
 
 ROOM = 16  # what may be added to places, as they are widened: the narrowest go to 127
@@ -27,7 +28,6 @@ _ADDING = ops_of(np.add, np.subtract)
 _TESTS = ops_of(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 _CASTS = {engine.ASTYPE, engine.TO_PYTHON, engine.TO_FLOAT, engine.BOOL, engine.NOT}
 _TRUTHS = ops_of(np.isnan, np.isinf, np.isfinite, np.logical_and, np.logical_or, np.logical_not)
-_WRITES = {index.SETITEM, index.INDEX_ADD}
 _PRODUCTS = ops_of(np.matmul, np.dot, np.where)
 
 
@@ -95,7 +95,7 @@ def _wide_in(program: Program, sums: bool) -> set[Node]:
 
 def _is_narrow(node: Node) -> bool:
     aval = node.aval.element if isinstance(node.aval, ListAval) else node.aval
-    return isinstance(aval, Aval) and aval.dtype in WIDE and aval.dtype.isnative
+    return isinstance(aval, Aval) and aval.dtype in WIDE
 
 
 def _added(node: Node) -> int | None:
@@ -112,7 +112,7 @@ def _gives_the_same(node: Node, k: int) -> bool:
         return True
     if op is index.GETITEM and k == 0:
         return True
-    if k >= len(op.rules) and (op is index.GETITEM or op in _WRITES):
+    if k >= len(op.rules) and (op is index.GETITEM or op in IN_PLACE):
         return narrow.dtype.kind in "iu"  # a place
     if op in _TESTS:
         return all(_compares_as_wide(arg, narrow.dtype) for arg in node.args)
@@ -143,9 +143,8 @@ class _Widener(Simplifier):
             return super().visit(node, args)
         if node.op is index.GETITEM:
             args = (self._wide(args[0]), *args[1:])
-        new = self.graph.add(node.op, args, node.params, _widened(node.aval))
-        new.name, new.line, new.phase, new.active = node.name, node.line, node.phase, node.active
-        new.exact = new.exact or self.exact
+        new = self.visit_as(node.op, node, args, _widened(node.aval))
+        new.active, new.exact = node.active, new.exact or self.exact
         return new
 
     def _loop(self, node: Node, args: tuple[Node, ...]) -> Node:
@@ -159,9 +158,7 @@ class _Widener(Simplifier):
         made = loop_of(body_of(body, _Widener(BodyProgram(body, exact), self.wide, self.room).run()), node.op.course)
         saved = zip(node.aval[n:], made.body.saved, strict=True)
         lists = [ListAval(one.aval) if isinstance(aval, ListAval) else aval for aval, one in saved]
-        new = self.graph.add(made, tuple(given), node.params, (*node.aval[:n], *lists))
-        new.name, new.line, new.phase = node.name, node.line, node.phase
-        return new
+        return self.visit_as(made, node, tuple(given), (*node.aval[:n], *lists))
 
     def _wide(self, node: Node) -> Node:
         if self.room and _is_narrow(node) and node.aval.dtype.kind == "i":
