@@ -28,7 +28,7 @@ from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
 from symgrad.source.iterators import NEXT, REST, STARTED, by_place
-from symgrad.source.lists import BEHIND, CHOSEN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
+from symgrad.source.lists import BEHIND, CHOSEN, IN_TURN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between, used_from
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -63,6 +63,7 @@ from symgrad.source.syntax import (
     with_private_names,
 )
 from symgrad.source.tables import Group, with_tables
+from symgrad.source.several import apart
 from symgrad.source.targets import one_by_one
 from symgrad.source.texts import numbered
 from symgrad.source.tuples import item_by_item
@@ -156,7 +157,7 @@ def _rewrite(
         tree = by_place(inlined(tree, generators, around), around)
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
-        tree = in_room(joined(at_the_end(inlined(unrolled(tree, space), generators, around)), fun))
+        tree = in_room(joined(apart(at_the_end(inlined(unrolled(tree, space), generators, around))), fun))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree, space), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
 
@@ -306,7 +307,7 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 # what the rewritten function calls by these names
 _OWN = {
     ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
-    INLINED: "inlined", STARTED: "started", NEXT: "next_of", REST: "rest_of",
+    IN_TURN: "in_turn", INLINED: "inlined", STARTED: "started", NEXT: "next_of", REST: "rest_of",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
-from symgrad.source.lists import is_append
+from symgrad.source.lists import IN_TURN, is_append
 from symgrad.source.liveness import note_live, read_later
 from symgrad.source.quiet import LOOKED_UP, QUIET, is_quiet
 from symgrad.source.syntax import (
@@ -149,11 +149,12 @@ class _Joiner(ast.NodeTransformer):
         return True
 
     def _is_listing(self, body: Sequence[ast.stmt]) -> bool:
-        """Whether all that a body does is to append to one list what it has computed."""
-        *before, last = body
-        if not isinstance(last, ast.Expr) or not is_append(last.value):
+        """Whether all that a body does is to append to lists what it has computed."""
+        appends = [item.value for item in body if isinstance(item, ast.Expr) and is_append(item.value)]
+        before = [item for item in body if isinstance(item, ast.Assign)]
+        if not appends or len(appends) + len(before) < len(body):
             return False
-        known = all([isinstance(item, ast.Assign) for item in before]) and self._is_own_list(last.value.func.value.id)  # type: ignore[attr-defined]
+        known = all([self._is_own_list(append.func.value.id) for append in appends])  # type: ignore[attr-defined]
         return known and all([self._is_private(name) for item in before for name in names_stored(item)])
 
     def _is_own_list(self, name: str) -> bool:
@@ -346,7 +347,7 @@ def _is_made(statement: ast.Assign, name: str) -> bool:
 def _keeps_nothing(fun: ast.expr) -> bool:
     """Whether a function is known to keep none of its arguments."""
     owner = owner_of(fun)
-    return isinstance(owner, ast.Name) and (owner.id in _SIZES | {"sum", "sorted"} if owner is fun else owner.id in MODULES)
+    return isinstance(owner, ast.Name) and (owner.id in _SIZES | {"sum", "sorted", IN_TURN} if owner is fun else owner.id in MODULES)
 
 
 def _is_empty(value: ast.expr) -> bool:

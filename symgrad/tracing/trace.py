@@ -60,6 +60,7 @@ _EMPTY = aval_of([])  # what a loop that runs no iteration saves
 NAMES = "names"  # among what is ``apart``: numbers have no other names in loops, for the function asks which are one
 # among what is ``apart``: how often a loop runs hangs on the index of one around it, and the sizes of slices do, in code, too
 TURNING, SLIDING = "turning", "sliding"
+TURN = 16  # arrays whose rows may come in turn
 LONG = 4_000  # nodes of a trace from which on code that has loops in loops is worth that it is slower: see ``turns``
 
 _BOOL = aval_of(False)
@@ -653,16 +654,21 @@ class Trace:
         return self.written(op, args, params)
 
     def together(self, parts: Sequence[Any]) -> Tracer:
-        """The array whose rows all these are: arrays, and slices of arrays, of which these have the first and the last."""
+        """The array whose rows all these are: arrays, and rows of arrays in turn."""
         arrays: list[Any] = []
         for part in parts:
-            if type(part) is not tuple:
+            if type(part) is not _Turns:
                 arrays.append(np.expand_dims(part, 0))
                 continue
-            whole, (start, stop) = self.lookup(part[0]), part[1:]
-            arrays.append(
-                whole if (start, stop) == (0, len(whole)) else index.GETITEM(whole, spec=(index.Slice(start, stop, None),))
-            )
+            slices: list[Any] = []
+            for node, start in zip(part.arrays, part.starts, strict=True):
+                whole, stop = self.lookup(node), start + part.count
+                full = (start, stop) == (0, len(whole))
+                slices.append(whole if full else index.GETITEM(whole, spec=(index.Slice(start, stop, None),)))
+            if len(slices) > 1:
+                shape = len(slices) * part.count, *slices[0].shape[1:]
+                slices = [np.reshape(np.stack(slices, axis=1), shape)]
+            arrays += slices
         return self.alone(arrays[0]) if len(arrays) == 1 else np.concatenate(arrays)  # type: ignore[return-value]
 
     @property
@@ -1614,22 +1620,52 @@ def _enumerates(items: Sequence[Any], shape: tuple[int, ...]) -> Node | None:
     return whole
 
 
+class _Turns(NamedTuple):
+    """So many rows of each of some arrays, from these on, in turn: the first one of each, then the second ones."""
+
+    arrays: tuple[Node, ...]
+    starts: tuple[int, ...]
+    count: int
+
+
 def _parts(rows: Sequence[Any]) -> list[Any]:
-    """Of rows of an array that come one after the other the array, the first, and the one behind the last; and all others."""
-    parts: list[Any] = []
+    """What rows are, in their order: rows of arrays in turn, and others."""
     if len({np.shape(row) for row in rows}) > 1:
         return list(rows)
-    for row in rows:
-        taken = _taken(row)
-        spec: Any = dict(taken.params)["spec"] if taken is not None and len(taken.args) == 1 else ()
-        last: Any = parts[-1] if parts and type(parts[-1]) is tuple else (None,)
-        if taken is None or len(spec) != 1 or type(spec[0]) is not int or spec[0] < 0:
-            parts.append(row)
-        elif last[0] is taken.args[0] and last[2] == spec[0]:
-            parts[-1] = (*last[:2], spec[0] + 1)
-        else:
-            parts.append((taken.args[0], spec[0], spec[0] + 1))
+    places = [_place_in(row) for row in rows]
+    parts: list[Any] = []
+    at = 0
+    while at < len(rows):
+        here = places[at]
+        turn = 1 if here is None else next((k for k in range(1, TURN + 1) if _follows(places, at + k, k)), 1)
+        end = at + turn
+        while _follows(places, end, turn):
+            end += 1
+        first = places[at : at + turn]
+        if None in first:
+            parts.append(rows[at])
+            at += 1
+            continue
+        arrays, starts = zip(*first, strict=True)
+        parts.append(_Turns(arrays, starts, (end - at) // turn))
+        at += turn * parts[-1].count
     return parts
+
+
+def _follows(places: Sequence[Any], at: int, turn: int) -> bool:
+    """Whether a row is the next one in an array after the row before it by so many."""
+    if at >= len(places) or places[at] is None or places[at - turn] is None:
+        return False
+    (array, place), (other, before) = places[at], places[at - turn]
+    return array is other and bool(place == before + 1)
+
+
+def _place_in(row: Any) -> tuple[Node, int] | None:
+    """The array of which this is a row, and which one; None for any other."""
+    taken = _taken(row)
+    spec: Any = dict(taken.params)["spec"] if taken is not None and len(taken.args) == 1 else ()
+    known = taken is not None and len(spec) == 1 and type(spec[0]) is int and spec[0] >= 0
+    return (taken.args[0], spec[0]) if known else None  # type: ignore[union-attr]
 
 
 def _taken(item: Any) -> Node | None:

@@ -183,6 +183,10 @@ class State(Calls):
         """A list that an array is made of later, with others: one by itself, if there are but numbers in it."""
         return self.call(np.array, row) if row and all([_is_number(item) for item in row]) else row
 
+    def in_turn(self, *lists: list[Any]) -> list[Any]:
+        """The items of some lists of one length: the first one of each, then the second ones."""
+        return [item for items in zip(*lists, strict=True) for item in items]
+
     def two(self, one: Any, other: Any, *rows: tuple[Any, int]) -> Any:
         """Whether rows ``one`` and ``other`` of some arrays, along their axes, are to be swapped: if there are such rows."""
         ends = [end.value if type(end) is Tracer else end for end in (one, other)]
