@@ -1191,3 +1191,141 @@ def test_arrays_in_short_lists(fun, count):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
     lines = len(str(derivative.source(*args)).splitlines())
     assert lines < 30 or fun not in (components, listed_components) or count < 4
+
+
+def two_residuals(p, x):
+    found = []
+    for i in range(len(x)):
+        z = x[i, 2] + p[2] + 5.0
+        found.append(p[0] * x[i, 0] / z)
+        found.append(p[1] * x[i, 1] / z)
+    return np.sum(np.sin(np.array(found) * np.arange(2 * len(x))))
+
+
+def extended(p, x):
+    found = [p[1]]
+    found.append(p[0])
+    for row in x:
+        a = p[0] * row[0]
+        found += [a, a * a, p[1] * row[1]]
+    found.append(p[2])
+    for i in range(len(x)):
+        found.extend((p[2] * x[i, 1], x[i, 0]))
+    return np.sum(np.sin(np.stack(found) * np.arange(5 * len(x) + 3)))
+
+
+def added_one_by_one(p, x):
+    found = []
+    for row in x:
+        found += [p[0] * row[0] + p[1]]
+    return np.sum(np.sin(np.array(found) * np.arange(len(x))))
+
+
+def pairs_of_arrays(p, x):
+    found = []
+    for i in range(len(x)):
+        found.append(p * x[i])
+        found.append(p + x[i])
+    return np.sum(np.sin(np.reshape(np.array(found), (-1, 3)) * np.arange(6 * len(x)).reshape(-1, 3)))
+
+
+def positions_and_speeds(p, x):
+    found, place, speed = [], p[0], p[1]
+    for row in x:
+        place = place + 0.1 * speed
+        speed = speed - 0.1 * np.sin(place) * row[0]
+        if place > 1.0:
+            speed = speed * p[2]
+        found.append(place)
+        found.append(speed)
+    return np.sum(np.array(found).reshape(-1, 2) ** 2 * [1.0, 2.0])
+
+
+def two_in_a_nest(p, x):
+    found = []
+    for i in range(len(x)):
+        for j in range(len(x)):
+            found.append(p[0] * x[i, 0] * x[j, 1])
+            found.append(p[1] * x[j, 1] * p[2])
+    return np.sum(np.sin(np.array(found) * np.arange(2 * len(x) ** 2)))
+
+
+def summed_and_read(p, x):
+    found = []
+    for row in x:
+        found.append(p[0] * row[0])
+        found.append(p[1] + row[0] * p[2])
+    return sum(found) + np.prod(found[1::5]) + max(found) + found[3] * len(found) + found[-1] ** 2
+
+
+def one_way_or_the_other(p, x):
+    """Nobody can tell how many, so that the list is made as it says."""
+    found = []
+    for row in x:
+        if row[0] > 0:
+            found.append(p[0] * row[0])
+        found.append(p[1] * row[1])
+        found.append(p[2])
+    return np.sum(np.sin(np.array(found) * np.arange(len(found))))
+
+
+def seen_by_another_name(p, x):
+    found = []
+    other, total = found, 0.0
+    for row in x:
+        found.append(p[0] * row[0])
+        found.append(p[1] * row[1])
+        total = total + len(other) * p[2] * row[2]
+    return total + sum(found)
+
+
+def left_early(p, x):
+    found = []
+    for row in x:
+        found.append(p[0] * row[0])
+        if row[1] > 1.0:
+            break
+        found.append(p[1] * row[1] * p[2])
+    return np.sum(np.sin(np.array(found) * np.arange(len(found))))
+
+
+def stopped(p, x):
+    found = []
+    try:
+        for i in range(len(x)):
+            found.append(p[0] * x[i, 0])
+            found.append(p[1] * x[i + 1, 1] * p[2])
+    except IndexError:
+        pass
+    return np.sum(np.sin(np.array(found) * np.arange(len(found))))
+
+
+@pytest.mark.parametrize(
+    "fun, longest",
+    [
+        (two_residuals, 60),
+        (extended, 60),
+        (added_one_by_one, 60),
+        (pairs_of_arrays, 60),
+        (positions_and_speeds, 100),
+        (two_in_a_nest, 60),
+        (summed_and_read, None),
+        (one_way_or_the_other, None),
+        (seen_by_another_name, None),
+        (left_early, None),
+        (stopped, None),
+    ],
+)
+def test_several_in_an_iteration(fun, longest):
+    """Their items come in turn, and the loop is one still."""
+    rng = np.random.default_rng(7)
+    derivative = value_and_grad(fun, (0, 1))
+    for n in (40, 40, 40, 3, 0, 40) if fun is not summed_and_read else (40, 40, 40, 9):
+        args = rng.normal(size=3), rng.normal(size=(n, 3))
+        value, slopes = derivative(*args)
+        expected, others = value_and_grad(fun, (0, 1), mode="dynamic")(*args)
+        assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        for one, other in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    if longest is not None:
+        assert len(str(derivative.source(*args)).splitlines()) < longest

@@ -23,6 +23,7 @@ from symgrad.source.syntax import (
     fresh,
     located,
     names_within,
+    paired,
     placed,
     walk,
 )
@@ -64,8 +65,10 @@ def _changed(block: list[ast.stmt], shared: Collection[str], names: set[str]) ->
         if grown is not None and not any([grown[0] in _names(item) for item in grown[1]]):
             seen -= {grown[0]}
         begun -= seen
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.List) and len(statement.targets) == 1:
-            begun |= {getattr(statement.targets[0], "id", "")} - {"", *shared, *_names(statement.value)}
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            pairs = paired(statement.targets[0], statement.value)
+            lists = {getattr(target, "id", "") for target, value in pairs if isinstance(value, ast.List)}
+            begun |= lists - {"", *shared, *_names(statement.value)}
         found += [statement, *after]
     return found
 
