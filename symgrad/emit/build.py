@@ -22,7 +22,7 @@ import numpy as np
 from symgrad.emit.names import Names
 from symgrad.emit.printer import Comment, For, If, Line, Origin, While, source, statements, text
 from symgrad.emit.tidy import names_in
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, name_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, name_of, size_of
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.elementwise import operator_power
@@ -456,6 +456,7 @@ class Builder:
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
         self.results: dict[Node, list[Expr]] = {}  # of loops
+        self.returned = Counter[Node]()  # how many results at an end show the memory of a node
         self.filled: dict[Node, list[tuple[tuple[str, Any], ...]]] = {}  # which of them they wrote into, as arrays of their own
         self.together: dict[Node, list[list[int]]] = {}  # of loops: which of what they save lies in one list, as tuples
         self.places: dict[Node, tuple[int, int]] = {}  # of such results: where in the tuples, and how wide those are
@@ -592,6 +593,7 @@ class Builder:
         if any(phase not in (None, self.last_phase) for phase in phases):
             self.last_phase = next(phase for phase in phases if phase)
             block.append(Comment(self.last_phase))
+        self.returned = Counter([_maker(out) for out in leaf.outputs if isinstance(out, Node)])
         outputs, used = iter(zip(leaf.outputs, leaf.kinds, strict=True)), set[Node]()
         result = self._container(leaf.tree, outputs, used)
         if leaf.puts or (len(ast.unparse(result)) > LONG and len(leaf.outputs) > 1):
@@ -656,11 +658,18 @@ class Builder:
             return expr
         if not out.aval.shape:  # arithmetic on 0-d arrays gives scalars
             return call("np.array", expr)
-        if again or _may_alias(out):
+        if again or self._may_alias(out):
             return method(expr, "copy")
         if self.fresh and len(out.aval.shape) > 1 and not self._is_contiguous(out):
             return call("np.ascontiguousarray", expr)
         return expr
+
+    def _may_alias(self, out: Node) -> bool:
+        """Whether a result may share memory with an argument, a constant, or another result."""
+        root = _maker(out)
+        if _may_alias(root) and root not in self.buffers:
+            return True
+        return root is not out and (size_of(root) != size_of(out) or self.returned[root] > 1)
 
     def _is_contiguous(self, node: Node) -> bool:
         """Whether a result is surely in C order."""
@@ -1192,9 +1201,16 @@ def may_be_view(node: Node) -> bool:
     return bool(node.op.alias) or node.op is engine.ITEM
 
 
+def _maker(node: Node) -> Node:
+    """What has made the memory that a value shows, as far as views of it tell."""
+    while node.args and may_be_view(node) and node.op is not engine.ITEM:
+        node = node.args[0]
+    return node
+
+
 def _may_alias(node: Node) -> bool:
     """Whether a result can share memory with an argument or a constant."""
-    if node.op in (INPUT, CAPTURED) or node.op is engine.ASTYPE:
+    if node.op in (INPUT, CAPTURED, CONST) or node.op is engine.ASTYPE:
         return node.op is not engine.ASTYPE
     if node.op in index.SCATTERING or node.op in (create.ZEROS, create.FULL):
         return False
@@ -1208,7 +1224,8 @@ def is_contiguous(node: Node) -> bool:
         node = stack.pop()
         if not isinstance(node.aval, Aval) or len(node.aval.shape) < 2:
             continue
-        if node.op not in (CONST, INPUT, CAPTURED) and node.op.family == "elementwise":
+        in_order = node.op is REGISTRY[np.reshape] and dict(node.params).get("order", "C") == "C"
+        if in_order or (node.op not in (CONST, INPUT, CAPTURED) and node.op.family == "elementwise"):
             stack += [arg for arg in node.args if arg not in seen]  # in the order of its arguments
             seen.update(node.args)
         elif not _is_made_in_order(node):

@@ -269,8 +269,16 @@ class FastBuilder(BlockBuilder):
                 self._group(unit, block)
             else:
                 super()._nodes([unit], block, done)
+                self._note_order(unit)
                 if unit.op is engine.ITEM and isinstance(unit.args[0].op, Loop) and _is_own_array(unit):
                     self.owner[unit], self.order[unit] = expr_name(self.exprs[unit]), True
+
+    def _note_order(self, node: Node) -> None:
+        """A loop has written into an array, which is a copy of what it began with, or that itself."""
+        if node.op is engine.ITEM and node in self.buffers and isinstance(node.args[0].op, Loop):
+            first = node.args[0].args[dict(node.params)["item"]]
+            if self.buffers.get(first) != self.buffers[node] or self._in_order(first):
+                self.order[node] = True
 
     def _group(self, group: Group, block: list[Any]) -> None:
         for node in group.nodes:

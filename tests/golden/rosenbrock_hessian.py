@@ -9,4 +9,4 @@ def hessian_rosenbrock(x):
     g = np.zeros((4, 4))
     g[:, :-1] = 2.0 * part_2 - 400.0 * (diff * part + part_2 * (x[1:] - part ** 2))
     g[:, 1:] += 200.0 * diff
-    return g.T.copy()
+    return g.T
