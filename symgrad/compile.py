@@ -787,7 +787,7 @@ class Variant:
             plain = with_fewer(program, least)
             if plain is not None:
                 code = self.print(improve(plain, off))
-                if not code.python or long_masks(program) or not masks_are_few(program):
+                if not code.python or long_masks(program) or not masks_are_few(program, plain):
                     return code, program, least
         improved = improve(program, off)
         return self.print(improved), improved, ALL

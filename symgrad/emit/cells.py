@@ -34,6 +34,7 @@ class Cells:
         self.places: dict[int, ast.expr] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}  # of the arrays that loops do it with, by their variables
         self.loops = 0  # that are being written
+        self.found: dict[int, dict[str, list[Use]]] = {}  # in statements, of each of these variables
 
     def note(self, place: ast.expr, array: ast.expr, aval: Aval) -> None:
         """One of them; Python's whole numbers know no overflow, so that arrays of those stay."""
@@ -54,7 +55,7 @@ class Cells:
 
     def _list(self, variable: str, home: list[Any], start: int, known: int) -> None:
         """Do so with one that is made by the statement at ``start``, if that is less work; ``known``: how often it is named."""
-        uses = [[use for use in self._uses(item) if use.variable == variable] for item in home[start + 1 :]]
+        uses = [self._uses_of(variable, item) for item in home[start + 1 :]]
         if known != 1 + sum(map(len, uses)):
             return  # it is read beyond this block
         loops = [i for i, found in enumerate(uses) if any([use.inside for use in found])]
@@ -72,6 +73,14 @@ class Cells:
             listing.go(item)
         if whole:
             home.insert(start + 1 + end, Line(assign(name(variable), call("np.array", name(variable)))))
+
+    def _uses_of(self, variable: str, item: Any) -> list[Use]:
+        """Where one of the variables stands in a statement, which is looked through once for all of them."""
+        if id(item) not in self.found:
+            self.found[id(item)] = {}
+            for use in self._uses(item):
+                self.found[id(item)].setdefault(use.variable, []).append(use)
+        return self.found[id(item)].get(variable, [])
 
     def _uses(self, part: Any, turns: float = 1.0, inside: bool = False) -> Iterator[Use]:
         """The variables in statements and expressions."""

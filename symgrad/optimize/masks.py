@@ -32,6 +32,7 @@ MORE = 1.25  # times as long, from which on to do without masks pays
 CHOICE = 4  # operations on arrays that take as long as one choice by a mask
 CALL = 1 << 14  # bytes that are written in the time of a call
 OFTEN = 8  # iterations
+MANY = 256  # operations
 _NOTHING = Aval((), np.dtype(bool), "python")
 NONE, CHOICES, ALL = range(3)  # how many masks derivatives have
 # whichever is zero where an argument was not chosen
@@ -173,9 +174,11 @@ def _time(nodes: Sequence[Node], numbers: bool = False) -> float:
     return total
 
 
-def masks_are_few(program: Program) -> bool:
-    """Whether masks of Python's numbers take no longer than to ask whether all is finite: those of loops that run often do."""
-    return _turns(program.nodes()) < OFTEN
+def masks_are_few(program: Program, without: Program | None = None) -> bool:
+    """Whether masks of Python's numbers take no longer than to ask whether all is finite: those of loops that run often do,
+    and so do hundreds more operations than there are in the program ``without`` masks."""
+    nodes = program.nodes()
+    return _turns(nodes) < OFTEN and (without is None or len(nodes) - len(without.nodes()) < MANY)
 
 
 def long_masks(program: Program) -> bool:
