@@ -44,6 +44,11 @@ def layout(x: Array) -> int:
     return 2 if strides == sorted(strides, reverse=True) else 3
 
 
+def owners(counts: Array, total: int) -> Array:
+    """Whose each of ``total`` items is, where the first one has so many, and the next one those that follow."""
+    return np.repeat(np.arange(len(counts)), counts)
+
+
 def setitem(base: Array, value: Array, index: Any) -> Array:
     """A copy of ``base`` with ``base[index] = value``."""
     out = np.array(base)

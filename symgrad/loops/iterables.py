@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.equal import is_same
-from symgrad.ops.engine import TO_PYTHON
+from symgrad.ops.engine import OWNERS, TO_PYTHON
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
@@ -127,6 +127,28 @@ def over(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lam
     if type(value) is range:
         return Over(len(value), lambda i: i, value.start, value.step)
     return table(value, fewest, once)
+
+
+def ragged(trace: Trace, outer: range, ends: Callable[[Any], tuple[Any, Any]]) -> Over | None:
+    """The pairs of ``for i in outer: for j in range(*ends(i))``, of which how many there are is known from here on; None where
+    the ends are not looked up in arrays."""
+    every = trace.lookup(trace.constant(trace.once(np.arange(outer.start, outer.stop, outer.step)))[0])
+    try:
+        first, last = ends(every)
+    except (TypeError, ValueError, IndexError):  # lists are not looked into so; and what is beyond an end raises in its turn
+        return None
+    kinds = [np.result_type(end.value if type(end) is Tracer else end).kind for end in (first, last)]
+    shapes = {np.shape(first), np.shape(last)}
+    if kinds != ["i", "i"] or not shapes <= {(), every.shape} or not len(outer):
+        return None
+    counts = np.broadcast_to(np.maximum(last - first, 0), every.shape)
+    behind: Any = np.cumsum(counts)
+    total = operator.index(behind[-1])
+    rows = trace.record(OWNERS, (counts,), {"total": total})
+    places = np.broadcast_to(first, every.shape) - (behind - counts)
+    others = places[rows] + trace.lookup(trace.constant(trace.once(np.arange(total)))[0])
+    owners = rows if every.value[0] == 0 and outer.step == 1 else every[rows]
+    return Over(total, lambda k: (TO_PYTHON(owners[k]), TO_PYTHON(others[k])))
 
 
 def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:

@@ -51,6 +51,9 @@ STOP = _engine("stop_gradient", "constant", lambda x: x)
 # nothing, or an error where a result is not finite
 REQUIRE_FINITE = _engine("runtime.require_finite", "constant", runtime.require_finite)
 
+# of a number of items for each of some owners, whose each item is; there are ``total``
+OWNERS = _engine("runtime.owners", "constant", runtime.owners)
+
 # a value once more, ``after`` another: what is computed from it is not what was computed from it before
 AGAIN = Op(lambda x, after: x, "linear", (lambda g, y, x, after: g, None), name="again", alias=True)
 

@@ -534,14 +534,15 @@ def _written(s: Simplifier, array: Node, ops: tuple[Op, ...]) -> Written | None:
     """The writes at constant places by which an array is made; None if the last one is no such."""
     chain: list[Node] = []
     node = array
-    while (found := s.written.get((node, ops))) is None or (chain and found.last is not node):  # others went on there
+    while (found := s.written.get((node, ops))) is None:
         if node.op not in ops or len(node.args) != 2:
             break
         chain.append(node)
         node = node.args[0]
     if not chain:
         return found
-    found = found if found is not None and found.last is node else Written(node, node)
+    if found is None or found.last is not node:  # others went on there
+        found = Written(node, node, found)
     for write in reversed(chain):
         found.add(write, _numbers(dict(write.params)["spec"], write.aval.shape))
         s.written[write, ops] = found

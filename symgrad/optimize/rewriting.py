@@ -492,13 +492,23 @@ def len_of(node: Node) -> int:
 class Written:
     """Parts of an array written one after the other: into what, the last of the writes, and each of them, in their order.
 
-    An index is told by its numbers along the axes, with None for what is none; all of them together stand at -1.
+    What they are written into may be written itself, as is told ``before``. An index is told by its numbers along the axes, with
+    None for what is none; all of them together stand at -1.
     """
 
-    base: Node
+    into: Node
     last: Node
+    before: Written | None = None
     every: list[Node] = field(default_factory=list)
     by_number: dict[tuple[int, Any], list[Node]] = field(default_factory=dict)
+
+    @property
+    def base(self) -> Node:
+        """What the first of all writes is into."""
+        one = self
+        while one.before is not None:
+            one = one.before
+        return one.into
 
     def add(self, write: Node, numbers: tuple[int | None, ...]) -> None:
         self.every.append(write)
@@ -507,6 +517,13 @@ class Written:
 
     def at(self, numbers: tuple[int | None, ...], array: Node) -> Iterator[Node]:
         """The writes up to ``array``, the last one first, among which all are that may be at these numbers; few others."""
+        one: Written | None = self
+        while one is not None:
+            yield from one._own(numbers, array)
+            one, array = one.before, one.into
+
+    def _own(self, numbers: tuple[int | None, ...], array: Node) -> Iterator[Node]:
+        """Those of them that are no earlier ones."""
         asked = [(axis, number) for axis, number in _by_axis(numbers) if number is not None]
         ways = [[self.by_number.get((axis, here), []) for here in (number, None)] for axis, number in asked]
         lists = min([*ways, [self.every]], key=lambda way: sum(map(len, way)))

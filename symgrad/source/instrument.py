@@ -28,7 +28,7 @@ from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
 from symgrad.source.iterators import NEXT, REST, STARTED, by_place
-from symgrad.source.lists import BEHIND, CHOSEN, IN_TURN, ITEM, ITEMS, ROW, TAKEN, Appended, appended, in_room, marked
+from symgrad.source.lists import BEHIND, CHOSEN, IN_TURN, ITEM, ITEMS, RAGGED, ROW, TAKEN, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between, used_from
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -307,7 +307,7 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 # what the rewritten function calls by these names
 _OWN = {
     ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
-    IN_TURN: "in_turn", INLINED: "inlined", STARTED: "started", NEXT: "next_of", REST: "rest_of",
+    IN_TURN: "in_turn", RAGGED: "ragged", INLINED: "inlined", STARTED: "started", NEXT: "next_of", REST: "rest_of",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

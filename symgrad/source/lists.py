@@ -38,6 +38,7 @@ _ENDS = {"0": "first", "-1": "last"}
 CHOSEN, ITEMS, TAKEN, ITEM, BEHIND = [f"__symgrad_{word}__" for word in ("chosen", "items", "taken", "item", "behind")]
 _WORDS = (CHOSEN, ITEMS, TAKEN, ITEM, BEHIND)
 IN_TURN = "__symgrad_in_turn__"  # what has the items of some lists: see ``several.py``
+RAGGED = "__symgrad_ragged__"  # what lists the pairs of ranges with ends that are looked up: see ``nests.py``
 ROW = "__symgrad_row__"  # what makes an array of a row, if there are but numbers in it: see ``rows.py``
 
 

@@ -1,7 +1,8 @@
 """Nests: loops over pairs become one loop, so that all pairs are alike, and can be done at once.
 
 ``for i in range(n): for j in range(i + 1, n): ...`` runs as ``for i, j in [...]: ...``, the pairs being listed beforehand; so
-does a nest whose body is below ``if i != j``. Statements between the two, such as ``p = x[i]``, move into the body. All this is
+does a nest whose body is below ``if i != j``. Statements between the two, such as ``p = x[i]``, move into the body. Where ends
+are looked up, ``for j in range(first[i], first[i + 1])``, arrays may tell the pairs, which are counted when it runs. All this is
 done where the names and the reads of the function show that it makes no difference.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
-from symgrad.source.lists import IN_TURN, is_append
+from symgrad.source.lists import IN_TURN, RAGGED, is_append
 from symgrad.source.liveness import note_live, read_later
 from symgrad.source.quiet import LOOKED_UP, QUIET, is_quiet
 from symgrad.source.syntax import (
@@ -26,6 +27,7 @@ from symgrad.source.syntax import (
     declared,
     fresh,
     is_range,
+    located,
     names_read,
     names_read_in,
     names_stored,
@@ -80,10 +82,15 @@ class _Joiner(ast.NodeTransformer):
     def _joined(self, node: ast.For) -> ast.For | None:
         """Both loops of a nest as one; None where they stay two."""
         *between, inner = node.body
-        if not isinstance(inner, ast.For) or not _is_counted(node) or not (_is_counted(inner) or hasattr(inner, "pairs")):
+        if not isinstance(inner, ast.For) or not _is_counted(node):
+            return None
+        ragged = _is_ragged(inner, node.target.id)  # type: ignore[attr-defined]
+        if not (ragged or _is_counted(inner) or hasattr(inner, "pairs")):
             return None
         if any([isinstance(item, _ESCAPES) for item in walk(node)]) or _breaks(node.body) or _breaks(inner.body):
             return None
+        if ragged:
+            return self._with_ends(node, between, inner)
         first, rest = _clause(node), getattr(inner, "pairs", None) or [_clause(inner)]
         own = [name for part in (first, *rest) for name in names_stored(part.target)]
         test, body = _filtered(inner.body)
@@ -100,6 +107,22 @@ class _Joiner(ast.NodeTransformer):
             return None
         return self._written(node, [first, *rest], own, [*between, *body])
 
+    def _with_ends(self, node: ast.For, between: Sequence[ast.stmt], inner: ast.For) -> ast.For | None:
+        """The loop over pairs that are told by a range, and the ends of others that are looked up."""
+        own, ends = [*names_stored(node.target), *names_stored(inner.target)], inner.iter.args  # type: ignore[attr-defined]
+        outer = node.iter.args  # type: ignore[attr-defined]
+        if not self._is_settled(own, outer, between, inner.body, getattr(node, "live", None), ends):
+            return None
+        name = fresh(f"{own[0]}_", self.names)
+        first, last = map(copied, ends if len(ends) > 1 else [placed(ast.Constant(0), inner.iter), *ends])
+        for item in [*walk(first), *walk(last)]:
+            if isinstance(item, ast.Name) and item.id == own[0]:
+                item.id = name
+        empty = ast.arguments([], [ast.arg(name)], None, [], [], None, [])
+        looked_up = placed(ast.Lambda(empty, ast.Tuple([first, last], ast.Load())), inner.iter)
+        pairs = placed(ast.Call(ast.Name(RAGGED, ast.Load()), [node.iter, looked_up], []), node.iter)
+        return located(placed(ast.For(_tuple(own, ast.Store()), pairs, [*between, *inner.body], []), node))  # type: ignore[no-any-return]
+
     def _is_settled(
         self,
         own: list[str],
@@ -107,10 +130,11 @@ class _Joiner(ast.NodeTransformer):
         between: Sequence[ast.stmt],
         body: Sequence[ast.stmt],
         live: Collection[str] | None,
+        looked_up: Sequence[ast.expr] = (),
     ) -> bool:
         """Whether what pairs and statements ``between`` are made of stays meanwhile, and nobody asks how far the loops are; of
-        what is ``live`` when they are over, somebody may."""
-        put, values = list[str](), list[ast.expr]()
+        what is ``live`` when they are over, somebody may. So does what is in arrays, if ends of ranges are ``looked_up``."""
+        put, values = list[str](), [*looked_up]
         for statement in between:
             if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not _is_read(statement.value):
                 return False
@@ -216,6 +240,19 @@ def _clause(loop: ast.For) -> ast.comprehension:
 def _is_counted(loop: ast.For) -> bool:
     """Whether a loop runs over a range whose ends are plain."""
     return is_range(loop.iter) and isinstance(loop.target, ast.Name) and not loop.orelse and all(map(_is_plain, loop.iter.args))
+
+
+def _is_ragged(loop: ast.For, name: str) -> bool:
+    """Whether a loop runs over a range whose ends are looked up by a ``name``."""
+    if not is_range(loop.iter) or not isinstance(loop.target, ast.Name) or loop.orelse or len(loop.iter.args) > 2:
+        return False
+    every = [item for arg in loop.iter.args for item in walk(arg)]
+    kinds = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.BinOp, ast.Add, ast.Sub, ast.Load)
+    known = all([isinstance(item, kinds) for item in every])
+    tables = [item for item in every if isinstance(item, ast.Subscript)]
+    if not known or any([isinstance(part, ast.Subscript) for item in tables for part in walk(item.value)]):
+        return False  # an item of an item is not what all of them have
+    return any([names_read(item.slice)[name] for item in tables])
 
 
 def _is_plain(node: ast.expr) -> bool:

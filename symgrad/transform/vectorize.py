@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, ASTYPE, BOOL, ITEM, NOT, RANGE, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import AND, ASTYPE, BOOL, INT, ITEM, NOT, RANGE, TO_NUMPY, TO_PYTHON
 from symgrad.ops.scan import RECURRENCE
 from symgrad.tracing.frames import user_line
 from symgrad.tracing.trace import Trace
@@ -490,10 +490,12 @@ class _Together(Batch):
 
     def _is_place(self, node: Node) -> bool:
         """Whether it is an index, and no more: what is far out of bounds raises as an index of NumPy's, too."""
-        if node.op not in (ADD, SUBTRACT) or node in self.reading.ends:
+        numpys = node.op in (INT, TO_PYTHON) and node.args[0].aval.dtype.kind in "iub"  # of this size already
+        if not (numpys or (node.op in (ADD, SUBTRACT) and node not in self.reading.ends)):
             return False
         readers = self.reading.readers[node]
-        return all([reader.op in ACCESS and node not in reader.args[: len(reader.op.rules)] for reader in readers])
+        places = [reader.op in ACCESS and node not in reader.args[: len(reader.op.rules)] for reader in readers]
+        return all([place or self._is_place(reader) for place, reader in zip(places, readers, strict=True)])
 
     def _rows(self) -> None:
         """Rows of arrays that all iterations together read one after the other."""

@@ -14,7 +14,7 @@ import operator
 import sys
 import types
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ import numpy as np
 from symgrad.loops import iterables
 from symgrad.loops.appended import KEPT, Chosen
 from symgrad.loops.ends import Ends
-from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, room, table
+from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, ragged, room, table
 from symgrad.loops.rolling import SHORTEST, Roller
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op, Traced
@@ -182,6 +182,11 @@ class State(Calls):
     def row(self, row: Any) -> Any:
         """A list that an array is made of later, with others: one by itself, if there are but numbers in it."""
         return self.call(np.array, row) if row and all([_is_number(item) for item in row]) else row
+
+    def ragged(self, outer: Any, ends: Callable[[Any], tuple[Any, Any]]) -> Any:
+        """The pairs of ``for i in outer: for j in range(*ends(i))``: told by arrays, where the ends are looked up in such."""
+        found = ragged(self.trace, outer, ends) if type(outer) is range and self.trace.symbolic else None
+        return found if found is not None else [(i, j) for i in outer for j in range(*map(operator.index, ends(i)))]
 
     def in_turn(self, *lists: list[Any]) -> list[Any]:
         """The items of some lists of one length: the first one of each, then the second ones."""
@@ -633,6 +638,10 @@ class Finished(State):
     def two(self, one: Any, other: Any, *rows: Any) -> Any:
         """Whether they are two."""
         return one != other
+
+    def ragged(self, outer: Any, ends: Callable[[Any], tuple[Any, Any]]) -> Any:
+        """They are listed."""
+        return [(i, j) for i in outer for j in range(*ends(i))]
 
     def row(self, row: Any) -> Any:
         """The list itself."""
