@@ -152,6 +152,8 @@ def sum_elements(places: Array, value: Array, shape: tuple[int, ...]) -> Array:
            [0., 2.]])
     """
     size = math.prod(shape)
+    if not places.size:  # of which np.bincount makes whole numbers
+        return np.zeros(shape)
     try:
         total = np.bincount(places.reshape(-1), value.reshape(-1), size)
     except (ValueError, MemoryError):  # some count from the end, or are far beyond it

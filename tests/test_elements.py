@@ -175,3 +175,16 @@ def test_what_is_added_may_lie_where_the_result_goes(dtype):
             np.testing.assert_array_equal(symgrad.runtime.add_elements(ones, flat, given, given), 1 + values)
     with pytest.raises(IndexError, match="out of bounds"):
         symgrad.runtime.sum_elements(np.array([2**45]), np.ones(1), (3,))
+
+
+def of_none(x, v, k):
+    x = x.copy()
+    x[7:7] = v[k] * x[k]
+    return np.sum(x * np.arange(9))
+
+
+def test_sums_of_nothing_are_floats():
+    derivative = symgrad.grad(of_none, (0, 1))
+    for _ in range(4):
+        assert [g.dtype for g in derivative(np.ones(9), np.ones(9), np.zeros(0, int))] == [np.float64, np.float64]
+    assert symgrad.runtime.sum_elements(np.zeros(0, int), np.zeros(0), (2, 3)).dtype == np.float64

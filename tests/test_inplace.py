@@ -1464,3 +1464,53 @@ def test_a_big_transform_has_a_buffer():
     calls = [line for line in source.splitlines() if " = np.fft.fft2(" in line]
     assert calls
     assert all("out=" in line for line in calls)
+
+
+def smoothed(a, b):
+    a, b = a.copy(), b.copy()
+    for _ in range(10):
+        b[1:-1, 1:-1] = 0.2 * (a[1:-1, 1:-1] + a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:])
+        a[1:-1, 1:-1] = 0.2 * (b[1:-1, 1:-1] + b[:-2, 1:-1] + b[2:, 1:-1] + b[1:-1, :-2] + b[1:-1, 2:])
+    return np.sum(a * WEIGHTS)
+
+
+def product_of_rows(a, c):
+    return np.sum((a.reshape(-1, 6) @ c).reshape(a.shape) * np.cos(a))
+
+
+def one_under_two_shapes(a, c):
+    flat = a.reshape(-1, 6) @ c
+    return {"flat": flat, "rows": flat.reshape(a.shape), "turned": flat.T, "part": flat[:2]}
+
+
+WEIGHTS = np.cos(np.arange(400.0)).reshape(20, 20)
+
+
+@pytest.mark.parametrize("fun, sizes", [(smoothed, [(20, 20), (20, 20)]), (product_of_rows, [(3, 4, 6), (6, 6)])])
+def test_results_of_ones_own_are_not_copied(fun, sizes):
+    """Each call gives other arrays, in C order, which share no memory."""
+    rng = np.random.default_rng(0)
+    derivative = grad(fun, (0, 1))
+    args = [rng.normal(size=size) for size in sizes]
+    calls = [derivative(*args) for _ in range(5)]
+    for found in calls:
+        for one, other in zip(found, grad(fun, (0, 1), mode="dynamic")(*args), strict=True):
+            assert one.flags.c_contiguous
+            assert one.flags.writeable
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    every = [*args, *[g for found in calls for g in found]]
+    assert not any([np.shares_memory(a, b) for i, a in enumerate(every) for b in every[:i]])
+    assert ".copy()" not in str(derivative.source(*args, fast=True)).splitlines()[-1]
+
+
+def test_results_that_would_share_memory_are_copied():
+    rng = np.random.default_rng(0)
+    a, c, b = rng.normal(size=(3, 4, 6)), rng.normal(size=(6, 6)), rng.normal(size=(3, 4, 6))
+    for _ in range(4):
+        values, slopes = jvp(one_under_two_shapes, (a, c), (b, 0 * c))
+        every = [*values.values(), *slopes.values(), a, b, c]
+        assert not any([np.shares_memory(x, y) for i, x in enumerate(every) for y in every[:i]])
+        for found, expected in ((values, one_under_two_shapes(a, c)), (slopes, one_under_two_shapes(b, c))):
+            for name, value in expected.items():
+                np.testing.assert_allclose(found[name], value, rtol=1e-12)
+                assert found[name].flags.c_contiguous

@@ -80,6 +80,7 @@ BRIEF, FEW = 5, 6  # iterations, of so many operations, that are better written 
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
 RANGED = 200  # iterations of loops over ranges that hang on the index of one around, from which on they are loops in that
+TOLD = 32  # of loops over ranges that arguments tell
 BAND = 4  # of so many numbers, such a range has at least one; fewer are faster one by one
 OFTEN = 256  # iterations in all, of loops in one another, from which on a short one is worth a leap, and a list an array
 TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
@@ -213,10 +214,11 @@ class Roller:
             loop = loop.around
         return self.what is not None and self.what.length * self._around() >= OFTEN
 
-    def ranges_often(self, count: int) -> bool:
-        """Whether loops in it, over ranges that hang on its index, of which the next one runs ``count`` times, run often."""
+    def ranges_often(self, count: int, told: bool) -> bool:
+        """Whether loops in it, over ranges that hang on its index, of which the next one runs ``count`` times, run often; where
+        arguments have ``told`` how often, another call may run them otherwise, and fewer are enough."""
         ran, turns = self.ran + count, len(self.boundaries) + self.skipped + self.passed
-        return ran >= RANGED and BAND * ran >= turns * turns
+        return ran >= TOLD if told else ran >= RANGED and BAND * ran >= turns * turns
 
     def _around(self) -> int:
         """How many iterations of the loops around it there are, as far as that is known beforehand."""
@@ -1463,6 +1465,8 @@ class Roller:
         known = trace.likes if later else trace.values
         value = known[loop][place]
         mixed = self._mixed(key, tracer)
+        if mixed is not None and self.short and type(value) in NUMBERS and outline.kind(key).kind == "scalar":
+            value = outline.kind(key).dtype.type(value)  # as after any iteration
         if moved or later:
             tracer.like, tracer.later = value, later
             tracer.version += 1

@@ -42,7 +42,10 @@ from symgrad.source.syntax import (
 _SIZES = frozenset(["len", "min", "max", "abs"])  # what the ends of a range are made with
 _NUMBERS = frozenset(["len", "float", "int", "bool"])  # what makes a number
 # what makes an array, or a number, that has no other name
-_FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "copy"])
+_FRESH = frozenset(
+    "zeros ones empty full zeros_like ones_like empty_like full_like eye copy arange linspace stack hstack vstack column_stack "
+    "concatenate repeat cumsum searchsorted argsort bincount".split()
+)
 _WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
 # what leaves the loops, or binds names in ways of its own
 _ESCAPES = (

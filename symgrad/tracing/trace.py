@@ -691,7 +691,7 @@ class Trace:
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
             return False
-        if any([node.active or node.aval not in (_INT, _BOOL) for node in nodes]):
+        if any([node.aval not in (_INT, _BOOL) for node in nodes]):
             return False
         return self.turn(nodes, within, count)
 
@@ -704,7 +704,8 @@ class Trace:
             return False
         indices = {loop_number(node) for node in ancestors(nodes) if node.op is INDEX}
         running = [loop for loop in self.rollers if loop.boundaries and loop is not within and loop.serial in indices]
-        if not any([long or loop.has_decided or (count is not None and loop.ranges_often(count)) for loop in running]):
+        told = any([node.active for node in nodes])
+        if not any([long or loop.has_decided or (count is not None and loop.ranges_often(count, told)) for loop in running]):
             return False
         if not known:
             if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:

@@ -27,7 +27,7 @@ from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, ov
 from symgrad.loops.rolling import SHORTEST, Roller
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op, Traced
-from symgrad.ops.engine import BOOL, NAMED, NOT
+from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
 from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import CONTAINERS, is_users, is_users_class, module_of, needs_drafts, of_class
@@ -166,11 +166,16 @@ class State(Calls):
         if fun is range and 1 <= len(args) <= 3 and self.trace.symbolic:
             start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
             if type(step) is int and step:
+                start, stop = [self._as_index(end) for end in (start, stop)]
                 first, last = (end.value if type(end) is Tracer else end for end in (start, stop))
                 plain = type(first) is int and type(last) is int
                 if plain and self.trace.turns(start, stop, count=len(range(first, last, step))):
                     return Ends(start, stop, step, target)
         return self.call(fun, *args)
+
+    def _as_index(self, end: Any) -> Any:
+        """An end of a range as Python's int, of which the numbers are made that it gives."""
+        return TO_PYTHON(end) if type(end) is Tracer and isinstance(end.value, np.integer) else end
 
     def rows(self, value: Any, nested: bool, decides: bool) -> Any:
         """What ``zip`` or ``enumerate`` is given, the items of which are unpacked: tuples of plain numbers as a table."""
