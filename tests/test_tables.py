@@ -832,3 +832,61 @@ def test_lists_that_some_iterations_of_their_loop_change(fun):
     for _ in range(25):
         right_at(derivative, fun, rng.normal(size=14), (1e-12, 1e-12), (1e-9, 1e-12))
     assert derivative.cache_info().misses <= 8 or fun is not constant_put_into_another_one
+
+
+def changed_by_another_name(w, p):
+    items, total = [*w], 0.0
+    other = items
+    for i in range(len(p)):
+        total += items[p[i]] * FACTORS[i]
+        if i == 100:
+            other[1] = w[0] * w[0]
+    return total
+
+
+def rotated(w, p):
+    items, total = [*w], 0.0
+    for i in range(len(p)):
+        total += items[p[i]] * FACTORS[i]
+        if i > 150:
+            items.append(items.pop(0))
+    return total
+
+
+def turned_round(w, p):
+    items, total = [*w], 0.0
+    for i in range(len(p)):
+        total += items[p[i]] * FACTORS[i]
+        if i == 120:
+            items.reverse()
+    return total
+
+
+def changed_by_a_function(w, p):
+    items, total = [*w], 0.0
+
+    def change():
+        items[0] = w[2] * w[1]
+
+    for i in range(len(p)):
+        total += items[p[i]] * FACTORS[i]
+        if i == 170:
+            change()
+    return total
+
+
+FACTORS = np.linspace(-1.0, 1.0, 200)
+
+
+@pytest.mark.parametrize("length", [3, 40])
+@pytest.mark.parametrize("fun", [changed_by_another_name, rotated, turned_round, changed_by_a_function])
+def test_lists_that_change_while_a_loop_reads_them(fun, length):
+    """Other calls look elsewhere, where another item is by then."""
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    places = [rng.integers(0, length, 200) for _ in range(3)]
+    for p in (places[0], places[0], places[0], places[1], places[2] - length, places[0]):
+        w = rng.normal(size=length)
+        value, slope = derivative(w, p)
+        expected, other = value_and_grad(fun, mode="dynamic")(w, p)
+        assert value == pytest.approx(expected, rel=1e-12, abs=1e-13)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)

@@ -738,7 +738,7 @@ class Reads:
         if id(owner) not in self._tables and (type(owner) is not list or self.path_of(owner) is not None):
             self.make_table(owner)
         _, found = self._tables.get(id(owner), (None, None))
-        made = None if found is None or not found.stays() else found.at(key)
+        made = None if found is None or not found.holds() else found.at(key)  # other calls may look where it has changed
         if type(made) is tuple:  # made of the items of one that others hold, too
             self._rows[id(made)] = made, owner[place]
         return made
