@@ -145,6 +145,32 @@ def places_in_a_row(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.make(node.op, args[:count], tuple(params.items()), node.aval)
 
 
+@rewrite(np.multiply, of=(index.LAST_WRITE,), exact=True)
+def written_once(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What comes back to values that are written to other places each is not written over by other ones."""
+    for x, last in (args, args[::-1]):
+        if last.op is index.LAST_WRITE and x.aval == node.aval and _are_others(s, last):
+            return x
+    return None
+
+
+def _are_others(s: Simplifier, node: Node) -> bool:
+    """Whether an index is of numbers that are there in the code, and names no place twice."""
+    base, *places = node.args
+    spec, shape = dict(node.params)["spec"], base.aval.shape
+    known = [s.graph.arrays[place] if place.op is CAPTURED else const(place) for place in places]
+    if not all([type(part) in (int, index.Hole) for part in spec]) or not known or any([one is None for one in known]):
+        return False
+    parts = [known[part.number] if type(part) is index.Hole else part for part in spec]
+    if not all([np.result_type(part).kind in "iu" for part in parts]):
+        return False
+    try:
+        flat = np.ravel_multi_index(np.broadcast_arrays(*[np.mod(part, n) for part, n in zip(parts, shape, strict=False)]), shape[: len(spec)])
+    except ValueError:  # an axis of no places
+        return False
+    return len(np.unique(flat)) == np.size(flat)
+
+
 @rewrite(index.GETITEM, of=(np.stack,), exact=True)
 def part_of_stacked(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``stack((x, y))[0]`` is ``x``."""

@@ -1241,6 +1241,11 @@ def loop_number(index: Node) -> Any:
     return loop[0] if type(loop) is tuple else loop
 
 
+def is_plain_number(node: Node) -> bool:
+    """Whether it is a plain number that a local held before a loop, the same one in each call."""
+    return node.op is INDEX and type(dict(node.params)["loop"]) is tuple
+
+
 class Tape(Trace):
     """One run that no code is made of: a plain list of the operations that derivatives flow through.
 

@@ -21,7 +21,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, ASTYPE, BOOL, INT, ITEM, NOT, RANGE, TO_NUMPY, TO_PYTHON
 from symgrad.ops.scan import RECURRENCE
 from symgrad.tracing.frames import user_line
-from symgrad.tracing.trace import Trace
+from symgrad.tracing.trace import Trace, is_plain_number
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.affine import affine, is_number
 from symgrad.transform.batch import Batch, CannotBatch, line_up
@@ -43,6 +43,7 @@ CALL = 13  # elements that take as long as calling NumPy for an array
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
 ALL = 67_108_864  # bytes of all values in all iterations, which are in memory at the same time
 
+_INT = Aval((), np.dtype(int), "python")
 _HARMLESS = {ADD, SUBTRACT, REGISTRY[np.multiply], REGISTRY[np.negative], TO_PYTHON}  # of Python's floats
 # of Python's truth values
 _LOGIC = {
@@ -130,7 +131,7 @@ def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Own
     if not places:
         return {}
     fixed = dict(zip(body.invariants, args[len(body.carry) :], strict=True))
-    numbers = _counted(body, course, _fixed(body, args))
+    numbers = _counted(body, course, _fixed(body, args), args)
     own: dict[Node, Own] = {}
     for item, named in places.items():
         for axis, place in named:
@@ -245,11 +246,12 @@ class _Together(Batch):
         self.alike.update({item: self.starts[item] for item in self.steady})
         self.long = LONG // HOPE if around >= MANY else LONG
         self.goes_on = set[Node]()  # what an iteration goes on from: a multiple of that, and something added, is what it leaves
+        self.scattered = set[Node]()  # writes at other places in each iteration
         self.numbers = self._numbers()
 
     def results(self) -> list[Tracer]:
         """The last values of what goes round."""
-        apart = self.steady | self.own.keys()
+        apart = self.steady | self.own.keys() | (self.starts.keys() & self.numbers.keys())
         terms = {item: self._terms(item, end) for item, end in self.ends.items() if item not in apart}
         order = self._in_order([item for item, found in terms.items() if not found])
         self._constants()
@@ -259,7 +261,7 @@ class _Together(Batch):
             rows = self.rows.get(term.steps[-1])
             if term.reads is not None and rows is not None:
                 self.known[term.reads] = self._row(self.starts[item], rows)
-            elif term.reads is not None and self._apart(term) is not None:
+            elif term.reads is not None and self._is_apart(term):
                 self.known[term.reads] = index.GETITEM(self.starts[item], *self._places(term), spec=term.spec)
         for found in terms.values():
             for before, term in itertools.pairwise(found):
@@ -345,17 +347,43 @@ class _Together(Batch):
             first = term.places and type(term.spec[0]) not in (index.Hole, int)  # or the iterations' axis may not be in front
             if term.spec and rows is None and (first or not all([place.aval.dtype.kind in "iu" for place in term.places])):
                 return []
-        apart = len(own) == 1 or self._are_apart(item.aval.shape, terms)
-        alone = apart and None not in own  # each iteration has rows to itself
-        return terms if alone or not any([term.puts for term in terms]) else []
+        if not any([term.puts for term in terms]) or (len(own) == 1 and None not in own):
+            return terms
+        if not self._are_apart(item.aval.shape, terms):
+            return []
+        self.scattered |= {term.steps[-1] for term in terms}  # each iteration has places to itself
+        return terms
 
     def _are_apart(self, shape: tuple[int, ...], terms: Sequence[Term]) -> bool:
         """Whether what is done at different places, as at ``i`` and ``i + 1``, meets other rows of an axis each time."""
         found = {rows.place: rows for term in terms if (rows := self.rows[term.steps[-1]]) is not None}
         if not all([self.rows[term.steps[-1]] for term in terms]) or len({rows.axis for rows in found.values()}) != 1:
-            return False
+            return self._meet_others(shape, terms)
         met = Counter([i for rows in found.values() for i in range(shape[rows.axis])[slice(*rows.spec[rows.axis])]])
         return max(met.values()) == 1
+
+    def _meet_others(self, shape: tuple[int, ...], terms: Sequence[Term]) -> bool:
+        """Whether places that are known along some axes, as ``i, j`` and ``j, i`` are for pairs, are an iteration's own."""
+        met: dict[Any, int] = {}
+        axes = {tuple([axis for axis, part in enumerate(term.spec) if type(part) in (int, index.Hole)]) for term in terms}
+        for term in terms:
+            columns = [self._along(shape[axis], term, axis) for axis in next(iter(axes))]
+            if len(axes) > 1 or not columns or None in columns:
+                return False
+            if any([met.setdefault(key, i) != i for i, key in enumerate(zip(*columns, strict=True))]):  # type: ignore[arg-type]
+                return False
+        return True
+
+    def _along(self, size: int, term: Term, axis: int) -> list[int] | None:
+        """The places that a term names along an axis, one in each iteration; None where that is not known."""
+        part: Any = term.spec[axis]
+        if type(part) is int:
+            return [part % size] * self.size
+        place = term.places[part.number]
+        numbers = self.numbers.get(place)
+        if numbers is None or place.aval.shape or place.aval.dtype.kind not in "iu" or max(numbers) >= size or min(numbers) < -size:
+            return None
+        return [int(number) % size for number in numbers]
 
     def _get(self, nodes: Sequence[Node]) -> None:
         """Compute some values in all iterations, and what they need that is not there."""
@@ -404,7 +432,7 @@ class _Together(Batch):
         if all(map(self._is_same, term.places)):
             return index.INDEX_ADD(total, np.sum(values, axis=0), *map(self._same, term.places), spec=term.spec)
         spec = term.spec
-        if self._apart(term) is None:  # other iterations may have named the same elements
+        if not self._is_apart(term):  # other iterations may have named the same elements
             spec = tuple([part._replace(once=False) if type(part) is index.Hole else part for part in spec])
         return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *self._places(term), spec=spec)
 
@@ -430,6 +458,10 @@ class _Together(Batch):
                 if starts[0] + array.min() >= 0 and np.all(gaps > np.ptp(array)):
                     return axis, place
         return None
+
+    def _is_apart(self, term: Term) -> bool:
+        """Whether each iteration has places to itself."""
+        return term.steps[-1] in self.scattered or self._apart(term) is not None
 
     def _fixed(self, node: Node) -> Any:
         """An array that is there in the code; None for what is another one in each call."""
@@ -479,7 +511,7 @@ class _Together(Batch):
         ends = [(item, end) for item, end in self.ends.items() if item not in self.steady]
         sums = {term.steps[-1] for item, end in ends for term in self.reading.terms(item, end)}
         fixed = {item: x.value for item, x in self.alike.items() if x.node.op in (CONST, CAPTURED)}
-        numbers = _counted(self.body, self.course, fixed)
+        numbers = _counted(self.body, self.course, fixed, list(self.starts.values()))
         same = set(self.alike)
         for node in self.nodes:
             if not node.args or all([arg in same for arg in node.args]):  # which stay what they are
@@ -544,10 +576,16 @@ def _goes_on(term: Term, first: Term) -> bool:
     return same and term.puts and term.node.aval.dtype == term.steps[-1].aval.dtype
 
 
-def _counted(body: Body, course: Course, fixed: Mapping[Node, Any]) -> dict[Node, list[Any]]:
-    """What hangs on the index alone, and what is ``fixed``, in each iteration."""
+def _counted(body: Body, course: Course, fixed: Mapping[Node, Any], starts: Sequence[Any] = ()) -> dict[Node, list[Any]]:
+    """What hangs on the index alone, and what is ``fixed``, in each iteration; and Python's ints that count from ``starts``."""
     size: Any = course.count
     numbers = {node: [value] * size for node, value in fixed.items()}
+    for item, end, start in zip(body.carry, body.after, starts, strict=False):
+        step, node = 0, end
+        while node is not item and node.op is ADD and node.aval == item.aval == _INT and node.args[1].op is CONST:
+            step, node = step + dict(node.args[1].params)["value"], node.args[0]
+        if node is item is not end and (start.node.op is CONST or is_plain_number(start.node)):
+            numbers[item] = [start.value + step * i for i in range(size)]
     numbers[body.index] = [course.start + course.step * i for i in range(size)]
     for node in body.nodes():
         if node.op is CONST:
