@@ -1514,3 +1514,16 @@ def test_results_that_would_share_memory_are_copied():
             for name, value in expected.items():
                 np.testing.assert_allclose(found[name], value, rtol=1e-12)
                 assert found[name].flags.c_contiguous
+
+
+def summed_backwards(x):
+    return np.sum(np.sin(x[::-1]) * np.arange(len(x))) + np.sum(np.cumsum(x) ** 2)
+
+
+@pytest.mark.parametrize("n", [1, 7, 300, 20000])
+def test_results_lie_forwards(n):
+    derivative = grad(summed_backwards)
+    for _ in range(4):
+        found = derivative(np.linspace(0.0, 1.0, n))
+        assert found.flags.c_contiguous
+        np.testing.assert_allclose(found, grad(summed_backwards, mode="dynamic")(np.linspace(0.0, 1.0, n)), rtol=1e-9)

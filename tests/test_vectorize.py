@@ -703,3 +703,91 @@ def test_writes_at_several_places(fun):
     np.testing.assert_allclose(found, 2 * (fun(x) * np.arange(80)) @ plain(x), rtol=1e-11)
     loops = "for i in" in slopes.source(x)
     assert loops == (fun is not pairs_of_places)
+
+
+def covariances(x, scale):
+    k = np.zeros((len(x), len(x)))
+    for i in range(len(x)):
+        for j in range(i + 1):
+            d = x[i] - x[j]
+            k[i, j] = k[j, i] = np.exp(-(d @ d) / scale**2)
+    return k
+
+
+def gaussian_process(x, scale):
+    k = covariances(x, scale) + 0.1 * np.eye(len(x))
+    return np.sum(np.log(np.diag(np.linalg.cholesky(k)))) + np.sum(np.linalg.solve(k, x[:, 0]))
+
+
+def distances_counted(x, scale):
+    d, k = np.zeros(len(x) * (len(x) - 1) // 2), 0
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            d[k] = np.sqrt(np.sum((x[i] - x[j]) ** 2)) * scale
+            k += 1
+    return np.sum(np.sin(d) * np.arange(len(d))) + k * scale
+
+
+def two_at_a_time(x, scale):
+    f, k = np.zeros(2 * len(x)), 0
+    for i in range(len(x)):
+        f[k] = x[i, 0] * scale
+        k += 1
+        f[k] = x[i, 1] ** 2
+        k += 1
+    return np.sum(np.sin(f) * np.arange(len(f))) + k
+
+
+def later_ones_win(x, scale):
+    """Places that are met twice."""
+    f = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(i, len(x)):
+            f[(i + j) % len(x)] = x[i, 0] * x[j, 1] * scale
+    return np.sum(np.sin(f) * np.arange(len(f)))
+
+
+def both_sides(x, scale):
+    k = np.zeros((len(x), len(x)))
+    for i in range(len(x)):
+        for j in range(len(x)):
+            k[i, j] = x[i, 0] * scale
+            k[j, i] = x[j, 1] + x[i, 2]
+    return np.sum(np.sin(k) * np.arange(k.size).reshape(k.shape))
+
+
+def labelled(x, scale):
+    y = np.zeros(5)
+    for i in range(len(x)):
+        y[int(LABELS[i])] += x[i, 0] * x[int(PLACES_OF_ALL[i]), 1] * scale
+    return np.sum(y**3)
+
+
+LABELS = np.arange(60) ** 2 % 5
+PLACES_OF_ALL = np.arange(60)[::-1].copy() // 4 % 5
+
+
+@pytest.mark.parametrize(
+    "fun, longest",
+    [
+        (gaussian_process, 60),
+        (distances_counted, 40),
+        (two_at_a_time, 30),
+        (labelled, 30),
+        (later_ones_win, None),
+        (both_sides, None),
+    ],
+)
+def test_writes_at_known_places(fun, longest):
+    """All at once, where no iteration meets what another one has written."""
+    rng, derivative = np.random.default_rng(5), value_and_grad(fun, (0, 1))
+    for n in (24, 24, 24, 5):
+        args = rng.normal(size=(n, 3)), 0.7
+        value, slopes = derivative(*args)
+        expected, others = value_and_grad(fun, (0, 1), mode="dynamic")(*args)
+        assert value == pytest.approx(expected, rel=1e-11)
+        for one, other in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+    args = rng.normal(size=(24, 3)), 0.7
+    source = str(derivative.source(*args, fast=True))
+    assert longest is None or ("\n    for " not in source and source.count("\n") < longest)

@@ -669,7 +669,7 @@ class Builder:
         root = _maker(out)
         if _may_alias(root) and root not in self.buffers:
             return True
-        return root is not out and (size_of(root) != size_of(out) or self.returned[root] > 1)
+        return root is not out and self.returned[root] > 1
 
     def _is_contiguous(self, node: Node) -> bool:
         """Whether a result is surely in C order."""
@@ -1201,9 +1201,12 @@ def may_be_view(node: Node) -> bool:
     return bool(node.op.alias) or node.op is engine.ITEM
 
 
+_WHOLE = {REGISTRY[f] for f in (np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.ravel)}
+
+
 def _maker(node: Node) -> Node:
-    """What has made the memory that a value shows, as far as views of it tell."""
-    while node.args and may_be_view(node) and node.op is not engine.ITEM:
+    """What has made the memory that a value shows, all of it and forwards, as far as views of it tell."""
+    while node.op in _WHOLE:
         node = node.args[0]
     return node
 

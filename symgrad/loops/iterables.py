@@ -129,26 +129,44 @@ def over(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lam
     return table(value, fewest, once)
 
 
-def ragged(trace: Trace, outer: range, ends: Callable[[Any], tuple[Any, Any]]) -> Over | None:
+def ragged(trace: Trace, outer: range, ends: Callable[[Any], tuple[Any, Any]], tables: Sequence[Any]) -> Over | None:
     """The pairs of ``for i in outer: for j in range(*ends(i))``, of which how many there are is known from here on; None where
-    the ends are not looked up in arrays."""
+    the ends are not looked up in arrays, which are the ``tables``."""
+    if not len(outer) or not all([type(one) is Tracer or type(one) is np.ndarray for one in tables]):
+        return None
     every = trace.lookup(trace.constant(trace.once(np.arange(outer.start, outer.stop, outer.step)))[0])
+    before = [None if type(one) is Tracer else one.copy() for one in tables]
     try:
         first, last = ends(every)
-    except (TypeError, ValueError, IndexError):  # lists are not looked into so; and what is beyond an end raises in its turn
+    except (TypeError, ValueError, IndexError):  # what is beyond an end raises in its turn
         return None
     kinds = [np.result_type(end.value if type(end) is Tracer else end).kind for end in (first, last)]
-    shapes = {np.shape(first), np.shape(last)}
-    if kinds != ["i", "i"] or not shapes <= {(), every.shape} or not len(outer):
+    if kinds != ["i", "i"] or not {np.shape(first), np.shape(last)} <= {(), every.shape}:
         return None
-    counts = np.broadcast_to(np.maximum(last - first, 0), every.shape)
+    first, last = [np.broadcast_to(np.multiply(end, 1, dtype=np.int64), every.shape) for end in (first, last)]
+    counts = np.maximum(last - first, 0)
     behind: Any = np.cumsum(counts)
     total = operator.index(behind[-1])
     rows = trace.record(OWNERS, (counts,), {"total": total})
-    places = np.broadcast_to(first, every.shape) - (behind - counts)
-    others = places[rows] + trace.lookup(trace.constant(trace.once(np.arange(total)))[0])
+    others = (first - (behind - counts))[rows] + trace.lookup(trace.constant(trace.once(np.arange(total)))[0])
     owners = rows if every.value[0] == 0 and outer.step == 1 else every[rows]
-    return Over(total, lambda k: (TO_PYTHON(owners[k]), TO_PYTHON(others[k])))
+    begun = trace.graph.next_index
+
+    def stays() -> bool:
+        pairs = zip(tables, before, strict=True)
+        return all([one.owner().written < begun if copy is None else np.array_equal(one, copy) for one, copy in pairs])
+
+    def rest(place: int) -> Iterator[Any]:
+        """What comes after so many pairs, with ends that have changed."""
+        row = int(rows.value[place - 1]) if place else -1
+        for k in range(place, total):
+            if rows.value[k] == row:
+                yield int(owners.value[k]), int(others.value[k])
+        for i in outer[row + 1 :]:
+            for j in range(*map(operator.index, ends(i))):
+                yield i, j
+
+    return Over(total, lambda k: (TO_PYTHON(owners[k]), TO_PYTHON(others[k])), stays=stays, rest=rest, holds=stays)
 
 
 def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:

@@ -1393,7 +1393,12 @@ class Roller:
             begun = {key for key in keys if start.nodes[key].aval.kind == "python" != outline.kind(key).kind}
             self.plain = dict.fromkeys(begun, frozenset())
         op, args = loop_of(body, course), tuple(given)
+        if self.short:  # of no iteration, numbers are as after any
+            left = zip(every, values, strict=False)
+            values = (*[_of_kind(value, outline.kind(key)) for key, value in left], *values[len(every) :])
         kinds = [(trace.aval(value), outline.kind(key)) for key, value in zip(every, values[: len(every)], strict=True)]
+        if self.short and None in itertools.starmap(joined_kind, kinds):
+            return False  # it would be of another dtype here
         more = [end.aval for end in body.after[len(every) :]]
         # of no iteration, a number is Python's here that others make NumPy's
         node = trace.add(op, args, (), (*[joined_kind(*pair) or pair[0] for pair in kinds], *more))
@@ -1465,8 +1470,6 @@ class Roller:
         known = trace.likes if later else trace.values
         value = known[loop][place]
         mixed = self._mixed(key, tracer)
-        if mixed is not None and self.short and type(value) in NUMBERS and outline.kind(key).kind == "scalar":
-            value = outline.kind(key).dtype.type(value)  # as after any iteration
         if moved or later:
             tracer.like, tracer.later = value, later
             tracer.version += 1
@@ -1569,6 +1572,11 @@ class Roller:
         if self.what is None or self.tested:
             return Course(count)
         return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
+
+
+def _of_kind(value: Any, aval: Any) -> Any:
+    """Python's number as NumPy's, if it stands for one of these."""
+    return aval.dtype.type(value) if type(value) in NUMBERS and isinstance(aval, Aval) and aval.kind == "scalar" else value
 
 
 def _carries(tracer: Tracer) -> bool:

@@ -165,7 +165,9 @@ def _are_others(s: Simplifier, node: Node) -> bool:
     if not all([np.result_type(part).kind in "iu" for part in parts]):
         return False
     try:
-        flat = np.ravel_multi_index(np.broadcast_arrays(*[np.mod(part, n) for part, n in zip(parts, shape, strict=False)]), shape[: len(spec)])
+        flat = np.ravel_multi_index(
+            np.broadcast_arrays(*[np.mod(part, n) for part, n in zip(parts, shape, strict=False)]), shape[: len(spec)]
+        )
     except ValueError:  # an axis of no places
         return False
     return len(np.unique(flat)) == np.size(flat)

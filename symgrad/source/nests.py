@@ -123,7 +123,8 @@ class _Joiner(ast.NodeTransformer):
                 item.id = name
         empty = ast.arguments([], [ast.arg(name)], None, [], [], None, [])
         looked_up = placed(ast.Lambda(empty, ast.Tuple([first, last], ast.Load())), inner.iter)
-        pairs = placed(ast.Call(ast.Name(RAGGED, ast.Load()), [node.iter, looked_up], []), node.iter)
+        tables = [copied(item.value) for end in ends for item in walk(end) if isinstance(item, ast.Subscript)]
+        pairs = placed(ast.Call(ast.Name(RAGGED, ast.Load()), [node.iter, looked_up, *tables], []), node.iter)
         return located(placed(ast.For(_tuple(own, ast.Store()), pairs, [*between, *inner.body], []), node))  # type: ignore[no-any-return]
 
     def _is_settled(
@@ -387,7 +388,9 @@ def _is_made(statement: ast.Assign, name: str) -> bool:
 def _keeps_nothing(fun: ast.expr) -> bool:
     """Whether a function is known to keep none of its arguments."""
     owner = owner_of(fun)
-    return isinstance(owner, ast.Name) and (owner.id in _SIZES | {"sum", "sorted", IN_TURN} if owner is fun else owner.id in MODULES)
+    return isinstance(owner, ast.Name) and (
+        owner.id in _SIZES | {"sum", "sorted", IN_TURN} if owner is fun else owner.id in MODULES
+    )
 
 
 def _is_empty(value: ast.expr) -> bool:

@@ -381,7 +381,13 @@ class _Together(Batch):
             return [part % size] * self.size
         place = term.places[part.number]
         numbers = self.numbers.get(place)
-        if numbers is None or place.aval.shape or place.aval.dtype.kind not in "iu" or max(numbers) >= size or min(numbers) < -size:
+        if (
+            numbers is None
+            or place.aval.shape
+            or place.aval.dtype.kind not in "iu"
+            or max(numbers) >= size
+            or min(numbers) < -size
+        ):
             return None
         return [int(number) % size for number in numbers]
 

@@ -188,9 +188,10 @@ class State(Calls):
         """A list that an array is made of later, with others: one by itself, if there are but numbers in it."""
         return self.call(np.array, row) if row and all([_is_number(item) for item in row]) else row
 
-    def ragged(self, outer: Any, ends: Callable[[Any], tuple[Any, Any]]) -> Any:
-        """The pairs of ``for i in outer: for j in range(*ends(i))``: told by arrays, where the ends are looked up in such."""
-        found = ragged(self.trace, outer, ends) if type(outer) is range and self.trace.symbolic else None
+    def ragged(self, outer: Any, ends: Callable[[Any], tuple[Any, Any]], *tables: Any) -> Any:
+        """The pairs of ``for i in outer: for j in range(*ends(i))``: told by arrays, where the ends are looked up in such
+        ``tables``."""
+        found = ragged(self.trace, outer, ends, tables) if type(outer) is range and self.trace.symbolic else None
         return found if found is not None else [(i, j) for i in outer for j in range(*map(operator.index, ends(i)))]
 
     def in_turn(self, *lists: list[Any]) -> list[Any]:
@@ -644,7 +645,7 @@ class Finished(State):
         """Whether they are two."""
         return one != other
 
-    def ragged(self, outer: Any, ends: Callable[[Any], tuple[Any, Any]]) -> Any:
+    def ragged(self, outer: Any, ends: Callable[[Any], tuple[Any, Any]], *tables: Any) -> Any:
         """They are listed."""
         return [(i, j) for i in outer for j in range(*ends(i))]
 
