@@ -1301,7 +1301,7 @@ def stopped(p, x):
 
 
 @pytest.mark.parametrize(
-    "fun, longest",
+    ("fun", "longest"),
     [
         (two_residuals, 60),
         (extended, 60),

@@ -1486,7 +1486,7 @@ def one_under_two_shapes(a, c):
 WEIGHTS = np.cos(np.arange(400.0)).reshape(20, 20)
 
 
-@pytest.mark.parametrize("fun, sizes", [(smoothed, [(20, 20), (20, 20)]), (product_of_rows, [(3, 4, 6), (6, 6)])])
+@pytest.mark.parametrize(("fun", "sizes"), [(smoothed, [(20, 20), (20, 20)]), (product_of_rows, [(3, 4, 6), (6, 6)])])
 def test_results_of_ones_own_are_not_copied(fun, sizes):
     """Each call gives other arrays, in C order, which share no memory."""
     rng = np.random.default_rng(0)

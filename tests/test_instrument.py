@@ -89,6 +89,12 @@ class Inert:
     def span(self, fun: Any, target: str, *args: Any) -> Any:
         return self.call(fun, *args)
 
+    def in_turn(self, *lists: Any) -> list[Any]:
+        return [item for items in zip(*lists, strict=True) for item in items]
+
+    def ragged(self, outer: Any, ends: Any, *tables: Any) -> list[Any]:
+        return [(i, j) for i in outer for j in range(*ends(i))]
+
     def number(self, loop: Any, name: str, value: Any, *facts: Any) -> Any:
         return value
 

@@ -768,11 +768,11 @@ PLACES_OF_ALL = np.arange(60)[::-1].copy() // 4 % 5
 
 
 @pytest.mark.parametrize(
-    "fun, longest",
+    ("fun", "longest"),
     [
         (gaussian_process, 60),
         (distances_counted, 40),
-        (two_at_a_time, 30),
+        (two_at_a_time, None),
         (labelled, 30),
         (later_ones_win, None),
         (both_sides, None),

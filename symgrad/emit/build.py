@@ -22,7 +22,7 @@ import numpy as np
 from symgrad.emit.names import Names
 from symgrad.emit.printer import Comment, For, If, Line, Origin, While, source, statements, text
 from symgrad.emit.tidy import names_in
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, name_of, size_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, name_of
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.elementwise import operator_power

@@ -492,8 +492,8 @@ def len_of(node: Node) -> int:
 class Written:
     """Parts of an array written one after the other: into what, the last of the writes, and each of them, in their order.
 
-    What they are written into may be written itself, as is told ``before``. An index is told by its numbers along the axes, with
-    None for what is none; all of them together stand at -1.
+    What they are written into may be written itself, as is told ``before``. An index is told by its numbers along the axes,
+    with None for what is none; all of them together stand at -1.
     """
 
     into: Node
@@ -517,10 +517,11 @@ class Written:
 
     def at(self, numbers: tuple[int | None, ...], array: Node) -> Iterator[Node]:
         """The writes up to ``array``, the last one first, among which all are that may be at these numbers; few others."""
-        one: Written | None = self
-        while one is not None:
+        one = self
+        while one.before is not None:
             yield from one._own(numbers, array)
             one, array = one.before, one.into
+        yield from one._own(numbers, array)
 
     def _own(self, numbers: tuple[int | None, ...], array: Node) -> Iterator[Node]:
         """Those of them that are no earlier ones."""

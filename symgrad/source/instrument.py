@@ -36,6 +36,7 @@ from symgrad.source.origins import names_in
 from symgrad.source.rows import as_arrays
 from symgrad.source.sections import in_sections
 from symgrad.source.sentinels import with_flags
+from symgrad.source.several import apart
 from symgrad.source.swaps import TWO, always
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -63,7 +64,6 @@ from symgrad.source.syntax import (
     with_private_names,
 )
 from symgrad.source.tables import Group, with_tables
-from symgrad.source.several import apart
 from symgrad.source.targets import one_by_one
 from symgrad.source.texts import numbered
 from symgrad.source.tuples import item_by_item

@@ -2,8 +2,8 @@
 
 ``for i in range(n): for j in range(i + 1, n): ...`` runs as ``for i, j in [...]: ...``, the pairs being listed beforehand; so
 does a nest whose body is below ``if i != j``. Statements between the two, such as ``p = x[i]``, move into the body. Where ends
-are looked up, ``for j in range(first[i], first[i + 1])``, arrays may tell the pairs, which are counted when it runs. All this is
-done where the names and the reads of the function show that it makes no difference.
+are looked up, ``for j in range(first[i], first[i + 1])``, arrays may tell the pairs, which are counted when it runs. All this
+is done where the names and the reads of the function show that it makes no difference.
 """
 
 from __future__ import annotations

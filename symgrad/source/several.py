@@ -30,7 +30,7 @@ from symgrad.source.syntax import (
 
 MOST = 16  # items in an iteration
 _ENDS = (
-    ast.Continue, ast.Break, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, getattr(ast, "TryStar", ast.Try), ast.With
+    ast.Continue, ast.Break, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.With,
 )  # fmt: skip
 
 
@@ -55,8 +55,8 @@ def _changed(block: list[ast.stmt], shared: Collection[str], names: set[str]) ->
     found: list[ast.stmt] = []
     for statement in block:
         seen, after = _names(statement), list[ast.stmt]()
-        for name in sorted(begun & seen) if isinstance(statement, ast.For) else ():
-            parts = _parts(statement, name, names)
+        for name in sorted(begun & seen):
+            parts = _parts(statement, name, names) if isinstance(statement, ast.For) else None
             if parts is not None:
                 seen.remove(name)
                 found += [assigned(part, ast.List([], ast.Load()), statement) for part in parts]

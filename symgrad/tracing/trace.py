@@ -662,11 +662,11 @@ class Trace:
                 continue
             slices: list[Any] = []
             for node, start in zip(part.arrays, part.starts, strict=True):
-                whole, stop = self.lookup(node), start + part.count
+                whole, stop = self.lookup(node), start + part.often
                 full = (start, stop) == (0, len(whole))
                 slices.append(whole if full else index.GETITEM(whole, spec=(index.Slice(start, stop, None),)))
             if len(slices) > 1:
-                shape = len(slices) * part.count, *slices[0].shape[1:]
+                shape = len(slices) * part.often, *slices[0].shape[1:]
                 slices = [np.reshape(np.stack(slices, axis=1), shape)]
             arrays += slices
         return self.alone(arrays[0]) if len(arrays) == 1 else np.concatenate(arrays)  # type: ignore[return-value]
@@ -1631,7 +1631,7 @@ class _Turns(NamedTuple):
 
     arrays: tuple[Node, ...]
     starts: tuple[int, ...]
-    count: int
+    often: int
 
 
 def _parts(rows: Sequence[Any]) -> list[Any]:
@@ -1654,7 +1654,7 @@ def _parts(rows: Sequence[Any]) -> list[Any]:
             continue
         arrays, starts = zip(*first, strict=True)
         parts.append(_Turns(arrays, starts, (end - at) // turn))
-        at += turn * parts[-1].count
+        at += turn * parts[-1].often
     return parts
 
 

@@ -370,7 +370,7 @@ class _Together(Batch):
             columns = [self._along(shape[axis], term, axis) for axis in next(iter(axes))]
             if len(axes) > 1 or not columns or None in columns:
                 return False
-            if any([met.setdefault(key, i) != i for i, key in enumerate(zip(*columns, strict=True))]):  # type: ignore[arg-type]
+            if any([met.setdefault(key, i) != i for i, key in enumerate(zip(*columns, strict=True))]):
                 return False
         return True
 
