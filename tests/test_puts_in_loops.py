@@ -369,3 +369,91 @@ def test_random_loops(seed, tmp_path):
         assert found[0] == pytest.approx(value, rel=1e-10), text
         np.testing.assert_allclose(found[1], other[1], rtol=1e-8, atol=1e-12, err_msg=text)
         assert models[0].state() == models[1].state() == models[2].state(), text
+
+
+class _Shelf:
+    pass
+
+
+SHELF = _Shelf()
+NUMBERS_OUTSIDE = [k * 7 % 40 for k in range(40)]
+FLOATS_OUTSIDE = [float(k) for k in range(40)]
+
+
+def _put_back() -> None:
+    NUMBERS_OUTSIDE[:] = [k * 7 % 40 for k in range(40)]
+    FLOATS_OUTSIDE[:] = [float(k) for k in range(40)]
+
+
+def read_where_it_was_written(x):
+    s = 0.0
+    for i in range(35):
+        NUMBERS_OUTSIDE[i] = (NUMBERS_OUTSIDE[i] + 1) % 40
+        s = s + x[NUMBERS_OUTSIDE[i]] * x[i]
+    return s
+
+
+def read_by_another_name(x):
+    SHELF.numbers = [k * 7 % 40 for k in range(40)]
+    numbers, s = SHELF.numbers, 0.0
+    for i in range(35):
+        numbers[39 - i] = (numbers[i] + 1) % 40
+        s = s + x[numbers[i]] * x[i] + x[SHELF.numbers[20]]
+    return s
+
+
+def each_of_the_one_before(x):
+    s = 0.0
+    for i in range(1, 40):
+        FLOATS_OUTSIDE[i] = FLOATS_OUTSIDE[i - 1] * 0.5 + 1.0
+        s = s + x[i] * FLOATS_OUTSIDE[i]
+    return s
+
+
+def ahead_of_a_loop_over_it(x):
+    s = 0.0
+    for v in NUMBERS_OUTSIDE:
+        NUMBERS_OUTSIDE[39] = 3
+        s = s + x[v] * x[2]
+    return s
+
+
+def ahead_of_a_loop_over_it_and_where(x):
+    s = 0.0
+    for i, v in enumerate(NUMBERS_OUTSIDE):
+        NUMBERS_OUTSIDE[(i + 1) % 40] = (v + 1) % 40
+        s = s + x[v] * x[i]
+    return s
+
+
+def ahead_of_a_loop_over_it_and_another(x):
+    s = 0.0
+    for v, w in zip(FLOATS_OUTSIDE, NUMBERS_OUTSIDE, strict=True):
+        FLOATS_OUTSIDE[39] = 3.0
+        s = s + x[w] * v
+    return s
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        read_where_it_was_written,
+        read_by_another_name,
+        each_of_the_one_before,
+        ahead_of_a_loop_over_it,
+        ahead_of_a_loop_over_it_and_where,
+        ahead_of_a_loop_over_it_and_another,
+    ],
+)
+def test_lists_outside_that_loops_read_and_write(fun):
+    """What is read is what is there by then, from the first call on; and what is left there is what the function leaves."""
+    x = np.cos(np.arange(40.0))
+    derivative = value_and_grad(fun)
+    _put_back()
+    expected = fun(x)
+    left = [*NUMBERS_OUTSIDE], [*FLOATS_OUTSIDE]
+    for _ in range(4):
+        _put_back()
+        assert derivative(x)[0] == pytest.approx(expected, rel=1e-12)
+        assert ([*NUMBERS_OUTSIDE], [*FLOATS_OUTSIDE]) == left
+    _put_back()

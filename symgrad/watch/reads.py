@@ -19,7 +19,7 @@ import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType, NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,6 +102,21 @@ HOLDING: tuple[type, ...] = (
 )  # containers, and what dicts show of themselves
 
 
+class _Table(NamedTuple):
+    """What is ``found`` in a list, whose items were these ``before``, or an array, as a table."""
+
+    owner: Any
+    before: list[Any]
+    found: Over | None
+
+    def holds(self) -> bool:
+        """Whether the owner has the same items, still: the table of one from outside has copies."""
+        same = type(self.owner) is not list or (
+            len(self.owner) == len(self.before) and all(map(operator.is_, self.owner, self.before))
+        )
+        return same and (self.found is None or self.found.holds())
+
+
 class _Asked:
     """An object whose truth its class's own method has told."""
 
@@ -168,7 +183,7 @@ class Reads:
         self.round: set[Path] = set()  # where they may do so in this run
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
-        self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
+        self._tables: dict[int, _Table] = {}  # of lists and plain arrays that are read at traced places
         self._deciders: dict[int, int] = {}  # the function's objects that loops which decide change, counted
         self._made: dict[int, int] = {}  # of these, those that the last iteration, ``_turn``, makes
         self._turn: tuple[int, int] | None = None
@@ -703,9 +718,10 @@ class Reads:
 
         From outside, one of so many items at ``most``, which are all read.
         """
-        _, found = self._tables.get(id(owner), (None, None))
-        if found is None or not found.holds():
-            self._tables[id(owner)] = owner, self._table_of(owner, min(most, MAX_ITEMS), fewest)
+        known = self._tables.get(id(owner))
+        if known is None or known.found is None or not known.holds():
+            before = [*owner] if type(owner) is list else []
+            self._tables[id(owner)] = _Table(owner, before, self._table_of(owner, min(most, MAX_ITEMS), fewest))
 
     def _table_of(self, owner: Any, most: float, fewest: int) -> Over | None:
         path = self.path_of(owner)
@@ -728,7 +744,7 @@ class Reads:
 
     def tables_hold(self) -> bool:
         """Whether what was made a table has the same items, still."""
-        return all([found is None or found.holds() for _, found in self._tables.values()])
+        return all([known.found is None or known.holds() for known in self._tables.values()])
 
     def _looked_up(self, owner: Any, key: Tracer) -> Any:
         """The item at a traced place, if it is found in a table: lists of the function's own may grow yet."""
@@ -737,8 +753,10 @@ class Reads:
             return None
         if id(owner) not in self._tables and (type(owner) is not list or self.path_of(owner) is not None):
             self.make_table(owner)
-        _, found = self._tables.get(id(owner), (None, None))
-        made = None if found is None or not found.holds() else found.at(key)  # other calls may look where it has changed
+        known = self._tables.get(id(owner))
+        if known is None or known.found is None or not known.holds():  # other calls may look where it has changed
+            return None
+        made = known.found.at(key)
         if type(made) is tuple:  # made of the items of one that others hold, too
             self._rows[id(made)] = made, owner[place]
         return made

@@ -14,7 +14,7 @@ import operator
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Protocol
 
@@ -105,8 +105,13 @@ class State(Calls):
             found = over(value) if type(value) in (Tracer, range) else None
             if found is None and private is not None and self.trace.symbolic:
                 found = self._table(value, nested, fewest)
+            if type(given) is list and value is not given:  # a copy of one from outside
+                found = self._as_it_is(found, [given], lambda: self._now(given, [], nested))
+                value = self._now(given, value, nested) if found is None else value
+            elif found is None and nested is not None:
+                value = self.unpacked(given, nested)
             if found is None:
-                return self._turns(value if nested is None else self.unpacked(given, nested), often)
+                return self._turns(value, often)
             value = found
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
@@ -156,10 +161,53 @@ class State(Calls):
             for arg in given:
                 self.read_by_place(arg, fewest)
             found = made(fun, given, options, fewest, self.trace.once)
+            if found is not None and fun in (zip, enumerate):
+                lists = [arg for arg, copy in zip(args, given, strict=True) if type(arg) is list and copy is not arg]
+                found = self._as_it_is(found, lists, lambda: fun(*[self._now(arg, [], None) for arg in args], **options))
             if found is not None:
                 return found
         given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
         return self._turns(self.call(fun, *given, **options), (fun, *map(how_often, args)))
+
+    def _as_it_is(self, found: Over | None, lists: list[list[Any]], again: Callable[[], Iterator[Any]]) -> Over | None:
+        """What runs over copies of lists from outside, until other items are there: then it goes on as ``again`` does."""
+        if found is None or not lists:
+            return found
+        copies, made, coming = [[*one] for one in lists], found.by_place(), 0
+
+        def at(i: Any) -> Any:
+            nonlocal coming
+            coming = 1 + (i.value if type(i) is Tracer else i)
+            return made.at(i)
+
+        def stays() -> bool:
+            pairs = zip(lists, copies, strict=True)
+            same = [len(one) == len(copy) and (coming >= len(one) or one[coming] is copy[coming]) for one, copy in pairs]
+            return made.stays() and all(same)
+
+        def holds() -> bool:
+            pairs = zip(lists, copies, strict=True)
+            return made.holds() and all([len(one) == len(copy) and all(map(operator.is_, one, copy)) for one, copy in pairs])
+
+        def rest(place: int) -> Iterator[Any]:
+            return itertools.islice(again(), place, None)
+
+        return made._replace(at=at, stays=stays, holds=holds, rest=rest, lists=(*made.lists, *lists))
+
+    def _now(self, value: Any, copy: Sequence[Any], nested: bool | None) -> Any:
+        """The items of a list from outside, of which there may be a ``copy``, as they are when their turn comes."""
+        if type(value) is not list:
+            return self.iterate(value)
+        before = [*value] if copy else []
+
+        def items() -> Iterator[Any]:
+            for k in itertools.count():
+                if k >= len(value):
+                    return
+                item = copy[k] if k < len(before) and value[k] is before[k] else self.item(value, k)
+                yield item if nested is None else self.unpack(item, nested)
+
+        return items()
 
     def span(self, fun: Any, target: str, *args: Any) -> Any:
         """``range(...)`` as what a ``for`` statement runs over; its ends may hang on the index of a loop around."""
