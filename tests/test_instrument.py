@@ -92,8 +92,8 @@ class Inert:
     def in_turn(self, *lists: Any) -> list[Any]:
         return [item for items in zip(*lists, strict=True) for item in items]
 
-    def ragged(self, outer: Any, ends: Any, *tables: Any) -> list[Any]:
-        return [(i, j) for i in outer for j in range(*ends(i))]
+    def ragged(self, fun: Any, outer: Any, ends: Any, *tables: Any) -> list[Any]:
+        return [(i, j) for i in outer for j in fun(*ends(i))]
 
     def number(self, loop: Any, name: str, value: Any, *facts: Any) -> Any:
         return value

@@ -234,8 +234,80 @@ def ends_written_by_a_view(vals, w, ip):
     return total
 
 
+def ends_with_names(vals, w, ip):
+    total = 0.0
+    for i in range(len(w)):
+        low = ip[i]
+        high = ip[i + 1]
+        for j in range(low, high):
+            total += vals[j] * w[i]
+    return total
+
+
+def one_end_with_a_name(vals, w, ip):
+    y = np.zeros(len(w))
+    for i in range(len(w)):
+        low = ip[i]
+        twice = w[i] * 2
+        for j in range(low, ip[i + 1]):
+            y[i] += np.sin(vals[j]) * twice
+    return np.sum(y**2)
+
+
+def array_of_each_row(vals, w, ip):
+    total = 0.0
+    for i in range(len(w) - 3):
+        p = w[i : i + 3] * 2
+        for j in range(ip[i], ip[i + 1]):
+            p[0] += vals[j]
+            total += p[0] * p[1]
+    return total
+
+
+def array_of_each_row_of_a_triangle(vals, w, ip):
+    total = 0.0
+    for i in range(len(w) - 3):
+        p = w[i : i + 3] * 2
+        for j in range(i + 1):
+            p[0] += vals[j]
+            total += p[0] * p[1]
+    return total
+
+
+def sizes_of_rows(vals, w, ip):
+    rows, total = np.zeros((len(w), 3)), 0.0
+    for i in range(len(w)):
+        for j in range(rows[i].size):
+            total += vals[j] * w[i]
+    return total
+
+
+def another_range(vals, w, ip):
+    def range(low, high):
+        return [high - 1 - k for k in np.arange(high - low)]
+
+    total = 0.0
+    for i in range(0, len(w)):
+        for j in range(ip[i], ip[i + 1]):
+            total = total * 0.9 + vals[j] * w[i]
+    return total
+
+
 @pytest.mark.parametrize(
-    "fun", [rows_from_an_int, ends_of_few_bits, ends_written_by_out, ends_under_two_names, ends_written_by_a_view]
+    "fun",
+    [
+        rows_from_an_int,
+        ends_of_few_bits,
+        ends_written_by_out,
+        ends_under_two_names,
+        ends_written_by_a_view,
+        ends_with_names,
+        one_end_with_a_name,
+        array_of_each_row,
+        array_of_each_row_of_a_triangle,
+        sizes_of_rows,
+        another_range,
+    ],
 )
 def test_ends_that_are_something_else_by_then(fun):
     """Rows that were empty may not be, at other calls; ends have the numbers that they had when their loop began."""

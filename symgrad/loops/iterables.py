@@ -18,11 +18,12 @@ from symgrad.equal import is_same
 from symgrad.ops.engine import OWNERS, TO_PYTHON
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import Trace
-from symgrad.tracing.tracer import Tracer
+from symgrad.tracing.tracer import Tracer, plain
 
 MOST = 65536  # combinations that are listed beforehand
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
 EITHER = "a list of either's numbers"  # a cause of ``Mixed``
+_ENDS = frozenset([np.dtype(np.int32), np.dtype(np.int64)])  # of arrays of ends: sums of others may be too large for them
 _NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
 _KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
 Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
@@ -132,7 +133,8 @@ def over(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lam
 def ragged(trace: Trace, outer: range, ends: Callable[[Any], tuple[Any, Any]], tables: Sequence[Any]) -> Over | None:
     """The pairs of ``for i in outer: for j in range(*ends(i))``, of which how many there are is known from here on; None where
     the ends are not looked up in arrays, which are the ``tables``."""
-    if not len(outer) or not all([type(one) is Tracer or type(one) is np.ndarray for one in tables]):
+    whole = [type(one) in (Tracer, np.ndarray) and np.result_type(plain(one)) in _ENDS for one in tables]
+    if not len(outer) or not all(whole):
         return None
     every = trace.lookup(trace.constant(trace.once(np.arange(outer.start, outer.stop, outer.step)))[0])
     before = [None if type(one) is Tracer else one.copy() for one in tables]

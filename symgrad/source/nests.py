@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from symgrad.source.lists import IN_TURN, RAGGED, is_append
 from symgrad.source.liveness import note_live, read_later
 from symgrad.source.quiet import LOOKED_UP, QUIET, is_quiet
@@ -42,9 +44,10 @@ from symgrad.source.syntax import (
 _SIZES = frozenset(["len", "min", "max", "abs"])  # what the ends of a range are made with
 _NUMBERS = frozenset(["len", "float", "int", "bool"])  # what makes a number
 # what makes an array, or a number, that has no other name
-_FRESH = frozenset(
-    "zeros ones empty full zeros_like ones_like empty_like full_like eye copy arange linspace stack hstack vstack column_stack "
-    "concatenate repeat cumsum searchsorted argsort bincount".split()
+_FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "copy"])
+# which so named functions of NumPy's do
+_OF_NUMPYS = frozenset(
+    "arange linspace stack hstack vstack column_stack concatenate repeat cumsum searchsorted argsort bincount".split()
 )
 _WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
 # what leaves the loops, or binds names in ways of its own
@@ -87,13 +90,14 @@ class _Joiner(ast.NodeTransformer):
         *between, inner = node.body
         if not isinstance(inner, ast.For) or not _is_counted(node):
             return None
-        ragged = _is_ragged(inner, node.target.id)  # type: ignore[attr-defined]
+        ends = _ends(inner, between)
+        ragged = _are_looked_up(ends, node.target.id)  # type: ignore[attr-defined]
         if not (ragged or _is_counted(inner) or hasattr(inner, "pairs")):
             return None
         if any([isinstance(item, _ESCAPES) for item in walk(node)]) or _breaks(node.body) or _breaks(inner.body):
             return None
         if ragged:
-            return self._with_ends(node, between, inner)
+            return self._with_ends(node, between, inner, ends)
         first, rest = _clause(node), getattr(inner, "pairs", None) or [_clause(inner)]
         own = [name for part in (first, *rest) for name in names_stored(part.target)]
         test, body = _filtered(inner.body)
@@ -110,10 +114,15 @@ class _Joiner(ast.NodeTransformer):
             return None
         return self._written(node, [first, *rest], own, [*between, *body])
 
-    def _with_ends(self, node: ast.For, between: Sequence[ast.stmt], inner: ast.For) -> ast.For | None:
-        """The loop over pairs that are told by a range, and the ends of others that are looked up."""
-        own, ends = [*names_stored(node.target), *names_stored(inner.target)], inner.iter.args  # type: ignore[attr-defined]
+    def _with_ends(
+        self, node: ast.For, between: Sequence[ast.stmt], inner: ast.For, ends: Sequence[ast.expr]
+    ) -> ast.For | None:
+        """The loop over pairs that are told by a range, and the ``ends`` of others that are looked up."""
+        own = [*names_stored(node.target), *names_stored(inner.target)]
         outer = node.iter.args  # type: ignore[attr-defined]
+        put = {name for statement in between for name in names_stored(statement)}
+        if not put.union(own[1:]).isdisjoint([name for end in ends for name in names_read(end)]):
+            return None
         if not self._is_settled(own, outer, between, inner.body, getattr(node, "live", None), ends):
             return None
         name = fresh(f"{own[0]}_", self.names)
@@ -124,7 +133,8 @@ class _Joiner(ast.NodeTransformer):
         empty = ast.arguments([], [ast.arg(name)], None, [], [], None, [])
         looked_up = placed(ast.Lambda(empty, ast.Tuple([first, last], ast.Load())), inner.iter)
         tables = [copied(item.value) for end in ends for item in walk(end) if isinstance(item, ast.Subscript)]
-        pairs = placed(ast.Call(ast.Name(RAGGED, ast.Load()), [node.iter, looked_up, *tables], []), node.iter)
+        ranged = placed(ast.Name("range", ast.Load()), inner.iter)
+        pairs = placed(ast.Call(ast.Name(RAGGED, ast.Load()), [ranged, node.iter, looked_up, *tables], []), node.iter)
         return located(placed(ast.For(_tuple(own, ast.Store()), pairs, [*between, *inner.body], []), node))  # type: ignore[no-any-return]
 
     def _is_settled(
@@ -151,6 +161,8 @@ class _Joiner(ast.NodeTransformer):
         read = {name for part in (*made_of, *values) for name in names_read(part)} - names
         if len(names) < len(own) + len(put) or not stored.isdisjoint(names | read):
             return False
+        if not {*put}.isdisjoint([name for statement in body for name in _written_into(statement)]):
+            return False  # it would be made anew each time
         over = set[str]() if live is None else names - self.later - {*live}
         if not all(map(self._is_private, names - over)):
             return False
@@ -246,17 +258,37 @@ def _is_counted(loop: ast.For) -> bool:
     return is_range(loop.iter) and isinstance(loop.target, ast.Name) and not loop.orelse and all(map(_is_plain, loop.iter.args))
 
 
-def _is_ragged(loop: ast.For, name: str) -> bool:
-    """Whether a loop runs over a range whose ends are looked up by a ``name``."""
+def _ends(loop: ast.For, between: Sequence[ast.stmt]) -> list[ast.expr]:
+    """The ends of the range that a loop runs over, with what names stand for that get it just before; none of others."""
     if not is_range(loop.iter) or not isinstance(loop.target, ast.Name) or loop.orelse or len(loop.iter.args) > 2:
-        return False
-    every = [item for arg in loop.iter.args for item in walk(arg)]
+        return []
+    ends = [copied(arg) for arg in loop.iter.args]
+    for statement in reversed(between):
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+            put = _Put(statement.targets[0].id, statement.value)
+            ends = [put.visit(end) for end in ends]
+    return ends
+
+
+class _Put(ast.NodeTransformer):
+    """An expression in the place of a name."""
+
+    def __init__(self, name: str, value: ast.expr) -> None:
+        self.name, self.value = name, value
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return copied(self.value) if node.id == self.name else node
+
+
+def _are_looked_up(ends: Sequence[ast.expr], name: str) -> bool:
+    """Whether the ends of a range are looked up by a ``name``."""
+    every = [item for end in ends for item in walk(end)]
     kinds = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.BinOp, ast.Add, ast.Sub, ast.Load)
     known = all([isinstance(item, kinds) for item in every])
-    tables = [item for item in every if isinstance(item, ast.Subscript)]
-    if not known or any([isinstance(part, ast.Subscript) for item in tables for part in walk(item.value)]):
+    owners = [item.value for item in every if isinstance(item, (ast.Subscript, ast.Attribute))]
+    if not known or not all([isinstance(part, (ast.Name, ast.Attribute, ast.Load)) for one in owners for part in walk(one)]):
         return False  # an item of an item is not what all of them have
-    return any([names_read(item.slice)[name] for item in tables])
+    return any([names_read(item.slice)[name] for item in every if isinstance(item, ast.Subscript)])
 
 
 def _is_plain(node: ast.expr) -> bool:
@@ -350,6 +382,9 @@ def _is_harmless(node: ast.AST) -> bool:
     if isinstance(node.func, ast.Name):
         return node.func.id in QUIET
     own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
+    ufunc = getattr(np, node.func.attr, None) if own else None  # type: ignore[attr-defined]
+    if isinstance(ufunc, np.ufunc) and len(node.args) > ufunc.nin:
+        return False  # which comes after them is what it writes into
     return own and node.func.attr not in _WRITERS and all([item.arg not in ("out", None) for item in node.keywords])  # type: ignore[attr-defined]
 
 
@@ -405,7 +440,11 @@ def _is_new(value: ast.expr) -> bool:
     """Whether an expression makes an array or a number that nothing else holds."""
     if isinstance(value, ast.Call):
         number = isinstance(value.func, ast.Name) and value.func.id in _NUMBERS
-        return number or (isinstance(value.func, ast.Attribute) and value.func.attr in _FRESH)
+        if not isinstance(value.func, ast.Attribute):
+            return number
+        numpys = isinstance(value.func.value, ast.Name) and value.func.value.id in MODULES
+        return value.func.attr in _FRESH or (numpys and value.func.attr in _OF_NUMPYS)
     if isinstance(value, ast.Subscript):
         return _is_shape(value.value) and isinstance(value.slice, (ast.Constant, ast.UnaryOp))
-    return isinstance(value, (ast.Constant, ast.BinOp, ast.UnaryOp))
+    listed = any([isinstance(part, (ast.List, ast.Tuple)) for part in walk(value)])  # [x] * 2
+    return isinstance(value, (ast.Constant, ast.BinOp, ast.UnaryOp)) and not listed

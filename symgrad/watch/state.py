@@ -236,11 +236,12 @@ class State(Calls):
         """A list that an array is made of later, with others: one by itself, if there are but numbers in it."""
         return self.call(np.array, row) if row and all([_is_number(item) for item in row]) else row
 
-    def ragged(self, outer: Any, ends: Callable[[Any], tuple[Any, Any]], *tables: Any) -> Any:
-        """The pairs of ``for i in outer: for j in range(*ends(i))``: told by arrays, where the ends are looked up in such
-        ``tables``."""
-        found = ragged(self.trace, outer, ends, tables) if type(outer) is range and self.trace.symbolic else None
-        return found if found is not None else [(i, j) for i in outer for j in range(*map(operator.index, ends(i)))]
+    def ragged(self, fun: Any, outer: Any, ends: Callable[[Any], tuple[Any, Any]], *tables: Any) -> Any:
+        """The pairs of ``for i in outer: for j in fun(*ends(i))``: told by arrays, where the ends are looked up in such
+        ``tables``, and ``fun`` is Python's ``range``."""
+        known = fun is range and type(outer) is range and self.trace.symbolic
+        found = ragged(self.trace, outer, ends, tables) if known else None
+        return found if found is not None else [(i, j) for i in outer for j in self.call(fun, *ends(i))]
 
     def in_turn(self, *lists: list[Any]) -> list[Any]:
         """The items of some lists of one length: the first one of each, then the second ones."""
@@ -693,9 +694,9 @@ class Finished(State):
         """Whether they are two."""
         return one != other
 
-    def ragged(self, outer: Any, ends: Callable[[Any], tuple[Any, Any]], *tables: Any) -> Any:
+    def ragged(self, fun: Any, outer: Any, ends: Callable[[Any], tuple[Any, Any]], *tables: Any) -> Any:
         """They are listed."""
-        return [(i, j) for i in outer for j in range(*ends(i))]
+        return [(i, j) for i in outer for j in fun(*ends(i))]
 
     def row(self, row: Any) -> Any:
         """The list itself."""
