@@ -244,6 +244,15 @@ def ends_with_names(vals, w, ip):
     return total
 
 
+def ends_with_names_at_once(vals, w, ip):
+    total = 0.0
+    for i in range(len(w)):
+        low, high = ip[i], ip[i + 1]
+        for j in range(low, high):
+            total += vals[j] * w[i]
+    return total
+
+
 def one_end_with_a_name(vals, w, ip):
     y = np.zeros(len(w))
     for i in range(len(w)):
@@ -302,6 +311,7 @@ def another_range(vals, w, ip):
         ends_under_two_names,
         ends_written_by_a_view,
         ends_with_names,
+        ends_with_names_at_once,
         one_end_with_a_name,
         array_of_each_row,
         array_of_each_row_of_a_triangle,

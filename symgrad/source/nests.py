@@ -264,20 +264,21 @@ def _ends(loop: ast.For, between: Sequence[ast.stmt]) -> list[ast.expr]:
         return []
     ends = [copied(arg) for arg in loop.iter.args]
     for statement in reversed(between):
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-            put = _Put(statement.targets[0].id, statement.value)
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            pairs = paired(statement.targets[0], statement.value)
+            put = _Put({target.id: value for target, value in pairs if isinstance(target, ast.Name)})
             ends = [put.visit(end) for end in ends]
     return ends
 
 
 class _Put(ast.NodeTransformer):
-    """An expression in the place of a name."""
+    """Expressions in the place of names."""
 
-    def __init__(self, name: str, value: ast.expr) -> None:
-        self.name, self.value = name, value
+    def __init__(self, values: dict[str, ast.expr]) -> None:
+        self.values = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copied(self.value) if node.id == self.name else node
+        return copied(self.values.get(node.id, node))  # type: ignore[no-any-return]
 
 
 def _are_looked_up(ends: Sequence[ast.expr], name: str) -> bool:

@@ -691,7 +691,7 @@ class Trace:
         nodes = [number.node for number in numbers if type(number) is Tracer]
         if not nodes or any([type(number) not in (Tracer, int) for number in numbers]):
             return False
-        if any([node.aval not in (_INT, _BOOL) for node in nodes]):
+        if any([node.aval not in (_INT, _BOOL) or (node.active and count is None) for node in nodes]):
             return False
         return self.turn(nodes, within, count)
 

@@ -111,10 +111,11 @@ class _Table(NamedTuple):
 
     def holds(self) -> bool:
         """Whether the owner has the same items, still: the table of one from outside has copies."""
-        same = type(self.owner) is not list or (
-            len(self.owner) == len(self.before) and all(map(operator.is_, self.owner, self.before))
-        )
-        return same and (self.found is None or self.found.holds())
+        if self.found is None:
+            return True
+        if type(self.owner) is list and len(self.owner) != len(self.before):
+            return False
+        return all(map(operator.is_, self.owner, self.before)) and self.found.holds()
 
 
 class _Asked:
@@ -744,7 +745,7 @@ class Reads:
 
     def tables_hold(self) -> bool:
         """Whether what was made a table has the same items, still."""
-        return all([known.found is None or known.holds() for known in self._tables.values()])
+        return all([known.holds() for known in self._tables.values()])
 
     def _looked_up(self, owner: Any, key: Tracer) -> Any:
         """The item at a traced place, if it is found in a table: lists of the function's own may grow yet."""

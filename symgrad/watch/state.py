@@ -192,10 +192,13 @@ class State(Calls):
         def rest(place: int) -> Iterator[Any]:
             return itertools.islice(again(), place, None)
 
-        return made._replace(at=at, stays=stays, holds=holds, rest=rest, lists=(*made.lists, *lists))
+        return made._replace(at=at, stays=stays, holds=holds, rest=rest)
 
     def _now(self, value: Any, copy: Sequence[Any], nested: bool | None) -> Any:
-        """The items of a list from outside, of which there may be a ``copy``, as they are when their turn comes."""
+        """The items of a list from outside, of which there may be a ``copy``, as they are when their turn comes; those of
+        anything else."""
+        if type(value) in (Over, Turns):
+            return value.items() if type(value) is Over else value.items
         if type(value) is not list:
             return self.iterate(value)
         before = [*value] if copy else []
