@@ -434,9 +434,22 @@ def ahead_of_a_loop_over_it_and_another(x):
     return s
 
 
+ROWS_OUTSIDE = [(k % 5, np.arange(3.0) + k) for k in range(6)]
+
+
+def ahead_of_rows_that_are_unpacked(x):
+    s, last = 0.0, ROWS_OUTSIDE[5]
+    for k, row in ROWS_OUTSIDE:
+        ROWS_OUTSIDE[5] = (1, np.ones(3))
+        s = s + x[k] * np.sum(row)
+    ROWS_OUTSIDE[5] = last
+    return s
+
+
 @pytest.mark.parametrize(
     "fun",
     [
+        ahead_of_rows_that_are_unpacked,
         read_where_it_was_written,
         read_by_another_name,
         each_of_the_one_before,

@@ -142,7 +142,7 @@ def ragged(trace: Trace, outer: range, ends: Callable[[Any], tuple[Any, Any]], t
         first, last = ends(every)
     except (TypeError, ValueError, IndexError):  # what is beyond an end raises in its turn
         return None
-    kinds = [np.result_type(end.value if type(end) is Tracer else end).kind for end in (first, last)]
+    kinds = [np.result_type(plain(end)).kind for end in (first, last)]
     if kinds != ["i", "i"] or not {np.shape(first), np.shape(last)} <= {(), every.shape}:
         return None
     first, last = [np.broadcast_to(np.multiply(end, 1, dtype=np.int64), every.shape) for end in (first, last)]

@@ -105,14 +105,11 @@ class State(Calls):
             found = over(value) if type(value) in (Tracer, range) else None
             if found is None and private is not None and self.trace.symbolic:
                 found = self._table(value, nested, fewest)
-            if type(given) is list and value is not given:  # a copy of one from outside
-                found = self._as_it_is(found, [given], lambda: self._now(given, [], nested))
-                value = self._now(given, value, nested) if found is None else value
-            elif found is None and nested is not None:
-                value = self.unpacked(given, nested)
             if found is None:
-                return self._turns(value, often)
-            value = found
+                value = self._now(given) if type(given) is list else value
+                return self._turns(value if nested is None else self.unpacked(value, nested), often)
+            copies = [given] if type(given) is list and value is not given else []
+            value = self._as_it_is(found, copies, lambda: self._now(given))
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
         return Roller(self.trace, value, private, stored, tested, targets, lists, decides, apart=apart)
@@ -161,17 +158,16 @@ class State(Calls):
             for arg in given:
                 self.read_by_place(arg, fewest)
             found = made(fun, given, options, fewest, self.trace.once)
-            if found is not None and fun in (zip, enumerate):
-                lists = [arg for arg, copy in zip(args, given, strict=True) if type(arg) is list and copy is not arg]
-                found = self._as_it_is(found, lists, lambda: fun(*[self._now(arg, [], None) for arg in args], **options))
             if found is not None:
-                return found
+                lists = [arg for arg, copy in zip(args, given, strict=True) if type(arg) is list and copy is not arg]
+                lists = lists if fun in (zip, enumerate) else []
+                return self._as_it_is(found, lists, lambda: fun(*map(self._now, args), **options))
         given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
         return self._turns(self.call(fun, *given, **options), (fun, *map(how_often, args)))
 
-    def _as_it_is(self, found: Over | None, lists: list[list[Any]], again: Callable[[], Iterator[Any]]) -> Over | None:
-        """What runs over copies of lists from outside, until other items are there: then it goes on as ``again`` does."""
-        if found is None or not lists:
+    def _as_it_is(self, found: Over, lists: list[list[Any]], again: Callable[[], Iterable[Any]]) -> Over:
+        """What runs over copies of ``lists`` from outside, until other items are there: then it goes on as ``again`` does."""
+        if not lists:
             return found
         copies, made, coming = [[*one] for one in lists], found.by_place(), 0
 
@@ -194,21 +190,20 @@ class State(Calls):
 
         return made._replace(at=at, stays=stays, holds=holds, rest=rest)
 
-    def _now(self, value: Any, copy: Sequence[Any], nested: bool | None) -> Any:
-        """The items of a list from outside, of which there may be a ``copy``, as they are when their turn comes; those of
-        anything else."""
+    def _now(self, value: Any) -> Any:
+        """What is iterated over: the items of a list from outside as they are when their turn comes."""
         if type(value) in (Over, Turns):
             return value.items() if type(value) is Over else value.items
-        if type(value) is not list:
-            return self.iterate(value)
-        before = [*value] if copy else []
+        copy = self.iterate(value)
+        if type(value) is not list or copy is value:
+            return copy
+        before = [*value]
 
         def items() -> Iterator[Any]:
             for k in itertools.count():
                 if k >= len(value):
                     return
-                item = copy[k] if k < len(before) and value[k] is before[k] else self.item(value, k)
-                yield item if nested is None else self.unpack(item, nested)
+                yield copy[k] if k < len(before) and value[k] is before[k] else self.item(value, k)
 
         return items()
 
