@@ -95,6 +95,8 @@ class Inert:
     def ragged(self, fun: Any, outer: Any, ends: Any, *tables: Any) -> list[Any]:
         return [(i, j) for i in outer for j in fun(*ends(i))]
 
+    def summed(self, *facts: Any) -> None: ...
+
     def number(self, loop: Any, name: str, value: Any, *facts: Any) -> Any:
         return value
 

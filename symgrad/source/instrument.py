@@ -35,6 +35,7 @@ from symgrad.source.nests import joined
 from symgrad.source.origins import names_in
 from symgrad.source.rows import as_arrays
 from symgrad.source.sections import in_sections
+from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
 from symgrad.source.several import apart
 from symgrad.source.swaps import TWO, always
@@ -157,7 +158,8 @@ def _rewrite(
         tree = by_place(inlined(tree, generators, around), around)
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
-        tree = in_room(joined(apart(at_the_end(inlined(unrolled(tree, space), generators, around))), fun))
+        tree = apart(at_the_end(inlined(unrolled(tree, space), generators, around)))
+        tree = in_room(joined(with_segments(tree, fun), fun))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree, space), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
 
@@ -307,7 +309,8 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 # what the rewritten function calls by these names
 _OWN = {
     ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
-    IN_TURN: "in_turn", RAGGED: "ragged", INLINED: "inlined", STARTED: "started", NEXT: "next_of", REST: "rest_of",
+    IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
+    REST: "rest_of",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

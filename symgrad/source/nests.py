@@ -9,52 +9,27 @@ is done where the names and the reads of the function show that it makes no diff
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from symgrad.source.lists import IN_TURN, RAGGED, is_append
-from symgrad.source.liveness import note_live, read_later
-from symgrad.source.quiet import LOOKED_UP, QUIET, is_quiet
+from symgrad.source.settled import ESCAPES, SIZES, Put, Settled, are_looked_up, breaks, is_counted, is_plain
 from symgrad.source.syntax import (
-    LOCAL_READERS,
     MODULES,
     FunctionNode,
-    assigned_first,
-    body_of,
-    bound_in,
     copied,
-    declared,
     fresh,
     is_range,
     located,
     names_read,
-    names_read_in,
     names_stored,
     names_within,
     owner_of,
     paired,
-    parts_of,
     placed,
     walk,
 )
-
-_SIZES = frozenset(["len", "min", "max", "abs"])  # what the ends of a range are made with
-_NUMBERS = frozenset(["len", "float", "int", "bool"])  # what makes a number
-# what makes an array, or a number, that has no other name
-_FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "copy"])
-# which so named functions of NumPy's do
-_OF_NUMPYS = frozenset(
-    "arange linspace stack hstack vstack column_stack concatenate repeat cumsum searchsorted argsort bincount".split()
-)
-_WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
-# what leaves the loops, or binds names in ways of its own
-_ESCAPES = (
-    ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
-    ast.NamedExpr, ast.Delete, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Try, ast.With, ast.Match,
-)  # fmt: skip
 
 
 def joined(function: FunctionNode, of: FunctionType) -> FunctionNode:
@@ -65,21 +40,8 @@ def joined(function: FunctionNode, of: FunctionType) -> FunctionNode:
     return function
 
 
-class _Joiner(ast.NodeTransformer):
+class _Joiner(Settled):
     """Joins the loops of one function; those of functions in it have their own turn."""
-
-    def __init__(self, function: FunctionNode, of: FunctionType) -> None:
-        self.function, self.of = function, of
-        self.names = {item.id for item in walk(function) if isinstance(item, ast.Name)}
-        self.quiet = self.names.isdisjoint(LOCAL_READERS)
-        self.later = read_later(function)
-        if not isinstance(function, ast.Lambda):
-            note_live(function)
-
-    def visit_FunctionDef(self, node: Any) -> Any:
-        return node
-
-    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_FunctionDef
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
@@ -88,20 +50,20 @@ class _Joiner(ast.NodeTransformer):
     def _joined(self, node: ast.For) -> ast.For | None:
         """Both loops of a nest as one; None where they stay two."""
         *between, inner = node.body
-        if not isinstance(inner, ast.For) or not _is_counted(node):
+        if not isinstance(inner, ast.For) or not is_counted(node):
             return None
         ends = _ends(inner, between)
-        ragged = _are_looked_up(ends, node.target.id)  # type: ignore[attr-defined]
-        if not (ragged or _is_counted(inner) or hasattr(inner, "pairs")):
+        ragged = are_looked_up(ends, node.target.id)  # type: ignore[attr-defined]
+        if not (ragged or is_counted(inner) or hasattr(inner, "pairs")):
             return None
-        if any([isinstance(item, _ESCAPES) for item in walk(node)]) or _breaks(node.body) or _breaks(inner.body):
+        if any([isinstance(item, ESCAPES) for item in walk(node)]) or breaks(node.body) or breaks(inner.body):
             return None
         if ragged:
             return self._with_ends(node, between, inner, ends)
         first, rest = _clause(node), getattr(inner, "pairs", None) or [_clause(inner)]
         own = [name for part in (first, *rest) for name in names_stored(part.target)]
         test, body = _filtered(inner.body)
-        if test is None or not _is_plain(test) or len(names_read(test).keys() & set(own)) < 2:
+        if test is None or not is_plain(test) or len(names_read(test).keys() & set(own)) < 2:
             test, body = None, inner.body
             alike = all([names_read(part.iter)[node.target.id] == 0 for part in rest])  # type: ignore[attr-defined]
             if alike and not (self._is_listing(body) and (not between or ast.unparse(inner.iter) == ast.unparse(node.iter))):
@@ -110,7 +72,7 @@ class _Joiner(ast.NodeTransformer):
             rest = [*rest[:-1], ast.comprehension(rest[-1].target, rest[-1].iter, [*rest[-1].ifs, test], 0)]
         made_of = [part for clause in (first, *rest) for part in (clause.iter, *clause.ifs)]
         read_on = getattr(node, "live", None)  # None where that is not known
-        if not self._is_settled(own, made_of, between, body, read_on):
+        if not self.is_settled(own, made_of, between, body, read_on):
             return None
         return self._written(node, [first, *rest], own, [*between, *body])
 
@@ -123,7 +85,7 @@ class _Joiner(ast.NodeTransformer):
         put = {name for statement in between for name in names_stored(statement)}
         if not put.union(own[1:]).isdisjoint([name for end in ends for name in names_read(end)]):
             return None
-        if not self._is_settled(own, outer, between, inner.body, getattr(node, "live", None), ends):
+        if not self.is_settled(own, outer, between, inner.body, getattr(node, "live", None), ends):
             return None
         name = fresh(f"{own[0]}_", self.names)
         first, last = map(copied, ends if len(ends) > 1 else [placed(ast.Constant(0), inner.iter), *ends])
@@ -137,57 +99,6 @@ class _Joiner(ast.NodeTransformer):
         pairs = placed(ast.Call(ast.Name(RAGGED, ast.Load()), [ranged, node.iter, looked_up, *tables], []), node.iter)
         return located(placed(ast.For(_tuple(own, ast.Store()), pairs, [*between, *inner.body], []), node))  # type: ignore[no-any-return]
 
-    def _is_settled(
-        self,
-        own: list[str],
-        made_of: list[ast.expr],
-        between: Sequence[ast.stmt],
-        body: Sequence[ast.stmt],
-        live: Collection[str] | None,
-        looked_up: Sequence[ast.expr] = (),
-    ) -> bool:
-        """Whether what pairs and statements ``between`` are made of stays meanwhile, and nobody asks how far the loops are; of
-        what is ``live`` when they are over, somebody may. So does what is in arrays, if ends of ranges are ``looked_up``."""
-        put, values = list[str](), [*looked_up]
-        for statement in between:
-            if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not _is_read(statement.value):
-                return False
-            if not all([isinstance(item, (ast.Name, ast.Tuple)) for item in walk(statement.targets[0])]):
-                return False
-            put += names_stored(statement.targets[0])
-            values.append(statement.value)
-        names = {*own, *put}
-        stored = {name for statement in body for name in names_stored(statement)}
-        read = {name for part in (*made_of, *values) for name in names_read(part)} - names
-        if len(names) < len(own) + len(put) or not stored.isdisjoint(names | read):
-            return False
-        if not {*put}.isdisjoint([name for statement in body for name in _written_into(statement)]):
-            return False  # it would be made anew each time
-        over = set[str]() if live is None else names - self.later - {*live}
-        if not all(map(self._is_private, names - over)):
-            return False
-        if not read.isdisjoint(declared(self.function)):  # what functions may change that the body calls
-            return False
-        within = {name for part in made_of for name in _looked_into(part)} | (read if values else set())
-        if not all([_is_only_read(statement, within - names) for statement in body]):
-            return False
-        local = {name.arg for name in walk(self.function) if isinstance(name, ast.arg)}.union(names_stored(self.function))
-        if (values or within - names or not read <= local) and not all([self._is_quiet(item, local) for item in body]):
-            return False
-        if not values:
-            return True
-        bound = {name for name in read if name in names_stored(self.function)}
-        return all(map(self._is_fresh, bound.union(*map(_written_into, body))))
-
-    def _is_quiet(self, statement: ast.AST, local: Collection[str]) -> bool:
-        """Whether the functions that a statement calls are known to change nothing that others see."""
-        for call in walk(statement):
-            if isinstance(call, ast.Call) and not _is_harmless(call) and not is_append(call):
-                named = isinstance(call.func, ast.Name) and is_quiet(call.func.id, self.of, local)
-                if not named and not (isinstance(call.func, ast.Attribute) and call.func.attr in LOOKED_UP):
-                    return False
-        return True
-
     def _is_listing(self, body: Sequence[ast.stmt]) -> bool:
         """Whether all that a body does is to append to lists what it has computed."""
         appends = [item.value for item in body if isinstance(item, ast.Expr) and is_append(item.value)]
@@ -195,7 +106,7 @@ class _Joiner(ast.NodeTransformer):
         if not appends or len(appends) + len(before) < len(body):
             return False
         known = all([self._is_own_list(append.func.value.id) for append in appends])  # type: ignore[attr-defined]
-        return known and all([self._is_private(name) for item in before for name in names_stored(item)])
+        return known and all([self.is_private(name) for item in before for name in names_stored(item)])
 
     def _is_own_list(self, name: str) -> bool:
         """Whether a name stands for lists alone that the function has made, and that have no other name."""
@@ -213,20 +124,6 @@ class _Joiner(ast.NodeTransformer):
             seen += sum([isinstance(part, ast.Name) and part.id == name for part in inside])
         counted = sum([isinstance(node, ast.Name) and node.id == name for node in every])
         return made > 0 and made + seen == counted and name not in names_within(self.function)
-
-    def _is_private(self, name: str) -> bool:
-        """Whether a name is only read in loops that give it a value first."""
-        bound = [often for statement in body_of(self.function) for often in _reads_bound(statement, name)]
-        return bool(names_read_in(self.function)[name] == sum(bound))
-
-    def _is_fresh(self, name: str) -> bool:
-        """Whether a name stands for arrays and numbers alone that the function has made for it."""
-        every = [*walk(self.function)]
-        made = [item for item in every if isinstance(item, ast.Assign) and name in names_stored(item)]
-        bound = sum([isinstance(item, ast.Name) and item.id == name and not isinstance(item.ctx, ast.Load) for item in every])
-        changed = sum([isinstance(item, ast.AugAssign) and getattr(item.target, "id", None) == name for item in every])
-        otherwise = any([name in (getattr(item, "arg", None), getattr(item, "name", None)) for item in every])
-        return bool(made) and not otherwise and bound == len(made) + changed and all([_is_made(item, name) for item in made])
 
     def _written(self, node: ast.For, clauses: list[ast.comprehension], own: list[str], body: list[ast.stmt]) -> ast.For:
         """The loop over pairs, which are listed by other names."""
@@ -253,11 +150,6 @@ def _clause(loop: ast.For) -> ast.comprehension:
 # -- what statements and expressions do ----------------------------------------------------------------------------
 
 
-def _is_counted(loop: ast.For) -> bool:
-    """Whether a loop runs over a range whose ends are plain."""
-    return is_range(loop.iter) and isinstance(loop.target, ast.Name) and not loop.orelse and all(map(_is_plain, loop.iter.args))
-
-
 def _ends(loop: ast.For, between: Sequence[ast.stmt]) -> list[ast.expr]:
     """The ends of the range that a loop runs over, with what names stand for that get it just before; none of others."""
     if not is_range(loop.iter) or not isinstance(loop.target, ast.Name) or loop.orelse or len(loop.iter.args) > 2:
@@ -266,52 +158,9 @@ def _ends(loop: ast.For, between: Sequence[ast.stmt]) -> list[ast.expr]:
     for statement in reversed(between):
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             pairs = paired(statement.targets[0], statement.value)
-            put = _Put({target.id: value for target, value in pairs if isinstance(target, ast.Name)})
+            put = Put({target.id: value for target, value in pairs if isinstance(target, ast.Name)})
             ends = [put.visit(end) for end in ends]
     return ends
-
-
-class _Put(ast.NodeTransformer):
-    """Expressions in the place of names."""
-
-    def __init__(self, values: dict[str, ast.expr]) -> None:
-        self.values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copied(self.values.get(node.id, node))  # type: ignore[no-any-return]
-
-
-def _are_looked_up(ends: Sequence[ast.expr], name: str) -> bool:
-    """Whether the ends of a range are looked up by a ``name``."""
-    every = [item for end in ends for item in walk(end)]
-    kinds = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.BinOp, ast.Add, ast.Sub, ast.Load)
-    known = all([isinstance(item, kinds) for item in every])
-    owners = [item.value for item in every if isinstance(item, (ast.Subscript, ast.Attribute))]
-    if not known or not all([isinstance(part, (ast.Name, ast.Attribute, ast.Load)) for one in owners for part in walk(one)]):
-        return False  # an item of an item is not what all of them have
-    return any([names_read(item.slice)[name] for item in every if isinstance(item, ast.Subscript)])
-
-
-def _is_plain(node: ast.expr) -> bool:
-    """Whether an expression is made of names, numbers and sizes alone."""
-    if isinstance(node, ast.Call):
-        named = isinstance(node.func, ast.Name) and node.func.id in _SIZES and not node.keywords
-        return named and all(map(_is_plain, node.args))
-    if isinstance(node, ast.Subscript):
-        size = isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and isinstance(node.value.value, ast.Name)
-        return size and _is_plain(node.slice)
-    divides = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow))
-    if divides and not (isinstance(node.right, ast.Constant) and node.right.value):  # type: ignore[attr-defined]
-        return False  # it may raise, and not before its turn
-    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
-        return all([_is_plain(part) for part in parts_of(node) if isinstance(part, ast.expr)])
-    return isinstance(node, (ast.Name, ast.Constant))
-
-
-def _is_read(node: ast.AST) -> bool:
-    """Whether an expression does no more than read, look up and compute."""
-    kinds = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Slice, ast.Tuple, ast.Attribute)
-    return all([isinstance(item, kinds) for item in walk(node)])
 
 
 def _filtered(body: list[ast.stmt]) -> tuple[ast.expr | None, list[ast.stmt]]:
@@ -326,126 +175,13 @@ def _filtered(body: list[ast.stmt]) -> tuple[ast.expr | None, list[ast.stmt]]:
     return None, body
 
 
-def _breaks(statements: Sequence[ast.AST]) -> bool:
-    """Whether a ``break`` among statements leaves the loop that they are the body of."""
-    for item in statements:
-        inner = item.orelse if isinstance(item, (ast.For, ast.While)) else parts_of(item)
-        if isinstance(item, ast.Break) or _breaks(inner):
-            return True
-    return False
-
-
-def _reads_bound(node: ast.AST, name: str) -> Iterator[int]:
-    """How often a name is read in loops that give it a value first."""
-    if isinstance(node, ast.For) and (name in names_stored(node.target) or name in assigned_first(node.body, [name])):
-        yield sum([names_read(statement)[name] for statement in node.body])
-        yield from _reads_bound(node.iter, name)
-    elif isinstance(node, (ast.comprehension, FunctionNode)) and name in _bound(node):
-        return
-    elif name in [stored for part in getattr(node, "generators", ()) for stored in names_stored(part.target)]:
-        yield names_read(node)[name]
-    else:
-        for part in parts_of(node):
-            yield from _reads_bound(part, name)
-
-
-def _bound(node: Any) -> Collection[str]:
-    """The variables of a function, or a part of a comprehension."""
-    return [*names_stored(node.target)] if isinstance(node, ast.comprehension) else bound_in(node)[0]
-
-
-def _looked_into(node: ast.AST) -> Iterator[str]:
-    """The names of what an expression asks for its size."""
-    for item in walk(node):
-        if isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name):
-            yield item.value.id
-        elif isinstance(item, ast.Call):
-            yield from [arg.id for arg in item.args if isinstance(arg, ast.Name)]
-
-
-def _is_only_read(statement: ast.AST, names: Collection[str]) -> bool:
-    """Whether what these names stand for is computed with and looked up in, and nothing else."""
-    every = [*walk(statement)]
-    places = {part for item in every if isinstance(item, ast.Subscript) for part in walk(item.slice)}
-    for node in every:
-        looks_up = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
-        if looks_up or node in places or isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)) or _is_harmless(node):
-            continue
-        if any([isinstance(part, ast.Name) and part.id in names for part in parts_of(node) if part not in places]):
-            return False
-    return True
-
-
-def _is_harmless(node: ast.AST) -> bool:
-    """Whether a call changes no argument of its own."""
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Name):
-        return node.func.id in QUIET
-    own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
-    ufunc = getattr(np, node.func.attr, None) if own else None  # type: ignore[attr-defined]
-    if isinstance(ufunc, np.ufunc) and len(node.args) > ufunc.nin:
-        return False  # which comes after them is what it writes into
-    return own and node.func.attr not in _WRITERS and all([item.arg not in ("out", None) for item in node.keywords])  # type: ignore[attr-defined]
-
-
-def _written_into(statement: ast.AST) -> Iterator[str]:
-    """The names of what a statement changes in place, but for lists that it appends to; of a call by itself, all that
-    it is given."""
-    for item in walk(statement):
-        if isinstance(item, (ast.Subscript, ast.Attribute)) and not isinstance(item.ctx, ast.Load):
-            yield _root(item)
-        elif isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
-            yield item.target.id
-        elif isinstance(item, ast.Call) and any([keyword.arg in ("out", None) for keyword in item.keywords]):
-            yield ""
-        elif isinstance(item, ast.Expr) and not isinstance(item.value, ast.Constant) and not is_append(item.value):
-            yield from names_read(item)
-
-
-def _root(node: ast.AST) -> str:
-    """The name that something is looked up from; empty where that is none."""
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_made(statement: ast.Assign, name: str) -> bool:
-    """Whether a name gets what has no other one."""
-    (target, *others), value = statement.targets, statement.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        pairs = [pair for pair in zip(target.elts, value.elts, strict=True) if name in names_stored(pair[0])]
-        return not others and all([isinstance(part, ast.Name) and _is_new(made) for part, made in pairs])
-    if isinstance(target, ast.Tuple) and _is_shape(value):
-        return not others and all([isinstance(item, (ast.Name, ast.Tuple, ast.expr_context)) for item in walk(target)])
-    return isinstance(target, ast.Name) and (not others or isinstance(value, ast.Constant)) and _is_new(value)
-
-
 def _keeps_nothing(fun: ast.expr) -> bool:
     """Whether a function is known to keep none of its arguments."""
     owner = owner_of(fun)
     return isinstance(owner, ast.Name) and (
-        owner.id in _SIZES | {"sum", "sorted", IN_TURN} if owner is fun else owner.id in MODULES
+        owner.id in SIZES | {"sum", "sorted", IN_TURN} if owner is fun else owner.id in MODULES
     )
 
 
 def _is_empty(value: ast.expr) -> bool:
     return isinstance(value, ast.List) and not value.elts
-
-
-def _is_shape(value: ast.expr) -> bool:
-    return isinstance(value, ast.Attribute) and value.attr == "shape"
-
-
-def _is_new(value: ast.expr) -> bool:
-    """Whether an expression makes an array or a number that nothing else holds."""
-    if isinstance(value, ast.Call):
-        number = isinstance(value.func, ast.Name) and value.func.id in _NUMBERS
-        if not isinstance(value.func, ast.Attribute):
-            return number
-        numpys = isinstance(value.func.value, ast.Name) and value.func.value.id in MODULES
-        return value.func.attr in _FRESH or (numpys and value.func.attr in _OF_NUMPYS)
-    if isinstance(value, ast.Subscript):
-        return _is_shape(value.value) and isinstance(value.slice, (ast.Constant, ast.UnaryOp))
-    listed = any([isinstance(part, (ast.List, ast.Tuple)) for part in walk(value)])  # [x] * 2
-    return isinstance(value, (ast.Constant, ast.BinOp, ast.UnaryOp)) and not listed

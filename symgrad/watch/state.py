@@ -25,6 +25,7 @@ from symgrad.loops.appended import KEPT, Chosen
 from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, ragged, room, table
 from symgrad.loops.rolling import SHORTEST, Roller
+from symgrad.loops.segments import together
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
@@ -240,6 +241,11 @@ class State(Calls):
         known = fun is range and type(outer) is range and self.trace.symbolic
         found = ragged(self.trace, outer, ends, tables) if known else None
         return found if found is not None else [(i, j) for i in outer for j in self.call(fun, *ends(i))]
+
+    def summed(self, fun: Any, outer: Any, computed: Callable[[Any, Any], tuple[Any, ...]]) -> list[Any] | None:
+        """What iterations of ``for i in outer`` compute of slices, for all of them: see ``symgrad.source.segments``."""
+        known = fun is range and type(outer) is range and (outer.start, outer.step) == (0, 1) and self.trace.symbolic
+        return together(self.trace, len(outer), computed) if known else None
 
     def in_turn(self, *lists: list[Any]) -> list[Any]:
         """The items of some lists of one length: the first one of each, then the second ones."""
@@ -695,6 +701,9 @@ class Finished(State):
     def ragged(self, fun: Any, outer: Any, ends: Callable[[Any], tuple[Any, Any]], *tables: Any) -> Any:
         """They are listed."""
         return [(i, j) for i in outer for j in fun(*ends(i))]
+
+    def summed(self, *_: Any) -> None:
+        """Nothing: each iteration computes it."""
 
     def row(self, row: Any) -> Any:
         """The list itself."""

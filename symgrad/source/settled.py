@@ -1,0 +1,311 @@
+"""What stays as it is while a loop runs, as far as the names and the reads of a function show."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from symgrad.source.lists import is_append
+from symgrad.source.liveness import note_live, read_later
+from symgrad.source.quiet import LOOKED_UP, QUIET, is_quiet
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    MODULES,
+    FunctionNode,
+    assigned_first,
+    body_of,
+    bound_in,
+    copied,
+    declared,
+    is_range,
+    names_read,
+    names_read_in,
+    names_stored,
+    parts_of,
+    walk,
+)
+
+# what leaves the loops, or binds names in ways of its own
+ESCAPES = (
+    ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+    ast.NamedExpr, ast.Delete, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Try, ast.With, ast.Match,
+)  # fmt: skip
+SIZES = frozenset(["len", "min", "max", "abs"])  # what the ends of a range are made with
+_NUMBERS = frozenset(["len", "float", "int", "bool"])  # what makes a number
+# what makes an array, or a number, that has no other name
+_FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "copy"])
+# which so named functions of NumPy's do
+_OF_NUMPYS = frozenset(
+    "arange linspace stack hstack vstack column_stack concatenate repeat cumsum searchsorted argsort bincount".split()
+)
+_WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
+
+
+class Settled(ast.NodeTransformer):
+    """Changes the loops of one function, which is ``of`` such; functions in it have their own turn."""
+
+    def __init__(self, function: FunctionNode, of: FunctionType) -> None:
+        self.function, self.of = function, of
+        self.names = {item.id for item in walk(function) if isinstance(item, ast.Name)}
+        self.quiet = self.names.isdisjoint(LOCAL_READERS)
+        self.later = read_later(function)
+        if not isinstance(function, ast.Lambda):
+            note_live(function)
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        return node
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_FunctionDef
+
+    def is_settled(
+        self,
+        own: list[str],
+        made_of: list[ast.expr],
+        between: Sequence[ast.stmt],
+        body: Sequence[ast.stmt],
+        live: Collection[str] | None,
+        looked_up: Sequence[ast.expr] = (),
+    ) -> bool:
+        """Whether what pairs and statements ``between`` are made of stays meanwhile, and nobody asks how far the loops are; of
+        what is ``live`` when they are over, somebody may. So does what is in arrays, if ends of ranges are ``looked_up``."""
+        put, values = list[str](), [*looked_up]
+        for statement in between:
+            if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not _is_read(statement.value):
+                return False
+            if not all([isinstance(item, (ast.Name, ast.Tuple)) for item in walk(statement.targets[0])]):
+                return False
+            put += names_stored(statement.targets[0])
+            values.append(statement.value)
+        names = {*own, *put}
+        stored = {name for statement in body for name in names_stored(statement)}
+        read = {name for part in (*made_of, *values) for name in names_read(part)} - names - MODULES
+        if len(names) < len(own) + len(put) or not stored.isdisjoint(names | read):
+            return False
+        if not {*put}.isdisjoint([name for statement in body for name in _written_into(statement)]):
+            return False  # it would be made anew each time
+        over = set[str]() if live is None else names - self.later - {*live}
+        if not all(map(self.is_private, names - over)):
+            return False
+        if not read.isdisjoint(declared(self.function)):  # what functions may change that the body calls
+            return False
+        within = {name for part in made_of for name in _looked_into(part)} | (read if values else set())
+        if not all([_is_only_read(statement, within - names) for statement in body]):
+            return False
+        local = {name.arg for name in walk(self.function) if isinstance(name, ast.arg)}.union(names_stored(self.function))
+        if (values or within - names or not read <= local) and not all([self.is_quiet(item, local) for item in body]):
+            return False
+        if not values:
+            return True
+        written = {name for statement in body for name in _written_into(statement)}
+        return all(map(self._is_fresh, written)) and (not written or written.isdisjoint(self._linked(read)))
+
+    def _linked(self, names: Collection[str]) -> set[str]:
+        """The names, with those of what they may stand for, or hold."""
+        links = list[tuple[set[str], set[str]]]()
+        for item in walk(self.function):
+            read = set(names_read(item))
+            if isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+                links += [({*names_stored(target), _root(target)}, read) for target in targets]
+            elif isinstance(item, (ast.For, ast.AsyncFor, ast.comprehension)):
+                links.append(({*names_stored(item.target)}, set(names_read(item.iter))))
+            elif isinstance(item, ast.withitem):
+                links.append(({*names_stored(item)}, read))
+            elif isinstance(item, ast.Call) and not _is_harmless(item):
+                links.append((read, read))  # which it may put into one another
+        found, before = set(names), -1
+        while len(found) > before:
+            before = len(found)
+            found = found.union(*[behind for name, behind in links if not name.isdisjoint(found)])
+        return found
+
+    def is_quiet(self, statement: ast.AST, local: Collection[str]) -> bool:
+        """Whether the functions that a statement calls are known to change nothing that others see."""
+        for call in walk(statement):
+            if isinstance(call, ast.Call) and not _is_harmless(call) and not is_append(call):
+                named = isinstance(call.func, ast.Name) and is_quiet(call.func.id, self.of, local)
+                if not named and not (isinstance(call.func, ast.Attribute) and call.func.attr in LOOKED_UP):
+                    return False
+        return True
+
+    def is_private(self, name: str) -> bool:
+        """Whether a name is only read in loops that give it a value first."""
+        bound = [often for statement in body_of(self.function) for often in _reads_bound(statement, name)]
+        return bool(names_read_in(self.function)[name] == sum(bound))
+
+    def _is_fresh(self, name: str) -> bool:
+        """Whether a name stands for arrays and numbers alone that the function has made for it."""
+        every = [*walk(self.function)]
+        made = [item for item in every if isinstance(item, ast.Assign) and name in names_stored(item)]
+        bound = sum([isinstance(item, ast.Name) and item.id == name and not isinstance(item.ctx, ast.Load) for item in every])
+        changed = sum([isinstance(item, ast.AugAssign) and getattr(item.target, "id", None) == name for item in every])
+        otherwise = any([name in (getattr(item, "arg", None), getattr(item, "name", None)) for item in every])
+        return bool(made) and not otherwise and bound == len(made) + changed and all([_is_made(item, name) for item in made])
+
+
+def _is_read(node: ast.AST) -> bool:
+    """Whether an expression does no more than read, look up and compute."""
+    kinds = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Slice, ast.Tuple, ast.Attribute)
+    return all([isinstance(item, kinds) for item in walk(node)])
+
+
+def _reads_bound(node: ast.AST, name: str) -> Iterator[int]:
+    """How often a name is read in loops that give it a value first."""
+    if isinstance(node, ast.For) and (name in names_stored(node.target) or name in assigned_first(node.body, [name])):
+        yield sum([names_read(statement)[name] for statement in node.body])
+        yield from _reads_bound(node.iter, name)
+    elif isinstance(node, (ast.comprehension, FunctionNode)) and name in _bound(node):
+        return
+    elif name in [stored for part in getattr(node, "generators", ()) for stored in names_stored(part.target)]:
+        yield names_read(node)[name]
+    else:
+        for part in parts_of(node):
+            yield from _reads_bound(part, name)
+
+
+def _bound(node: Any) -> Collection[str]:
+    """The variables of a function, or a part of a comprehension."""
+    return [*names_stored(node.target)] if isinstance(node, ast.comprehension) else bound_in(node)[0]
+
+
+def _looked_into(node: ast.AST) -> Iterator[str]:
+    """The names of what an expression asks for its size."""
+    for item in walk(node):
+        if isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name):
+            yield item.value.id
+        elif isinstance(item, ast.Call):
+            yield from [arg.id for arg in item.args if isinstance(arg, ast.Name)]
+
+
+def _is_only_read(statement: ast.AST, names: Collection[str]) -> bool:
+    """Whether what these names stand for is computed with and looked up in, and nothing else."""
+    every = [*walk(statement)]
+    places = {part for item in every if isinstance(item, ast.Subscript) for part in walk(item.slice)}
+    for node in every:
+        looks_up = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+        if looks_up or node in places or isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)) or _is_harmless(node):
+            continue
+        if any([isinstance(part, ast.Name) and part.id in names for part in parts_of(node) if part not in places]):
+            return False
+    return True
+
+
+def _is_harmless(node: ast.AST) -> bool:
+    """Whether a call changes no argument of its own."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        return node.func.id in QUIET
+    own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
+    ufunc = getattr(np, node.func.attr, None) if own else None  # type: ignore[attr-defined]
+    if isinstance(ufunc, np.ufunc) and len(node.args) > ufunc.nin:
+        return False  # which comes after them is what it writes into
+    return own and node.func.attr not in _WRITERS and all([item.arg not in ("out", None) for item in node.keywords])  # type: ignore[attr-defined]
+
+
+def _written_into(statement: ast.AST) -> Iterator[str]:
+    """The names of what a statement changes in place, but for lists that it appends to; of a call by itself, all that
+    it is given."""
+    for item in walk(statement):
+        if isinstance(item, (ast.Subscript, ast.Attribute)) and not isinstance(item.ctx, ast.Load):
+            yield _root(item)
+        elif isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
+            yield item.target.id
+        elif isinstance(item, ast.Call) and any([keyword.arg in ("out", None) for keyword in item.keywords]):
+            yield ""
+        elif isinstance(item, ast.Expr) and not isinstance(item.value, ast.Constant) and not is_append(item.value):
+            yield from names_read(item)
+
+
+def _root(node: ast.AST) -> str:
+    """The name that something is looked up from; empty where that is none."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_made(statement: ast.Assign, name: str) -> bool:
+    """Whether a name gets what has no other one."""
+    (target, *others), value = statement.targets, statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = [pair for pair in zip(target.elts, value.elts, strict=True) if name in names_stored(pair[0])]
+        return not others and all([isinstance(part, ast.Name) and _is_new(made) for part, made in pairs])
+    if isinstance(target, ast.Tuple) and _is_shape(value):
+        return not others and all([isinstance(item, (ast.Name, ast.Tuple, ast.expr_context)) for item in walk(target)])
+    return isinstance(target, ast.Name) and (not others or isinstance(value, ast.Constant)) and _is_new(value)
+
+
+def _is_shape(value: ast.expr) -> bool:
+    return isinstance(value, ast.Attribute) and value.attr == "shape"
+
+
+def _is_new(value: ast.expr) -> bool:
+    """Whether an expression makes an array or a number that nothing else holds."""
+    if isinstance(value, ast.Call):
+        number = isinstance(value.func, ast.Name) and value.func.id in _NUMBERS
+        if not isinstance(value.func, ast.Attribute):
+            return number
+        numpys = isinstance(value.func.value, ast.Name) and value.func.value.id in MODULES
+        if numpys and isinstance(getattr(np, value.func.attr, None), np.ufunc):
+            return _is_harmless(value)
+        return value.func.attr in _FRESH or (numpys and value.func.attr in _OF_NUMPYS)
+    if isinstance(value, ast.Subscript):
+        return _is_shape(value.value) and isinstance(value.slice, (ast.Constant, ast.UnaryOp))
+    listed = any([isinstance(part, (ast.List, ast.Tuple)) for part in walk(value)])  # [x] * 2
+    return isinstance(value, (ast.Constant, ast.BinOp, ast.UnaryOp)) and not listed
+
+
+def is_counted(loop: ast.For) -> bool:
+    """Whether a loop runs over a range whose ends are plain."""
+    return is_range(loop.iter) and isinstance(loop.target, ast.Name) and not loop.orelse and all(map(is_plain, loop.iter.args))
+
+
+def is_plain(node: ast.expr) -> bool:
+    """Whether an expression is made of names, numbers and sizes alone."""
+    if isinstance(node, ast.Call):
+        named = isinstance(node.func, ast.Name) and node.func.id in SIZES and not node.keywords
+        return named and all(map(is_plain, node.args))
+    if isinstance(node, ast.Subscript):
+        return _is_shape(node.value) and isinstance(node.value.value, ast.Name) and is_plain(node.slice)  # type: ignore[attr-defined]
+    if isinstance(node, ast.Attribute):
+        return node.attr == "size" and isinstance(node.value, ast.Name)
+    divides = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow))
+    if divides and not (isinstance(node.right, ast.Constant) and node.right.value):  # type: ignore[attr-defined]
+        return False  # it may raise, and not before its turn
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
+        return all([is_plain(part) for part in parts_of(node) if isinstance(part, ast.expr)])
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+def breaks(statements: Sequence[ast.AST]) -> bool:
+    """Whether a ``break`` among statements leaves the loop that they are the body of."""
+    for item in statements:
+        inner = item.orelse if isinstance(item, (ast.For, ast.While)) else parts_of(item)
+        if isinstance(item, ast.Break) or breaks(inner):
+            return True
+    return False
+
+
+def are_looked_up(ends: Sequence[ast.expr], name: str) -> bool:
+    """Whether the ends of a range are looked up by a ``name``."""
+    every = [item for end in ends for item in walk(end)]
+    kinds = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.BinOp, ast.Add, ast.Sub, ast.Load)
+    known = all([isinstance(item, kinds) for item in every])
+    owners = [item.value for item in every if isinstance(item, (ast.Subscript, ast.Attribute))]
+    if not known or not all([isinstance(part, (ast.Name, ast.Attribute, ast.Load)) for one in owners for part in walk(one)]):
+        return False  # an item of an item is not what all of them have
+    return any([names_read(item.slice)[name] for item in every if isinstance(item, ast.Subscript)])
+
+
+class Put(ast.NodeTransformer):
+    """Expressions in the place of names."""
+
+    def __init__(self, values: dict[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return copied(self.values.get(node.id, node))  # type: ignore[no-any-return]
