@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 from types import FunctionType
 from typing import Any
@@ -17,6 +18,7 @@ from symgrad.source.syntax import (
     MODULES,
     FunctionNode,
     assigned_first,
+    blocks_of,
     body_of,
     bound_in,
     copied,
@@ -25,6 +27,7 @@ from symgrad.source.syntax import (
     names_read,
     names_read_in,
     names_stored,
+    names_within,
     parts_of,
     walk,
 )
@@ -42,7 +45,16 @@ _FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like",
 _OF_NUMPYS = frozenset(
     "arange linspace stack hstack vstack column_stack concatenate repeat cumsum searchsorted argsort bincount".split()
 )
-_WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
+# which write into what they are given, or call it
+_WRITERS = frozenset(
+    "copyto put place putmask fill_diagonal put_along_axis apply_along_axis apply_over_axes piecewise vectorize frompyfunc"
+    " fromfunction".split()
+)
+_CHANGING = frozenset(["out", "copy", "overwrite_input", "key", "func", None])  # the names of such arguments
+# which take more than two arguments, none of which they write into
+_WITH_MANY = frozenset(
+    "where clip interp linspace arange full select roll stack concatenate swapaxes moveaxis tensordot".split()
+)
 
 
 class Settled(ast.NodeTransformer):
@@ -51,7 +63,8 @@ class Settled(ast.NodeTransformer):
     def __init__(self, function: FunctionNode, of: FunctionType) -> None:
         self.function, self.of = function, of
         self.names = {item.id for item in walk(function) if isinstance(item, ast.Name)}
-        self.quiet = self.names.isdisjoint(LOCAL_READERS)
+        own = self.names.intersection([*QUIET, "range", "zip", "enumerate"])  # if nobody has given them other meanings
+        self.quiet = self.names.isdisjoint(LOCAL_READERS) and own.isdisjoint([*of.__globals__, *of.__code__.co_freevars])
         self.later = read_later(function)
         if not isinstance(function, ast.Lambda):
             note_live(function)
@@ -69,9 +82,11 @@ class Settled(ast.NodeTransformer):
         body: Sequence[ast.stmt],
         live: Collection[str] | None,
         looked_up: Sequence[ast.expr] = (),
+        just_made: Collection[str] = (),
     ) -> bool:
         """Whether what pairs and statements ``between`` are made of stays meanwhile, and nobody asks how far the loops are; of
-        what is ``live`` when they are over, somebody may. So does what is in arrays, if ends of ranges are ``looked_up``."""
+        what is ``live`` when they are over, somebody may. So does what is in arrays, if ends of ranges are ``looked_up``; what
+        was ``just_made`` has no other name."""
         put, values = list[str](), [*looked_up]
         for statement in between:
             if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not _is_read(statement.value):
@@ -85,7 +100,7 @@ class Settled(ast.NodeTransformer):
         read = {name for part in (*made_of, *values) for name in names_read(part)} - names - MODULES
         if len(names) < len(own) + len(put) or not stored.isdisjoint(names | read):
             return False
-        if not {*put}.isdisjoint([name for statement in body for name in _written_into(statement)]):
+        if not {*put}.isdisjoint([name for statement in body for name in written_into(statement)]):
             return False  # it would be made anew each time
         over = set[str]() if live is None else names - self.later - {*live}
         if not all(map(self.is_private, names - over)):
@@ -100,23 +115,59 @@ class Settled(ast.NodeTransformer):
             return False
         if not values:
             return True
-        written = {name for statement in body for name in _written_into(statement)}
+        written = {name for statement in body for name in written_into(statement)}.difference(just_made)
         return all(map(self._is_fresh, written)) and (not written or written.isdisjoint(self._linked(read)))
+
+    def just_made(self, loop: ast.stmt) -> set[str]:
+        """The names that got what has no other one just before a loop."""
+        made, seen = set[str](), set[str]()
+        for block in [block for block in blocks_of(self.function) if loop in block]:
+            for statement in reversed(block[: block.index(loop)]):
+                if isinstance(statement, ast.Assign):
+                    names = {*names_stored(statement)}
+                    made |= {name for name in names - seen if _is_made(statement, name)}
+                seen |= {item.id for item in walk(statement) if isinstance(item, ast.Name)}
+        return made
+
+    def is_alone(self, names: Collection[str]) -> bool:
+        """Whether no function, in the function or called, has what names stand for."""
+        called = [item for item in walk(self.function) if isinstance(item, ast.Call) and not _is_harmless(item)]
+        given = {name for call in called for part in (*call.args, *call.keywords) for name in names_read(part)}
+        return (names_within(self.function) | given).isdisjoint(names)
+
+    def is_bound(self, names: Collection[str], loop: ast.stmt) -> bool:
+        """Whether names have a value for sure when a loop begins."""
+        args = self.function.args
+        found = {
+            arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg) if arg is not None
+        }
+        block: list[Any] = [self.function]
+        while loop not in block:
+            (inside,) = [one for one in block if any([part is loop for part in walk(one)])]
+            blocks = [block for block in (getattr(inside, field, []) for field in ("body", "orelse", "finalbody")) if block]
+            blocks += [part.body for part in (*getattr(inside, "handlers", ()), *getattr(inside, "cases", ()))]
+            block = next(block for block in blocks if any([part is loop for one in block for part in walk(one)]))
+            found.update(names_stored(inside.target) if isinstance(inside, ast.For) and block is inside.body else ())
+            before = itertools.takewhile(lambda one: not any([part is loop for part in walk(one)]), block)
+            found.update([name for one in before if isinstance(one, (ast.Assign, ast.AnnAssign)) for name in names_stored(one)])
+        return found.issuperset(names)
 
     def _linked(self, names: Collection[str]) -> set[str]:
         """The names, with those of what they may stand for, or hold."""
         links = list[tuple[set[str], set[str]]]()
         for item in walk(self.function):
-            read = set(names_read(item))
             if isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
-                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-                links += [({*names_stored(target), _root(target)}, read) for target in targets]
+                held = _held(item.value) if item.value is not None else set()
+                for target in item.targets if isinstance(item, ast.Assign) else [item.target]:
+                    into = _root(target) if isinstance(target, (ast.Subscript, ast.Attribute)) else ""
+                    if not (into and self._is_fresh(into)):  # which are arrays, into which it is copied
+                        links.append(({*names_stored(target), into}, held))
             elif isinstance(item, (ast.For, ast.AsyncFor, ast.comprehension)):
-                links.append(({*names_stored(item.target)}, set(names_read(item.iter))))
+                links.append(({*names_stored(item.target)}, {*names_read(item.iter)}))
             elif isinstance(item, ast.withitem):
-                links.append(({*names_stored(item)}, read))
+                links.append(({*names_stored(item)}, {*names_read(item)}))
             elif isinstance(item, ast.Call) and not _is_harmless(item):
-                links.append((read, read))  # which it may put into one another
+                links.append(({*names_read(item)}, {*names_read(item)}))  # which it may put into one another
         found, before = set(names), -1
         while len(found) > before:
             before = len(found)
@@ -153,6 +204,18 @@ def _is_read(node: ast.AST) -> bool:
     return all([isinstance(item, kinds) for item in walk(node)])
 
 
+def _held(value: ast.expr) -> set[str]:
+    """The names of what the value of an expression may be, or hold: numbers and arrays are computed anew, lists hold items."""
+    if isinstance(value, (ast.Compare, ast.UnaryOp, ast.Constant)):
+        return set()
+    if isinstance(value, ast.BinOp):
+        return _held(value.left) | _held(value.right) if isinstance(value.op, (ast.Add, ast.Mult)) else set()
+    if isinstance(value, (ast.Name, ast.Subscript)):
+        return {_root(value)} if _root(value) else {*names_read(value)}
+    computed = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and _is_new(value)
+    return set() if computed else {*names_read(value)}
+
+
 def _reads_bound(node: ast.AST, name: str) -> Iterator[int]:
     """How often a name is read in loops that give it a value first."""
     if isinstance(node, ast.For) and (name in names_stored(node.target) or name in assigned_first(node.body, [name])):
@@ -181,6 +244,23 @@ def _looked_into(node: ast.AST) -> Iterator[str]:
             yield from [arg.id for arg in item.args if isinstance(arg, ast.Name)]
 
 
+def is_only_read(statement: ast.AST, names: Collection[str]) -> bool:
+    """Whether what these names stand for is read, copied, appended, or compared with, and nothing else."""
+    places = {part for item in walk(statement) if isinstance(item, ast.Subscript) for part in walk(item.slice)}
+    for node in walk(statement):
+        computes = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.If, ast.IfExp, ast.AugAssign))
+        copies = isinstance(node, ast.Assign) and all([isinstance(target, ast.Subscript) for target in node.targets])
+        if computes or copies or _is_harmless(node) or is_append(node):
+            continue
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            continue
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in LOOKED_UP:
+            continue
+        if any([isinstance(part, ast.Name) and part.id in names for part in parts_of(node) if part not in places]):
+            return False
+    return True
+
+
 def _is_only_read(statement: ast.AST, names: Collection[str]) -> bool:
     """Whether what these names stand for is computed with and looked up in, and nothing else."""
     every = [*walk(statement)]
@@ -199,15 +279,17 @@ def _is_harmless(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Name):
-        return node.func.id in QUIET
+        return node.func.id in QUIET and not node.keywords
     own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
     ufunc = getattr(np, node.func.attr, None) if own else None  # type: ignore[attr-defined]
     if isinstance(ufunc, np.ufunc) and len(node.args) > ufunc.nin:
         return False  # which comes after them is what it writes into
-    return own and node.func.attr not in _WRITERS and all([item.arg not in ("out", None) for item in node.keywords])  # type: ignore[attr-defined]
+    if not own or node.func.attr in _WRITERS or any([item.arg in _CHANGING for item in node.keywords]):  # type: ignore[attr-defined]
+        return False
+    return isinstance(ufunc, np.ufunc) or len(node.args) < 3 or node.func.attr in _WITH_MANY  # type: ignore[attr-defined]
 
 
-def _written_into(statement: ast.AST) -> Iterator[str]:
+def written_into(statement: ast.AST) -> Iterator[str]:
     """The names of what a statement changes in place, but for lists that it appends to; of a call by itself, all that
     it is given."""
     for item in walk(statement):

@@ -6,6 +6,7 @@ What it reads and writes is in ``symgrad.watch.reads``, what it calls in ``symgr
 from __future__ import annotations
 
 import abc
+import builtins
 import collections
 import contextlib
 import functools
@@ -242,10 +243,14 @@ class State(Calls):
         found = ragged(self.trace, outer, ends, tables) if known else None
         return found if found is not None else [(i, j) for i in outer for j in self.call(fun, *ends(i))]
 
-    def summed(self, fun: Any, outer: Any, computed: Callable[[Any, Any], tuple[Any, ...]]) -> list[Any] | None:
-        """What iterations of ``for i in outer`` compute of slices, for all of them: see ``symgrad.source.segments``."""
-        known = fun is range and type(outer) is range and (outer.start, outer.step) == (0, 1) and self.trace.symbolic
-        return together(self.trace, len(outer), computed) if known else None
+    def summed(
+        self, names: Sequence[tuple[str, Any]], computed: Callable[[Any, Any], tuple[Any, ...]], *args: Any
+    ) -> list[Any] | None:
+        """What iterations over a range, or items of arrays, compute of slices, for all of them: see
+        ``symgrad.source.segments``; the ``names`` are to be Python's own."""
+        if not self.trace.symbolic or any([getattr(builtins, name) is not value for name, value in names]):
+            return None
+        return together(self.trace, args, computed)
 
     def in_turn(self, *lists: list[Any]) -> list[Any]:
         """The items of some lists of one length: the first one of each, then the second ones."""
