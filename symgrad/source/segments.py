@@ -26,6 +26,7 @@ from symgrad.source.syntax import (
     assigned,
     bound_in,
     copied,
+    declared,
     fresh,
     is_range,
     located,
@@ -77,7 +78,9 @@ class _Summer(Settled):
         if header is None or live is None or any([isinstance(item, ESCAPES) for item in walk(node)]) or breaks(node.body):
             return None
         body = _Body(node, header, bound_in(self.function)[0])
-        shared = {*MODULES, *_BUILTINS}.intersection(body.local) | (names_within(self.function) & body.stored.keys())
+        shared = {*MODULES, *_BUILTINS}.intersection(body.local) | (
+            (names_within(self.function) | declared(self.function)) & body.stored.keys()
+        )
         kept = body.needed(live) if body.found and not shared and self._is_plain(node, body) else None
         made = [*body.found, *body.checked]
         own, just_made = [*names_stored(header.target)], self.just_made(node)
@@ -286,6 +289,9 @@ class _Body:
                     return False
             elif isinstance(item, ast.Attribute):
                 if item.attr not in _SIZES:
+                    return False
+            elif isinstance(item, ast.Compare):
+                if any([isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in item.ops]):
                     return False
             elif not isinstance(item, _KNOWN):
                 return False

@@ -179,7 +179,8 @@ class Settled(ast.NodeTransformer):
         for call in walk(statement):
             if isinstance(call, ast.Call) and not _is_harmless(call) and not is_append(call):
                 named = isinstance(call.func, ast.Name) and is_quiet(call.func.id, self.of, local)
-                if not named and not (isinstance(call.func, ast.Attribute) and call.func.attr in LOOKED_UP):
+                method = isinstance(call.func, ast.Attribute) and call.func.attr in LOOKED_UP - _WRITERS
+                if not (named or method) or any([item.arg in ("key", None) for item in call.keywords]):
                     return False
         return True
 
