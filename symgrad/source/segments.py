@@ -147,7 +147,7 @@ def _header(loop: ast.For, names: set[str]) -> _Header | None:
         return _Header(target, copied(made), args, target.id, {}) if len(args) < 3 else None
     if loop.orelse:
         return None
-    if _is_call(made, "enumerate") and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+    if _is_call(made, "enumerate") and len(made.args) == 1 and isinstance(target, ast.Tuple) and len(target.elts) == 2:
         place, items, made = *target.elts, made.args[0]
     else:
         place, items = ast.Name(fresh(_PLACE, names), ast.Store()), target
@@ -168,9 +168,11 @@ def _header(loop: ast.For, names: set[str]) -> _Header | None:
 
 
 def _is_call(node: ast.AST, name: str) -> TypeGuard[ast.Call]:
-    """Whether it is ``name(...)``, of what is there by place."""
+    """Whether it is ``name(...)``, of what is there by place; of ``strict`` lengths or not, for they are to be the same."""
     named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-    return named and bool(node.args) and not node.keywords  # type: ignore[attr-defined]
+    if not named or not node.args:  # type: ignore[attr-defined]
+        return False
+    return all([item.arg == "strict" and isinstance(item.value, ast.Constant) for item in node.keywords])  # type: ignore[attr-defined]
 
 
 class _Body:
