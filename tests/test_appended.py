@@ -852,12 +852,16 @@ def test_there_is_room_for_as_many_items_as_there_are():
             every.append(y)
         return sum(every)
 
+    def by_hand(x):
+        return halved(x) / x  # a sum of powers of 0.99
+
     derivative = grad(halved)
-    for x in (10.0, 20.0, 1e4, 1e4, 1e3, 1e20, 1e20, 30.0, 0.5):
-        assert derivative(x) == pytest.approx(grad(halved, mode="dynamic")(x), rel=1e-11)
+    assert by_hand(10.0) == pytest.approx(grad(halved, mode="dynamic")(10.0), rel=1e-11)
+    for x in (10.0, 20.0, 300.0, 1e4, 1e4, 1e3, 30.0, 0.5):
+        assert derivative(x) == pytest.approx(by_hand(x), rel=1e-11)
     misses = derivative.cache_info().misses
-    for x in (15.0, 2e4, 1e10, 5.0):
-        assert derivative(x) == pytest.approx(grad(halved, mode="dynamic")(x), rel=1e-11)
+    for x in (15.0, 2e4, 5.0):
+        assert derivative(x) == pytest.approx(by_hand(x), rel=1e-11)
     assert derivative.cache_info().misses == misses
 
 

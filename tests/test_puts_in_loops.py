@@ -362,7 +362,7 @@ def test_random_loops(seed, tmp_path):
     fun = function_of(text, tmp_path / f"puts_in_loops_{seed}.py")
     models, draw, rng = (Model(), Model(), Model()), random.Random(seed), np.random.default_rng(seed)
     derivatives = [value_and_grad(fun, 1), value_and_grad(fun, 1, mode="dynamic")]
-    for _ in range(10):
+    for _ in range(6):
         x, k = rng.normal(size=3), draw.choice([0, 1, 2])
         value = fun(models[2], x, k)
         found, other = [derivative(m, x, k) for derivative, m in zip(derivatives, models[:2], strict=True)]
