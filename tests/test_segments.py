@@ -97,6 +97,29 @@ def numbers(vals, w, ends, cols):
     return np.sum(y**2)
 
 
+def pairs(vals, w, ends, cols):
+    rows, y = np.outer(vals, w[:3]), np.zeros(len(w))
+    for i in range(len(w)):
+        s, t, far = 0.0, 0.0, 0.0
+        for k in range(ends[i], ends[i + 1]):
+            d = rows[k] - w[i] * w[cols[k]]
+            s += np.sqrt(np.sum(d**2) + 1) - rows[k, :2].max() + rows[k] @ w[3:6]
+            t += vals[k] * (k + 1) / (i + 1) - 0.5 * k * abs(k - 5) * (w[i] + k)
+            far += rows[k].sum() * w[i]
+        y[i] = s * t + far
+    return np.sum(y**2)
+
+
+def shifted(vals, w, ends, cols):
+    total = 0.0
+    for i in range(len(w)):
+        s = 0.0
+        for k in range(ends[i] + 1, ends[i + 1]):
+            s += (vals[k] - vals[k - 1]) ** 2 * w[i]
+        total += s * w[i - 1]
+    return total
+
+
 def in_turn(vals, w, ends, cols):
     total, out, starts = 0.0, [], ends[:-1]
     for g, (s, e) in enumerate(zip(starts, ends[1:], strict=True)):
@@ -125,8 +148,17 @@ def again(vals, w, ends, cols):
     return np.sum(x**2)
 
 
-EACH = [product, sums, listed, groups, softmax, regression, means_of_rows, prefixes, numbers, in_turn, again]
-WITH_GAPS = [product, sums, listed, numbers, in_turn, again]  # where Python and NumPy raise, and warn of, nothing
+EACH = [product, sums, listed, groups, softmax, regression, means_of_rows, prefixes, numbers, pairs, shifted, in_turn, again]
+WITH_GAPS = [
+    product,
+    sums,
+    listed,
+    numbers,
+    pairs,
+    shifted,
+    in_turn,
+    again,
+]  # where Python and NumPy raise, and warn of, nothing
 
 
 def agree(f, g, *args):
@@ -244,6 +276,53 @@ def whole_numbers(x, ends):
     return total
 
 
+def large_numbers(x, ends):
+    total = 0.0
+    for i in range(ROWS):
+        s, t = 0.0, 0.0
+        for k in range(ends[i], ends[i + 1]):
+            s += x[k] * (k * 10**18) * ((k > 3) + (k < 9))
+            t += x[k] * k**15
+        total += s / 1e18 + t / 1e20
+    return total
+
+
+def sums_of_slices_in_sums(x, ends):
+    total = 0.0
+    for i in range(ROWS):
+        s = 0.0
+        for k in range(ends[i], ends[i + 1]):
+            s += np.sum(x[ends[i] : ends[i + 1]] * x[k])
+        total += s * s
+    return total
+
+
+def numbers_where_nothing_is_added(x, ends):
+    rows, total = np.outer(x, x[:3]), 0.0
+    for i in range(ROWS):
+        s = 1.0
+        for k in range(ends[i], ends[i + 1]):
+            s += rows[k]
+        total += np.sum(s) * x[i]
+    return total
+
+
+def counted_from_elsewhere(x, ends):
+    total, starts = 0.0, ends[:-1]
+    for i, (s, e) in enumerate(zip(starts, ends[1:], strict=True), -3):
+        total += np.sum(x[s:e]) ** 2 * i
+    return total
+
+
+def arrays_in_arrays(x, ends):
+    v, kept, total = x * 2, np.empty(1, dtype=object), 0.0
+    kept[0] = v
+    for i in range(ROWS):
+        kept[0] += 1.0
+        total += np.sum(v[ends[i] : ends[i + 1]]) * x[i]
+    return total
+
+
 def signs_of_zero(x, ends):
     total = 0.0
     for i in range(ROWS):
@@ -297,7 +376,8 @@ def appended_and_read(x, ends):
 
 OTHERWISE = [
     written_into_as_it_goes, by_another_name, by_a_function, slices_are_views, rows_are_written_into, what_was_kept_changes,
-    blocks, whole_numbers, signs_of_zero, left_by_the_loop, of_the_one_before, read_by_a_function, beyond_the_end,
+    blocks, whole_numbers, large_numbers, sums_of_slices_in_sums, numbers_where_nothing_is_added, counted_from_elsewhere,
+    arrays_in_arrays, signs_of_zero, left_by_the_loop, of_the_one_before, read_by_a_function, beyond_the_end,
     appended_and_read,
 ]  # fmt: skip
 

@@ -12,7 +12,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -50,6 +50,7 @@ class Span:
     gaps: bool
     dense: bool
     last: Any
+    single: bool = False  # whether there is one at a time: an inner loop runs over them
 
 
 class Iterations:
@@ -82,13 +83,13 @@ class Iterations:
             return self._item(owner, key)
         if owner is self:
             span = self._span(key[0])
-            return Each(self, span.places, span)
+            return Each(self, span.places, self.once("single", (span,), lambda: replace(span, single=True)), weak=True)
         whole = [part for part in key if type(part) is slice and Each in (type(part.start), type(part.stop))]
         key = tuple([self._slice(part, owner, axis) for axis, part in enumerate(key)])
         every = [part for part in key if type(part) is Each]
         if not every and type(owner) in (np.ndarray, np.generic, Tracer, tuple):
             return owner[key if len(key) > 1 else key[0]]
-        if type(owner) not in (np.ndarray, Tracer) or any([part.ndim != (part.span is not None) for part in every]):
+        if type(owner) not in (np.ndarray, Tracer) or any([part.ndim != (not part.hidden) for part in every]):
             raise NotTogether
         if any([np.result_type(plain(part.value)).kind not in "iu" for part in every]):
             raise NotTogether
@@ -144,17 +145,17 @@ class Iterations:
 
     def _item(self, owner: Each, key: tuple[Any, ...]) -> Any:
         """``owner[key]`` of what each iteration has."""
-        if owner.span is None:
+        if owner.hidden:
             if not all(map(_is_basic, key)):
                 raise NotTogether
-            return Each(self, owner.value[_EVERY, *key])
+            return Each(self, owner.value[_EVERY, *key], owner.span)
         first, *rest = key
         if type(first) is slice and _is_basic(first) and first == _EVERY and all(map(_is_basic, rest)):
             return Each(self, owner.value[_EVERY, *rest], owner.span)
         if rest or not (type(first) is int or (type(first) is Each and first.span is None and first.ndim == 0)):
             raise NotTogether
         place: Any = first.value if type(first) is Each else first
-        span = owner.span
+        span: Any = owner.span
         if np.result_type(plain(place)).kind not in "iu" or not bool(np.all((place < span.counts) & (place >= -span.counts))):
             raise NotTogether  # it raises, in its turn
         return Each(self, owner.value[span.starts + np.where(place < 0, place + span.counts, place)])
@@ -170,11 +171,11 @@ class Iterations:
         given = self._as_numpys(ufunc, inputs, sign) if weak else inputs
         every = [one for one in given if type(one) is Each]
         span = _span(every)
-        ndims = {one.ndim for one in every if one.span is not None}
-        others = [one.ndim if type(one) is Each else np.ndim(one) for one in given if getattr(one, "span", None) is None]
-        if span is not None and (len(ndims) > 1 or max(others, default=0) >= min(ndims)):
+        ndims = {one.ndim for one in every if not one.hidden}
+        others = [one.ndim if type(one) is Each else np.ndim(one) for one in given if getattr(one, "hidden", True)]
+        if ndims and (len(ndims) > 1 or max(others, default=0) >= min(ndims)):
             raise NotTogether  # items are paired with something else
-        rank = min(ndims) if span is not None else max(others)
+        rank = min(ndims) if ndims else max(others)
         found = ufunc(*[self._lined_up(one, span, rank) for one in given])
         kind = np.result_type(plain(found))
         if kind.kind in "iu" and kind != np.int64:
@@ -188,7 +189,7 @@ class Iterations:
         if any([_kind(one) == "b" for one in inputs]) or ufunc is np.where:
             raise NotTogether
         if kind.kind == "f" or (kind == np.int64 and all([_kind(one) in "iu" for one in inputs])):
-            return [Each(self, one.value.astype(kind)) if type(one) is Each and one.weak else one for one in inputs]
+            return [Each(self, one.value.astype(kind), one.span) if type(one) is Each and one.weak else one for one in inputs]
         kinds = {_kind(one) for one in inputs}
         if strong or not kinds <= {"i", "f"}:
             raise NotTogether
@@ -199,7 +200,7 @@ class Iterations:
             by = inputs[1].value if type(inputs[1]) is Each else inputs[1]
             if not bool(np.all(by != 0)):
                 raise NotTogether
-        elif ufunc not in _SAFE or (ufunc is np.multiply and all([type(one) is Each for one in inputs])):
+        elif ufunc not in _SAFE or (ufunc is np.multiply and all([type(one) is Each and _kind(one) == "i" for one in inputs])):
             raise NotTogether
         if not all([_is_small(one) for one in inputs]):
             raise NotTogether
@@ -210,8 +211,7 @@ class Iterations:
         if type(one) is not Each:
             return one
         one = self._spread(one, span)
-        inner = one.ndim - (one.span is not None)
-        missing = rank - (span is not None) - inner
+        missing = rank - (span is not None and not span.single) - np.ndim(one.value) + 1
         return one.value if not missing else np.reshape(one.value, (len(one.value), *[1] * missing, *np.shape(one.value)[1:]))
 
     def _spread(self, one: Each, span: Span | None) -> Each:
@@ -239,9 +239,12 @@ class Iterations:
     def over(self, places: Each, one: Any, divides: bool) -> Each:
         """The sums of what there is at the places of an iteration, which go on as NumPy's numbers: Python's zero is none that
         something is divided by."""
-        if type(one) is not Each or one.weak or places.span is None or (divides and places.span.gaps):
+        span = places.span
+        if type(one) is not Each or one.weak or span is None or (one.span or span) is not span:
             raise NotTogether
-        return self.once("over", (places, one), lambda: self.total(self._spread(one, places.span)))
+        if span.gaps and (divides or one.ndim):  # a number stays one where there is nothing to add
+            raise NotTogether
+        return self.once("over", (places, one), lambda: self.total(self._spread(one, span)))
 
     def inplace(self, old: Any, new: Any) -> Any:
         """What ``old`` is when ``new`` was written into it."""
@@ -274,10 +277,10 @@ class Iterations:
         if (axis is not None and not -ndim <= axis < ndim) or np.result_type(plain(value)).kind != "f":
             raise NotTogether
         fun = getattr(np, name)
-        if axis is not None and (span is None or axis % ndim):
-            return Each(self, fun(value, axis=axis % ndim + (span is None)), span)
-        if span is None:
-            return one if not ndim else Each(self, fun(value, axis=tuple(range(1, ndim + 1))))
+        if axis is not None and (one.hidden or axis % ndim):
+            return Each(self, fun(value, axis=axis % ndim + one.hidden), span)
+        if span is None or one.hidden:
+            return one if not ndim else Each(self, fun(value, axis=tuple(range(1, ndim + 1))), span)
         inner = math.prod(np.shape(value)[1:]) if axis is None else 1
         if axis is None and ndim > 1:
             value = (
@@ -303,10 +306,10 @@ class Iterations:
     def _product(self, a: Any, b: Any) -> Each:
         ndims = [one.ndim if type(one) in (Each, _Turned) else np.ndim(one) for one in (a, b)]
         if type(a) is _Turned or type(b) is _Turned:
-            if type(a) is not _Turned or type(b) is not Each or b.span is not a.one.span or ndims[1] != 1:
+            if type(a) is not _Turned or type(b) is not Each or b.hidden or b.span is not a.one.span or ndims[1] != 1:
                 raise NotTogether
             return self._product(b, a.one)  # X.T @ r
-        ragged = [type(one) is Each and one.span is not None for one in (a, b)]
+        ragged = [type(one) is Each and not one.hidden for one in (a, b)]
         if ragged == [True, True] and ndims[0] == 1 and ndims[1] in (1, 2):
             left = a if ndims[1] == 1 else self(a, (_EVERY, None))
             return self.total(self.elementwise(np.multiply, (left, b)))
@@ -319,7 +322,7 @@ class Iterations:
         if ragged == [False, False] and ndims == [1, 1] and lengths[0] == lengths[1]:
             return self.reduced("sum", self.elementwise(np.multiply, (a, b)), 0)
         if ragged == [False, False] and ndims == [1, 2] and type(b) is not Each:
-            return Each(self, a.value @ b)
+            return Each(self, a.value @ b, a.span)
         raise NotTogether
 
 
@@ -363,9 +366,14 @@ class Each:
         self.iterations, self.value, self.span, self.weak = iterations, value, span, weak
 
     @property
+    def hidden(self) -> bool:
+        """Whether an iteration does not see the first axis."""
+        return self.span is None or self.span.single
+
+    @property
     def ndim(self) -> int:
         """How many axes it has for an iteration."""
-        return np.ndim(self.value) - (self.span is None)
+        return np.ndim(self.value) - self.hidden
 
     @property
     def T(self) -> Any:
@@ -381,7 +389,7 @@ class Each:
     def shape(self) -> Any:
         """The same, beside the lengths of other axes."""
         own = np.shape(self.value)[1:]
-        return own if self.span is None else (Each(self.iterations, self.span.counts, weak=True), *own)
+        return own if self.span is None or self.hidden else (Each(self.iterations, self.span.counts, weak=True), *own)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs or ufunc.nout > 1:

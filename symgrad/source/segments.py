@@ -121,9 +121,24 @@ class _Summer(Settled):
         for item in every:
             if isinstance(item, ast.Subscript) and isinstance(item.ctx, ast.Store) and not isinstance(item.value, ast.Name):
                 return False
+            if (
+                isinstance(item, ast.AugAssign)
+                and isinstance(item.target, ast.Subscript)
+                and not self._is_of_numbers(item.target)
+            ):
+                return False
             if is_append(item) and item.func.value.id not in lists:
                 return False
         return all([is_only_read(statement, body.names) for statement in body.others])
+
+    def _is_of_numbers(self, target: ast.Subscript) -> bool:
+        """Whether what an item is added to is made by NumPy, of numbers: those of other things may be changed themselves."""
+        name = target.value.id  # type: ignore[attr-defined]
+        made = [item for item in walk(self.function) if isinstance(item, ast.Assign) and name in names_stored(item)]
+        parts = [part for item in made for part in walk(item.value)]
+        copies = any([isinstance(part, ast.Attribute) and part.attr in ("copy", "full", "full_like") for part in parts])
+        objects = any([isinstance(part, ast.Name) and part.id == "object" for part in parts])
+        return not copies and not objects and not any([isinstance(part, ast.Constant) and part.value == "O" for part in parts])
 
 
 class _Header(NamedTuple):
@@ -267,7 +282,8 @@ class _Body:
                 continue
             op = getattr(statement, "op", None)
             known = before.get(name)
-            if known is None or name in sums or not isinstance(op, (ast.Add, ast.Sub)) or not isinstance(known, ast.Constant):
+            starts = isinstance(known, ast.Constant) and type(known.value) is float
+            if known is None or name in sums or not isinstance(op, (ast.Add, ast.Sub)) or not starts:
                 break
             total = _asked("over", [places, self.meant(value), ast.Constant(self.divides)], statement)
             sums[name] = placed(ast.BinOp(known, op, total), statement)
@@ -422,6 +438,9 @@ def _is_left_out(statement: ast.stmt) -> bool:
 
 def _may_raise(node: ast.AST, names: Collection[str]) -> bool:
     """Whether a division, or a power, may be by one of Python's zeros that some ``names`` stand for."""
+    if isinstance(node, ast.Call):
+        fun = node.func
+        return ast.unparse(fun) in ("pow", "divmod") or (isinstance(fun, ast.Attribute) and ast.unparse(fun.value) == "math")
     if not isinstance(node, (ast.BinOp, ast.AugAssign)) or not isinstance(node.op, _DIVIDES):
         return False
     by = node.right if isinstance(node, ast.BinOp) else node.value
