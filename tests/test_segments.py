@@ -231,6 +231,19 @@ def by_a_function(x, ends):
     return np.sum(y**2)
 
 
+def made_anew_and_had_by_a_function(x, ends):
+    def get():
+        return y
+
+    y = x
+    for _ in range(2):
+        y = y * 1.0
+        z = get()
+        for i in range(ROWS):
+            y[i] = np.sum(z[ends[i] : ends[i + 1]])
+    return np.sum(y**2)
+
+
 def slices_are_views(x, ends):
     x = x * 1.0
     for i in range(ROWS):
@@ -375,10 +388,10 @@ def appended_and_read(x, ends):
 
 
 OTHERWISE = [
-    written_into_as_it_goes, by_another_name, by_a_function, slices_are_views, rows_are_written_into, what_was_kept_changes,
-    blocks, whole_numbers, large_numbers, sums_of_slices_in_sums, numbers_where_nothing_is_added, counted_from_elsewhere,
-    arrays_in_arrays, signs_of_zero, left_by_the_loop, of_the_one_before, read_by_a_function, beyond_the_end,
-    appended_and_read,
+    written_into_as_it_goes, by_another_name, by_a_function, made_anew_and_had_by_a_function, slices_are_views,
+    rows_are_written_into, what_was_kept_changes, blocks, whole_numbers, large_numbers, sums_of_slices_in_sums,
+    numbers_where_nothing_is_added, counted_from_elsewhere, arrays_in_arrays, signs_of_zero, left_by_the_loop,
+    of_the_one_before, read_by_a_function, beyond_the_end, appended_and_read,
 ]  # fmt: skip
 
 

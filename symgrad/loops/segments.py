@@ -37,7 +37,7 @@ class NotTogether(TypeError):
     """What iterations have is not computed for all of them here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Span:
     """The items of all iterations: ``owners`` tells whose each one is, ``counts`` how many each iteration has, which may be
     none if ``gaps``, and ``starts`` where its own begin. ``places`` are where they are in what the slices are of, from its
@@ -87,7 +87,7 @@ class Iterations:
         whole = [part for part in key if type(part) is slice and Each in (type(part.start), type(part.stop))]
         key = tuple([self._slice(part, owner, axis) for axis, part in enumerate(key)])
         every = [part for part in key if type(part) is Each]
-        if not every and type(owner) in (np.ndarray, np.generic, Tracer, tuple):
+        if not every and type(owner) in (np.ndarray, Tracer, tuple):
             return owner[key if len(key) > 1 else key[0]]
         if type(owner) not in (np.ndarray, Tracer) or any([part.ndim != (not part.hidden) for part in every]):
             raise NotTogether

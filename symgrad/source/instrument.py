@@ -158,7 +158,8 @@ def _rewrite(
         tree = by_place(inlined(tree, generators, around), around)
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
-        tree = apart(at_the_end(inlined(unrolled(tree, space), generators, around)))
+        tree = inlined(unrolled(tree, space), generators, around)
+        tree = apart(at_the_end(unrolled(tree, space)))  # also in generators that stand for loops
         tree = in_room(joined(with_segments(tree, fun), fun))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree, space), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes

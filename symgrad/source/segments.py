@@ -1,9 +1,10 @@
 """Segments: what a loop computes of slices between ends that it looks up is computed for all iterations beforehand.
 
-``for i in range(n): y[i] = v[ends[i]:ends[i + 1]] @ w[ends[i]:ends[i + 1]]`` runs as ``found = summed(range, range(n), lambda
-look, i: (...,))``, ``for i in range(n): y[i] = found[0][i]``, if there is such a result, and as it is otherwise. What it may do
-with slices, ``symgrad.loops.segments`` knows when it runs; here is what the names and the reads of the function show: that they
-are the same beforehand, and that each iteration computes it.
+``for i in range(n): y[i] = v[ends[i]:ends[i + 1]] @ w[ends[i]:ends[i + 1]]`` runs as ``found = summed(..., lambda look, i:
+(look(v, slice(look(ends, i), look(ends, i + 1))) @ ...,), n)``, ``for i in range(n): y[i] = found_0[i]``, if there is such a
+result, and as it is otherwise. So do loops over arrays that are zipped, and what an inner loop between such ends adds up.
+What it may do with slices, ``symgrad.loops.segments`` knows when it runs; here is what the names and the reads of the function
+show: that they are the same beforehand, and that each iteration computes it.
 """
 
 from __future__ import annotations
@@ -110,22 +111,14 @@ class _Summer(Settled):
 
     def _is_plain(self, loop: ast.For, body: _Body) -> bool:
         """Whether nothing is written into items of items, which may be in several places, or appended to other than lists."""
-        lists = {
-            name
-            for item in walk(self.function)
-            if isinstance(item, ast.Assign) and isinstance(item.value, ast.List)
-            for target in item.targets
-            for name in names_stored(target)
-        }
+        made = [item for item in walk(self.function) if isinstance(item, ast.Assign) and isinstance(item.value, ast.List)]
+        lists = {name for item in made for target in item.targets for name in names_stored(target)}
         every: list[Any] = [item for statement in loop.body for item in walk(statement)]
         for item in every:
             if isinstance(item, ast.Subscript) and isinstance(item.ctx, ast.Store) and not isinstance(item.value, ast.Name):
                 return False
-            if (
-                isinstance(item, ast.AugAssign)
-                and isinstance(item.target, ast.Subscript)
-                and not self._is_of_numbers(item.target)
-            ):
+            adds = isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Subscript)
+            if adds and not self._is_of_numbers(item.target):
                 return False
             if is_append(item) and item.func.value.id not in lists:
                 return False

@@ -116,11 +116,13 @@ class Settled(ast.NodeTransformer):
         if not values:
             return True
         written = {name for statement in body for name in written_into(statement)}.difference(just_made)
-        return all(map(self._is_fresh, written)) and (not written or written.isdisjoint(self._linked(read)))
+        bound = read.intersection(names_stored(self.function))
+        apart = all(map(self._is_fresh, bound)) or (written.isdisjoint(self._linked(read)) and self.is_alone(written))
+        return not written or (apart and all(map(self._is_fresh, written)))
 
     def just_made(self, loop: ast.stmt) -> set[str]:
         """The names that got what has no other one just before a loop."""
-        made, seen = set[str](), set[str]()
+        made, seen = set[str](), names_within(self.function)
         for block in [block for block in blocks_of(self.function) if loop in block]:
             for statement in reversed(block[: block.index(loop)]):
                 if isinstance(statement, ast.Assign):
