@@ -162,6 +162,7 @@ WITH_GAPS = [
 
 
 def agree(f, g, *args):
+    """With what each operation by itself gives."""
     want, got = value_and_grad(f, argnums=(0, 1), mode="dynamic")(*args), g(*args)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-12, atol=1e-13)
     for a, b in zip(got[1], want[1], strict=True):
@@ -193,6 +194,16 @@ def test_code_has_no_loop(f):
         g(VALUES, WEIGHTS, BOUNDS, PLACES)
     assert "for " not in str(g.source(VALUES, WEIGHTS, BOUNDS, PLACES)).split('"""', 2)[2].replace("# ", "").split("for ")[0]
     assert "reduceat" in str(g.source(VALUES, WEIGHTS, BOUNDS, PLACES))
+
+
+def test_few_long_slices_are_done_one_by_one():
+    ends = np.linspace(0, 20_000, ROWS + 1).astype(int)
+    x, places = np.random.default_rng(1).normal(size=20_000), np.arange(20_000) % ROWS
+    for f, one_by_one in ((groups, True), (product, True), (numbers, False)):
+        g = value_and_grad(f, argnums=(0, 1))
+        for _ in range(2):
+            agree(f, g, x, WEIGHTS / 100, ends, places)
+        assert ("reduceat" in str(g.source(x, WEIGHTS, ends, places))) != one_by_one
 
 
 def test_second_derivatives():

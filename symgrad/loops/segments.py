@@ -20,7 +20,7 @@ import numpy as np
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import OWNERS
-from symgrad.ops.scan import Segments
+from symgrad.ops.scan import FROM_SEGMENTS, Segments
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer, plain
 
@@ -30,6 +30,7 @@ _EXTREMES: dict[str, Any] = {name: REGISTRY[Segments(ufunc)] for name, ufunc in 
 _EVERY = slice(None)
 _LARGEST = 2**31
 FEWEST = 8  # iterations that are done together
+FEW, LONG = 128, 1000  # of which no more have slices as long as that, on average
 _PLAIN = (int, float, bool, np.ndarray, np.generic, Tracer)
 
 
@@ -114,6 +115,8 @@ class Iterations:
         if type(part) is not slice or Each not in (type(part.start), type(part.stop)):
             return part
         span = self._span(part)
+        if self.count <= FEW and len(span.places) > LONG * self.count:
+            raise NotTogether  # few long ones are less work one by one
         if part.step is not None or np.ndim(owner) <= axis or not bool(span.last <= np.shape(owner)[axis]):
             raise NotTogether  # what is beyond the end is cut off
         return Each(self, span.places, span)
@@ -218,7 +221,13 @@ class Iterations:
         """What an iteration has, once for each of its items."""
         if span is None or one.span is span:
             return one
-        return self.once("spread", (one, span), lambda: Each(self, one.value[span.owners], span, one.weak))
+        return self.once("spread", (one, span), lambda: Each(self, self._repeated(one.value, span), span, one.weak))
+
+    def _repeated(self, value: Any, span: Span) -> Any:
+        """What each iteration has, as often as it has items."""
+        if span.gaps or np.result_type(plain(value)).kind != "f":
+            return value[span.owners]
+        return FROM_SEGMENTS(value, span.starts, size=len(span.places), axis=-np.ndim(value))
 
     # ---- what is made of an iteration's items ----
 
