@@ -255,6 +255,40 @@ def made_anew_and_had_by_a_function(x, ends):
     return np.sum(y**2)
 
 
+class Holds:
+    """An array by another name, whatever is made of it."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __add__(self, other):
+        return self
+
+    def __setitem__(self, key, value):
+        self.array[key] = value
+
+    def copy(self):
+        return self.array
+
+
+def written_by_an_object(x, ends):
+    s = x * 1.0
+    y = Holds(s) + 0
+    for i in range(ROWS):
+        y[i] = np.sum(s[ends[i] : ends[i + 1]])
+    return np.sum(s**2)
+
+
+def no_copy(x, ends):
+    s, total = x * 1.0, 0.0
+    held = Holds(s)
+    y = held.copy()
+    for i in range(ROWS):
+        y[i] = 1.0
+        total += np.sum(s[ends[i] : ends[i + 1]]) * x[i]
+    return total
+
+
 def slices_are_views(x, ends):
     x = x * 1.0
     for i in range(ROWS):
@@ -399,10 +433,10 @@ def appended_and_read(x, ends):
 
 
 OTHERWISE = [
-    written_into_as_it_goes, by_another_name, by_a_function, made_anew_and_had_by_a_function, slices_are_views,
-    rows_are_written_into, what_was_kept_changes, blocks, whole_numbers, large_numbers, sums_of_slices_in_sums,
-    numbers_where_nothing_is_added, counted_from_elsewhere, arrays_in_arrays, signs_of_zero, left_by_the_loop,
-    of_the_one_before, read_by_a_function, beyond_the_end, appended_and_read,
+    written_into_as_it_goes, by_another_name, by_a_function, written_by_an_object, no_copy, made_anew_and_had_by_a_function,
+    slices_are_views, rows_are_written_into, what_was_kept_changes, blocks, whole_numbers, large_numbers,
+    sums_of_slices_in_sums, numbers_where_nothing_is_added, counted_from_elsewhere, arrays_in_arrays, signs_of_zero,
+    left_by_the_loop, of_the_one_before, read_by_a_function, beyond_the_end, appended_and_read,
 ]  # fmt: skip
 
 

@@ -264,6 +264,16 @@ class Iterations:
             raise NotTogether  # it is cast, or is none of that shape
         return new
 
+    def apart(self, written: Sequence[Any], read: Sequence[Any]) -> None:
+        """Nothing, if what iterations write into is no part of what they read, by whatever name."""
+        for one in written:
+            if type(one) not in (Tracer, np.ndarray) or np.result_type(plain(one)).kind == "O":
+                raise NotTogether
+            for other in read:
+                both = type(one) is type(other) is Tracer and one.owner() is other.owner()
+                if both or (type(other) in (Tracer, np.ndarray) and np.may_share_memory(plain(one), plain(other))):
+                    raise NotTogether
+
     def computed(self, one: Any) -> None:
         """Nothing: it raises what computing it does."""
 

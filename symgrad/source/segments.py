@@ -87,9 +87,17 @@ class _Summer(Settled):
         own, just_made = [*names_stored(header.target)], self.just_made(node)
         if kept is None or not self.is_settled(own, header.args, (), node.body, live, made, just_made):
             return None
-        if not self.is_alone({name for statement in node.body for name in written_into(statement)} - just_made):
+        written = {name for statement in node.body for name in written_into(statement)}
+        if not self.is_alone(written - just_made):
             return None
         name = fresh(_FOUND, self.names)
+        read = sorted({key for one in made for key in names_read(one)} & body.local - {header.place})
+        begun = [key for key in sorted(written - body.stored.keys()) if self.is_bound([key], node)]
+        if begun:
+            parts: list[ast.expr] = [
+                ast.Tuple([ast.Name(key, ast.Load()) for key in keys], ast.Load()) for keys in (begun, read)
+            ]
+            made.append(_asked("apart", parts, node))
         captured = sorted({key for one in made for key in names_read(one)} & body.local - {header.place})
         if not self.is_bound(captured, node):
             return None
