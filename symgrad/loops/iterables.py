@@ -136,7 +136,7 @@ def ragged(trace: Trace, outer: range, ends: Callable[[Any], tuple[Any, Any]], t
     whole = [type(one) in (Tracer, np.ndarray) and np.result_type(plain(one)) in _ENDS for one in tables]
     if not len(outer) or not all(whole):
         return None
-    every = trace.lookup(trace.constant(trace.once(np.arange(outer.start, outer.stop, outer.step)))[0])
+    every = trace.fixed(np.arange(outer.start, outer.stop, outer.step))
     before = [None if type(one) is Tracer else one.copy() for one in tables]
     try:
         first, last = ends(every)
@@ -147,10 +147,8 @@ def ragged(trace: Trace, outer: range, ends: Callable[[Any], tuple[Any, Any]], t
         return None
     first, last = [np.broadcast_to(np.multiply(end, 1, dtype=np.int64), every.shape) for end in (first, last)]
     counts = np.maximum(last - first, 0)
-    behind: Any = np.cumsum(counts)
-    total = operator.index(behind[-1])
-    rows = trace.record(OWNERS, (counts,), {"total": total})
-    others = (first - (behind - counts))[rows] + trace.lookup(trace.constant(trace.once(np.arange(total)))[0])
+    rows, starts, items = in_a_row(trace, counts)
+    others, total = (first - starts)[rows] + items, len(items)
     owners = rows if every.value[0] == 0 and outer.step == 1 else every[rows]
     begun = trace.graph.next_index
 
@@ -169,6 +167,14 @@ def ragged(trace: Trace, outer: range, ends: Callable[[Any], tuple[Any, Any]], t
                 yield i, j
 
     return Over(total, lambda k: (TO_PYTHON(owners[k]), TO_PYTHON(others[k])), stays=stays, rest=rest, holds=stays)
+
+
+def in_a_row(trace: Trace, counts: Any) -> tuple[Any, Any, Any]:
+    """Of items in a row, so many for each of some owners: whose each one is, where the first one of each is, and their places.
+    How many there are in all is known from here on."""
+    behind: Any = np.cumsum(counts)
+    total = operator.index(behind[-1])
+    return trace.record(OWNERS, (counts,), {"total": total}), behind - counts, trace.fixed(np.arange(total))
 
 
 def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:

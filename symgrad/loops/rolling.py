@@ -1440,7 +1440,7 @@ class Roller:
             aval, base = end.holds[key].node.aval, end.holds[key].base
             if isinstance(aval, Aval) and aval.dtype.kind in "fc" and base is None and self._is_alone(key, end.holds[key]):
                 if aval.shape:
-                    nothing = trace.lookup(trace.constant(trace.once(np.full(aval.shape, math.nan, aval.dtype)))[0])
+                    nothing = trace.fixed(np.full(aval.shape, math.nan, aval.dtype))
                 else:
                     nothing = trace.constant_like(math.nan, aval)
                 end.holds[key].bind(nothing)

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from symgrad.loops.iterables import in_a_row
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import OWNERS
 from symgrad.ops.scan import FROM_SEGMENTS, Segments
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer, plain
@@ -60,10 +59,7 @@ class Iterations:
     def __init__(self, trace: Trace, count: int) -> None:
         self.trace, self.count = trace, count
         self._known = dict[Any, tuple[Any, Any]]()  # with what the keys are the identities of
-        self.index = Each(self, self._constant(np.arange(count)), weak=True)
-
-    def _constant(self, array: Any) -> Tracer:
-        return self.trace.lookup(self.trace.constant(self.trace.once(array))[0])
+        self.index = Each(self, trace.fixed(np.arange(count)), weak=True)
 
     def __call__(self, owner: Any, key: Any) -> Any:
         """``owner[key]``; of the iterations themselves, the places that a slice names."""
@@ -137,11 +133,8 @@ class Iterations:
         counts = last - first
         if not bool(np.all((first >= 0) & (counts >= 0))):  # else ends count from the end, or are crossed
             raise NotTogether
-        behind: Any = np.cumsum(counts)
-        total = operator.index(behind[-1])
+        owners, starts, every = in_a_row(self.trace, counts)
         gaps = not bool(np.all(counts > 0))
-        owners = self.trace.record(OWNERS, (counts,), {"total": total})
-        starts, every = behind - counts, self._constant(np.arange(total))
         dense = bool(np.all(first == starts))
         places = every if dense else every + (first - starts)[owners]
         return Span(owners, counts, starts, places, gaps, dense, np.max(last))
@@ -242,7 +235,7 @@ class Iterations:
             return Each(self, _SUM(value, span.starts, axis=-np.ndim(value)) + 0.0)  # from zero on, which may be negative
         zeros = np.zeros((self.count, *np.shape(value)[1:]))
         value = value if kind == np.float64 else value.astype(np.float64)  # one after the other, that might lose digits
-        sums = index.INDEX_ADD(self._constant(zeros), value, span.owners, spec=(index.Hole(0),))
+        sums = index.INDEX_ADD(self.trace.fixed(zeros), value, span.owners, spec=(index.Hole(0),))
         return Each(self, sums if kind == np.float64 else sums.astype(kind))
 
     def over(self, places: Each, one: Any, divides: bool) -> Each:
@@ -302,9 +295,7 @@ class Iterations:
             return one if not ndim else Each(self, fun(value, axis=tuple(range(1, ndim + 1))), span)
         inner = math.prod(np.shape(value)[1:]) if axis is None else 1
         if axis is None and ndim > 1:
-            value = (
-                np.sum(value, axis=tuple(range(1, ndim))) if name in ("sum", "mean") else fun(value, axis=tuple(range(1, ndim)))
-            )
+            value = (np.sum if name == "mean" else fun)(value, axis=tuple(range(1, ndim)))
         one = Each(self, value, span)
         if name in _EXTREMES:
             if span.gaps:

@@ -92,14 +92,15 @@ class _Summer(Settled):
             return None
         name = fresh(_FOUND, self.names)
         read = sorted({key for one in made for key in names_read(one)} & body.local - {header.place})
-        begun = [key for key in sorted(written - body.stored.keys()) if self.is_bound([key], node)]
+        bound = self.bound_before(node)
+        begun = sorted((written & bound) - body.stored.keys())
         if begun:
             parts: list[ast.expr] = [
                 ast.Tuple([ast.Name(key, ast.Load()) for key in keys], ast.Load()) for keys in (begun, read)
             ]
             made.append(_asked("apart", parts, node))
         captured = sorted({key for one in made for key in names_read(one)} & body.local - {header.place})
-        if not self.is_bound(captured, node):
+        if not bound.issuperset(captured):
             return None
         values = [_Looks().visit(copied(one)) for one in made]
         given = [ast.arg(each) for each in (_LOOK, header.place, *captured)]
@@ -130,7 +131,7 @@ class _Summer(Settled):
                 return False
             if is_append(item) and item.func.value.id not in lists:
                 return False
-        return all([is_only_read(statement, body.names) for statement in body.others])
+        return all([is_only_read(statement, body.names, kept=True) for statement in body.others])
 
     def _is_of_numbers(self, target: ast.Subscript) -> bool:
         """Whether what an item is added to is made by NumPy, of numbers: those of other things may be changed themselves."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Collection, Iterator, Sequence
 from types import FunctionType
 from typing import Any
@@ -28,6 +27,7 @@ from symgrad.source.syntax import (
     names_read_in,
     names_stored,
     names_within,
+    parameters,
     parts_of,
     walk,
 )
@@ -108,7 +108,7 @@ class Settled(ast.NodeTransformer):
         if not read.isdisjoint(declared(self.function)):  # what functions may change that the body calls
             return False
         within = {name for part in made_of for name in _looked_into(part)} | (read if values else set())
-        if not all([_is_only_read(statement, within - names) for statement in body]):
+        if not all([is_only_read(statement, within - names) for statement in body]):
             return False
         local = {name.arg for name in walk(self.function) if isinstance(name, ast.arg)}.union(names_stored(self.function))
         if (values or within - names or not read <= local) and not all([self.is_quiet(item, local) for item in body]):
@@ -137,22 +137,19 @@ class Settled(ast.NodeTransformer):
         given = {name for call in called for part in (*call.args, *call.keywords) for name in names_read(part)}
         return (names_within(self.function) | given).isdisjoint(names)
 
-    def is_bound(self, names: Collection[str], loop: ast.stmt) -> bool:
-        """Whether names have a value for sure when a loop begins."""
-        args = self.function.args
-        found = {
-            arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg) if arg is not None
-        }
-        block: list[Any] = [self.function]
-        while loop not in block:
-            (inside,) = [one for one in block if any([part is loop for part in walk(one)])]
-            blocks = [block for block in (getattr(inside, field, []) for field in ("body", "orelse", "finalbody")) if block]
-            blocks += [part.body for part in (*getattr(inside, "handlers", ()), *getattr(inside, "cases", ()))]
-            block = next(block for block in blocks if any([part is loop for one in block for part in walk(one)]))
-            found.update(names_stored(inside.target) if isinstance(inside, ast.For) and block is inside.body else ())
-            before = itertools.takewhile(lambda one: not any([part is loop for part in walk(one)]), block)
-            found.update([name for one in before if isinstance(one, (ast.Assign, ast.AnnAssign)) for name in names_stored(one)])
-        return found.issuperset(names)
+    def bound_before(self, loop: ast.stmt) -> set[str]:
+        """The names that have a value for sure when a loop begins."""
+        found = parameters(self.function)
+        for block in blocks_of(self.function):
+            place = next((k for k, one in enumerate(block) if _holds(one, loop)), None)
+            if place is None:
+                continue
+            given = [one for one in block[:place] if isinstance(one, ast.Assign)]
+            found.update([name for one in given for name in names_stored(one)])
+            around = block[place]
+            if isinstance(around, ast.For) and any([_holds(one, loop) for one in around.body]):
+                found.update(names_stored(around.target))
+        return found
 
     def _linked(self, names: Collection[str]) -> set[str]:
         """The names, with those of what they may stand for, or hold."""
@@ -247,34 +244,34 @@ def _looked_into(node: ast.AST) -> Iterator[str]:
             yield from [arg.id for arg in item.args if isinstance(arg, ast.Name)]
 
 
-def is_only_read(statement: ast.AST, names: Collection[str]) -> bool:
-    """Whether what these names stand for is read, copied, appended, or compared with, and nothing else."""
-    places = {part for item in walk(statement) if isinstance(item, ast.Subscript) for part in walk(item.slice)}
-    for node in walk(statement):
-        computes = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.If, ast.IfExp, ast.AugAssign))
-        copies = isinstance(node, ast.Assign) and all([isinstance(target, ast.Subscript) for target in node.targets])
-        if computes or copies or _is_harmless(node) or is_append(node):
-            continue
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            continue
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in LOOKED_UP:
-            continue
-        if any([isinstance(part, ast.Name) and part.id in names for part in parts_of(node) if part not in places]):
-            return False
-    return True
-
-
-def _is_only_read(statement: ast.AST, names: Collection[str]) -> bool:
-    """Whether what these names stand for is computed with and looked up in, and nothing else."""
+def is_only_read(statement: ast.AST, names: Collection[str], kept: bool = False) -> bool:
+    """Whether what these names stand for is computed with and looked up in, and nothing else; or, if it may be ``kept``, copied
+    and appended, too."""
     every = [*walk(statement)]
     places = {part for item in every if isinstance(item, ast.Subscript) for part in walk(item.slice)}
     for node in every:
         looks_up = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
         if looks_up or node in places or isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)) or _is_harmless(node):
             continue
+        if kept and _keeps(node):
+            continue
         if any([isinstance(part, ast.Name) and part.id in names for part in parts_of(node) if part not in places]):
             return False
     return True
+
+
+def _keeps(node: ast.AST) -> bool:
+    """Whether it leaves what is right in it as it is: a decision, a copy into an array, an attribute that changes nothing."""
+    if isinstance(node, ast.Assign):
+        return all([isinstance(target, ast.Subscript) for target in node.targets])
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Load) and node.attr in LOOKED_UP
+    return isinstance(node, (ast.BoolOp, ast.If, ast.IfExp, ast.AugAssign)) or is_append(node)
+
+
+def _holds(node: ast.AST, part: ast.AST) -> bool:
+    """Whether a part of a tree is, or is in, a node."""
+    return any([item is part for item in walk(node)])
 
 
 def _is_harmless(node: ast.AST) -> bool:

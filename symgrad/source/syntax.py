@@ -205,10 +205,14 @@ def _read_of_its_own(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.Gener
 
 def bound_in(function: FunctionNode) -> tuple[set[str], set[str]]:
     """The names that are local to a function (its comprehensions' own variables not among them), and its global ones."""
+    return bound_by(body_of(function), parameters(function))
+
+
+def parameters(function: FunctionNode) -> set[str]:
+    """The names of what a function is given."""
     args = function.args
-    names = {arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
-    names |= {arg.arg for arg in (args.vararg, args.kwarg) if arg is not None}
-    return bound_by(body_of(function), names)
+    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    return {arg.arg for arg in every if arg is not None}
 
 
 def bound_by(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set[str], set[str]]:

@@ -399,6 +399,10 @@ class Trace:
         table.flags.writeable = False
         return self._tables.setdefault((table.dtype.str, table.shape, table.strides, table.tobytes()), table)
 
+    def fixed(self, table: Any) -> Tracer:
+        """A table that nobody changes, as a value of this run."""
+        return self.lookup(self.constant(self.once(table))[0])
+
     def constant_like(self, number: complex, aval: Aval) -> Tracer:
         """A traced constant of this kind, every element ``number``."""
         if aval.shape:

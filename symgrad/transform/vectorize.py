@@ -510,7 +510,7 @@ class _Together(Batch):
                 array = np.array(numbers)
                 if array.dtype != node.aval.dtype:
                     raise CannotBatch("Python's ints know no bounds")
-                self.known[node] = trace.lookup(trace.constant(trace.once(array))[0])
+                self.known[node] = trace.fixed(array)
 
     def _numbers(self) -> dict[Node, list[Any]]:
         """What hangs on the index alone, in each iteration: it is the same in each call, and as Python has it."""
