@@ -46,9 +46,9 @@ class Inert:
     def _first(self, value: Any, *more: Any) -> Any:
         return value
 
-    iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = assigned = kept = matched = identity = (
-        _first
-    )
+    iterate = run_over = mapping = unpacked = unpack = test = whole = shown = compared = stored = assigned = kept = matched = (
+        identity
+    ) = _first
     operand = changed = key = asked = answer = wrote_through = spliced = worded = _first
     manager = place = raised = left = renamed = appended = hashed = chosen = handed = rows = _first
     failed, started = staticmethod(AssertionError), staticmethod(iter)

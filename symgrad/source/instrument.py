@@ -666,7 +666,7 @@ class _Rewriter(ast.NodeTransformer):
         """What is iterated over, its items being put into ``target``."""
         if isinstance(target, (ast.Tuple, ast.List)):
             return _hook("unpacked", node, self.visit(node), ast.Constant(_nested(target)))
-        return _hook("iterate", node, self.visit(node))
+        return _hook("run_over", node, self.visit(node))
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
@@ -804,7 +804,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> Any:
-        node.value = _hook("iterate", node.value, self.visit(node.value))
+        node.value = _hook("run_over", node.value, self.visit(node.value))
         return node
 
     def visit_Dict(self, node: ast.Dict) -> Any:

@@ -77,7 +77,7 @@ from symgrad.tracing.tracer import Tracer, plain, unwritable
 from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
 from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
-from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, Reads, held_in
+from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, VIEWS, Reads, held_in
 
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
@@ -105,6 +105,10 @@ _TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "d
 # iterators that ask their items something themselves, if they are given no function for that; and those that never do
 _CURIOUS = (filter, itertools.accumulate, itertools.compress, itertools.dropwhile, itertools.filterfalse, itertools.groupby,
             itertools.takewhile)  # fmt: skip
+# iterators that ask for an item of what they are given when it is its turn
+_LAZY = (enumerate, filter, map, reversed, zip, itertools.accumulate, itertools.chain, itertools.compress, itertools.cycle,
+         itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.islice, itertools.pairwise,
+         itertools.takewhile, itertools.zip_longest)  # fmt: skip
 _OF_INTS = (collections.deque, itertools.permutations)  # they take a number that is an ``int`` itself, no other
 
 
@@ -908,6 +912,10 @@ class Calls(Reads):
             return (self.call(fun, *self.iterate(given)) for given in self._one_seen(items))
         if issubclass(kind, Iterator) and kind is not map:
             args = tuple(map(self._follows, args))
+        if kind in _LAZY:
+            given, args = args, tuple([self.coming(arg, kind is reversed, deep=True) for arg in args])
+            if kind is reversed and args and args[0] is not given[0]:
+                return args[0]
         args, kwargs = self._seen(args), self._seen(self._named(kwargs))
         if issubclass(kind, dict) and not issubclass(kind, collections.Counter):
             args = tuple(map(self._entries, args))
@@ -1019,7 +1027,7 @@ class Calls(Reads):
         if fun in _TO_TEXT:
             args = tuple(map(self.shown, args))
         if fun is iter and len(args) == 1:
-            return iter(self.iterate(args[0]))
+            return iter(self.run_over(args[0]))
         if fun in _OPERATING:
             sides = [*map(self.operand, args)]
             if any([type(side) is Operand for side in sides]):
@@ -1136,7 +1144,7 @@ class Calls(Reads):
                 return self.attribute(owner, *args)
             self.stop(f"__getattribute__ of a {type(owner).__name__} is called, past its own ways")
         elif owner is itertools.chain and len(args) == 1:  # from_iterable
-            return fun(map(self.iterate, self.iterate(*args)))
+            return fun(map(self.run_over, self.run_over(*args)))
         elif isinstance(owner, type):
             if name in ("now", "today", "utcnow"):
                 self.stop(f"{owner.__name__}.{name}() is called")
@@ -1189,7 +1197,11 @@ class Calls(Reads):
             elif name in _FINDING:
                 return _bound_to(self.itself(self.deep(owner)), fun)(*map(self.compared, args), **kwargs)
             else:
-                return _bound_to(self.deep(owner), fun)(*self._seen(args), **self._seen(kwargs))
+                if name in ("__iter__", "__reversed__") and (made := self.coming(owner, name != "__iter__")) is not owner:
+                    return made
+                copy = self.deep(owner)
+                found = _bound_to(copy, fun)(*self._seen(args), **self._seen(kwargs))
+                return self.view_of(owner, found) if isinstance(found, VIEWS) and copy is not owner else found
         args, kwargs = self._asked(self._seen(args)), self._asked(self._seen(self._named(kwargs)))
         return self.own(fun, self._plainly(fun, args, kwargs), args)
 

@@ -13,6 +13,7 @@ import decimal
 import enum
 import functools
 import gc
+import itertools
 import operator
 import sys
 import types
@@ -102,6 +103,11 @@ HOLDING: tuple[type, ...] = (
 )  # containers, and what dicts show of themselves
 
 
+_KEYS: type = type({}.keys())
+_ENTRIES: type = type({}.items())
+VIEWS: tuple[type, ...] = (_KEYS, type({}.values()), _ENTRIES)
+
+
 class _Table(NamedTuple):
     """What is ``found`` in a list, whose items were these ``before``, or an array, as a table."""
 
@@ -184,6 +190,7 @@ class Reads:
         self.round: set[Path] = set()  # where they may do so in this run
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
+        self._views: dict[int, tuple[Any, Any, Any]] = {}  # of dicts outside: these, and what was in them
         self._tables: dict[int, _Table] = {}  # of lists and plain arrays that are read at traced places
         self._deciders: dict[int, int] = {}  # the function's objects that loops which decide change, counted
         self._made: dict[int, int] = {}  # of these, those that the last iteration, ``_turn``, makes
@@ -814,9 +821,44 @@ class Reads:
             self.stop(f"{path!r} is iterated over, which is not followed")
         return value
 
+    def coming(self, value: Any, backwards: bool = False, deep: bool = False) -> Any:
+        """What iterates over a list or deque from outside, or over what such a dict shows of itself: items as they are when
+        their turn comes, with all that is in them if ``deep``. Anything else is itself."""
+        view, owner, before = self._views.get(id(value), (None, value, None))
+        if view is not None:
+            return self._in_turn(owner, view.mapping, before, reversed(owner) if backwards else iter(owner), deep, type(view))
+        if type(owner) not in (list, collections.deque) or self.path_of(owner) is None:
+            return owner
+        copy = self.deep(owner) if deep else self.iterate(owner)
+        if copy is owner:
+            return owner
+        places = range(len(owner) - 1, -1, -1) if backwards else itertools.count()
+        there = zip(places, reversed(owner) if backwards else owner, strict=False)
+        return self._in_turn(owner, copy, dict(enumerate(owner)), there, deep)
+
+    def _in_turn(
+        self, owner: Any, copy: Any, before: Any, there: Iterator[Any], deep: bool, shown: type = object
+    ) -> Iterator[Any]:
+        """The items that come of ``there``, or what is ``shown`` of them: from a ``copy`` if they are as ``before``."""
+        for key in there:
+            key, item = key if shown is object else (key, owner[key])
+            found = copy[key] if before.get(key, NOTHING) is item else self.item(owner, key)
+            found = self.deep(found) if deep else found
+            yield key if issubclass(shown, _KEYS) else (key, found) if issubclass(shown, _ENTRIES) else found
+
+    def run_over(self, value: Any) -> Any:
+        """Something whose items are asked for one after the other, with what is done in between."""
+        made = self.coming(value)
+        return self.iterate(value) if made is value else made
+
+    def view_of(self, owner: Any, view: Any) -> Any:
+        """What a dict from outside shows of itself."""
+        self._views[id(view)] = view, owner, {**owner}
+        return view
+
     def unpacked(self, values: Any, nested: bool) -> Iterator[Any]:
         """The items of what a ``for`` runs over, each of which is unpacked."""
-        for value in self.iterate(values):
+        for value in self.run_over(values):
             yield self.unpack(value, nested)
 
     def unpack(self, value: Any, nested: bool, names: tuple[str | None, ...] = ()) -> Any:

@@ -59,6 +59,7 @@ from symgrad.watch.reads import MAX_ITEMS, TABLED, rebuilt, source
 _OF_ITEMS = (zip, enumerate, reversed, itertools.pairwise, itertools.islice)
 # what they give was settled when they were made
 _SNAPSHOTS = (itertools.combinations, itertools.permutations, itertools.product, itertools.combinations_with_replacement)
+_LISTS = (list, collections.deque)
 _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
@@ -108,10 +109,11 @@ class State(Calls):
             if found is None and private is not None and self.trace.symbolic:
                 found = self._table(value, nested, fewest)
             if found is None:
-                value = self._now(given) if type(given) is list else value
+                made = self.coming(given)
+                value = value if made is given else made
                 return self._turns(value if nested is None else self.unpacked(value, nested), often)
-            copies = [given] if type(given) is list and value is not given else []
-            value = self._as_it_is(found, copies, lambda: self._now(given))
+            outside = [given] if type(given) in _LISTS and value is not given else []
+            value = self._as_it_is(found, outside, functools.partial(self._now, given, value))
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
         return Roller(self.trace, value, private, stored, tested, targets, lists, decides, apart=apart)
@@ -160,54 +162,57 @@ class State(Calls):
             for arg in given:
                 self.read_by_place(arg, fewest)
             found = made(fun, given, options, fewest, self.trace.once)
-            if found is not None:
-                lists = [arg for arg, copy in zip(args, given, strict=True) if type(arg) is list and copy is not arg]
-                lists = lists if fun in (zip, enumerate) else []
-                return self._as_it_is(found, lists, lambda: fun(*map(self._now, args), **options))
-        given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
-        return self._turns(self.call(fun, *given, **options), (fun, *map(how_often, args)))
+            if found is not None and fun in _OF_ITEMS:
+                pairs = list(zip(args, given, strict=True))
+                lists = [arg for arg, copy in pairs if type(arg) in _LISTS and copy is not arg]
+                passed = args[1] or 0 if fun is itertools.islice and len(args) > 2 else 0
+                ahead = 2 if fun is itertools.pairwise else 1 + passed
 
-    def _as_it_is(self, found: Over, lists: list[list[Any]], again: Callable[[], Iterable[Any]]) -> Over:
-        """What runs over copies of ``lists`` from outside, until other items are there: then it goes on as ``again`` does."""
+                def again(read: int) -> Iterator[Any]:
+                    return fun(*[self._now(arg, copy, read) for arg, copy in pairs], **options)  # type: ignore[no-any-return]
+
+                return self._as_it_is(found, lists, again, ahead)
+            if found is not None:
+                return found
+        given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
+        if fun not in _SNAPSHOTS:
+            given = [self.coming(arg, fun is reversed) for arg in given]
+        often = (fun, *map(how_often, args))
+        return self._turns(
+            given[0] if fun is reversed and given[0] is not args[0] else self.call(fun, *given, **options), often
+        )
+
+    def _as_it_is(self, found: Over, lists: Sequence[Any], again: Callable[[int], Iterable[Any]], ahead: int = 1) -> Over:
+        """What runs over copies of ``lists`` from outside, until other items are there: then it goes on as ``again`` does, of
+        which so many items have been read. As it begins, it reads so many ``ahead``."""
         if not lists:
             return found
-        copies, made, coming = [[*one] for one in lists], found.by_place(), 0
+        held, made, read = [(one, [*one]) for one in lists], found.by_place(), ahead - 1
 
         def at(i: Any) -> Any:
-            nonlocal coming
-            coming = 1 + (i.value if type(i) is Tracer else i)
+            nonlocal read
+            read = ahead + (i.value if type(i) is Tracer else i)
             return made.at(i)
 
         def stays() -> bool:
-            pairs = zip(lists, copies, strict=True)
-            same = [len(one) == len(copy) and (coming >= len(one) or one[coming] is copy[coming]) for one, copy in pairs]
+            same = [len(one) == len(items) and (read >= len(one) or one[read] is items[read]) for one, items in held]
             return made.stays() and all(same)
 
         def holds() -> bool:
-            pairs = zip(lists, copies, strict=True)
-            return made.holds() and all([len(one) == len(copy) and all(map(operator.is_, one, copy)) for one, copy in pairs])
+            return made.holds() and all([len(one) == len(items) and all(map(operator.is_, one, items)) for one, items in held])
 
         def rest(place: int) -> Iterator[Any]:
-            return itertools.islice(again(), place, None)
+            return itertools.islice(again(read), place, None)
 
         return made._replace(at=at, stays=stays, holds=holds, rest=rest)
 
-    def _now(self, value: Any) -> Any:
-        """What is iterated over: the items of a list from outside as they are when their turn comes."""
+    def _now(self, value: Any, copy: Any, read: int) -> Any:
+        """What is iterated over: after so many items, that were ``read`` from a ``copy``, those of what is from outside as they
+        are when their turn comes."""
         if type(value) in (Over, Turns):
             return value.items() if type(value) is Over else value.items
-        copy = self.iterate(value)
-        if type(value) is not list or copy is value:
-            return copy
-        before = [*value]
-
-        def items() -> Iterator[Any]:
-            for k in itertools.count():
-                if k >= len(value):
-                    return
-                yield copy[k] if k < len(before) and value[k] is before[k] else self.item(value, k)
-
-        return items()
+        made = self.coming(value)
+        return copy if made is value else itertools.chain(itertools.islice(copy, read), itertools.islice(made, read, None))
 
     def span(self, fun: Any, target: str, *args: Any) -> Any:
         """``range(...)`` as what a ``for`` statement runs over; its ends may hang on the index of a loop around."""
