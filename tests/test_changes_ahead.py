@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from agreement import function_of
 
-from symgrad import grad
+from symgrad import grad, value_and_grad
+from symgrad.errors import MutatedInput
 
 LOOPS = {  # what a ``for`` statement runs over, and a number that its target stands for
     "items": "a in items: A",
@@ -184,4 +185,156 @@ def test_a_dict_that_grows_meanwhile_raises_as_in_python():
         return s
 
     with pytest.raises(RuntimeError, match="changed size"):
+        grad(fun)(1.0)
+
+
+SHOWN = {
+    "summed": "sum(table.values())",
+    "listed": "sum(list(values))",
+    "largest": "max(values)",
+    "least_item": "sorted(entries)[0][1]",
+    "unpacked": "[*values][0] + [*values][1]",
+    "generated": "sum(v for v in values)",
+    "of_entries": "sum(v for _, v in entries)",
+    "as_an_array": "np.sum(np.array(list(values)))",
+    "counted": "len(keys) + len(values) + len(entries)",
+    "found": "2.0 if 'c' in keys else 1.0",
+    "united": "len(keys | {'q'})",
+    "compared": "2.0 if keys == {'a', 'b', 'c'} else 1.0",
+}
+
+
+@pytest.mark.parametrize("change", ["table['a'] = x * x", "table['c'] = x * x", "del table['b']"])
+@pytest.mark.parametrize("asked", SHOWN)
+def test_what_a_dict_shows_of_itself_changes_with_it(asked, change, tmp_path):
+    if "del" in change and asked == "unpacked":
+        change = "table['b'] = x"
+    shown = "values, keys, entries = table.values(), table.keys(), table.items()"
+    fun = function_of(f"def fun(x):\n    {shown}\n    {change}\n    return ({SHOWN[asked]}) * x\n", tmp_path / "shown.py")
+    table = fun.__globals__["table"] = {}
+
+    def fill():
+        table.clear()
+        table.update(a=1.0, b=2.0)
+
+    agrees(fun, fill, x=1.3)
+
+
+def by_turns(*calls):
+    """Each call is right, and leaves outside what the function does, from the first one on."""
+    for fun, fill, left in calls:
+        fill()
+        expected, there = fun(0.7), left()
+        slope = []
+        for x in (0.7 + 1e-6, 0.7 - 1e-6):
+            fill()
+            slope.append(fun(x))
+        g = value_and_grad(fun)
+        for _ in range(4):
+            fill()
+            value, gradient = g(0.7)
+            assert np.isclose(value, expected)
+            assert np.isclose(gradient, (slope[0] - slope[1]) / 2e-6, rtol=1e-6)
+            assert left() == there
+
+
+ITEMS, OTHERS = [], []
+
+
+def fill_items():
+    ITEMS[:] = [0.5, 0.6, 0.7, 0.8]
+    OTHERS[:] = [1.5]
+
+
+def swaps(x):
+    ITEMS[0], ITEMS[1] = ITEMS[1] + 1.0, ITEMS[0]
+    for item in ITEMS:
+        if isinstance(item, int):
+            x = x + item
+    return x * ITEMS[0]
+
+
+def takes_out(x):
+    last = ITEMS.pop()
+    for item in ITEMS:
+        if isinstance(item, int):
+            x = x + item
+    return x * ITEMS[0] * last * len(ITEMS)
+
+
+def holds(x):
+    held = []
+    held.append(ITEMS)
+    held[0][0] = 2.0
+    return sum(ITEMS) * x
+
+
+class Reader:
+    """Reads what it holds by methods that code in C calls."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __iter__(self):
+        return iter(self.held)
+
+    def __getitem__(self, k):
+        return self.held[k]
+
+    def __setitem__(self, k, value):
+        self.held[k] = value
+
+
+class Indexed:
+    def __getitem__(self, k):
+        return ITEMS[k]
+
+
+def reads_by_iteration(x):
+    return sum(Reader(ITEMS)) * x
+
+
+def writes_by_a_method(x):
+    reader = Reader(ITEMS)
+    reader[0] = OTHERS[0]
+    return ITEMS[0] * x
+
+
+def reads_by_index(x):
+    s = 0.0
+    for item in Indexed():
+        s = s + item * x
+    return s
+
+
+def test_runs_that_begin_anew_find_what_was_there():
+    by_turns(*[(fun, fill_items, lambda: [*ITEMS]) for fun in (swaps, takes_out)])
+
+
+def test_what_is_put_into_a_list_is_that_very_thing():
+    by_turns((holds, fill_items, lambda: [*ITEMS]))
+
+
+@pytest.mark.parametrize("fun", [reads_by_iteration, writes_by_a_method, reads_by_index])
+def test_methods_of_own_objects_lead_outside(fun):
+    by_turns((fun, fill_items, lambda: [*ITEMS]))
+    g = grad(fun)
+    for first in (0.5, 0.5, 1.5, 2.5):
+        fill_items()
+        ITEMS[0] = OTHERS[0] = first
+        expected = (fun(1.7) - fun(0.7)) / 1.0
+        fill_items()
+        ITEMS[0] = OTHERS[0] = first
+        assert np.isclose(g(0.7), expected)
+
+
+def test_what_would_change_a_copy_is_refused():
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+
+    def fun(x):
+        for row in sorted(rows):
+            row[0] = 5.0
+        return x * rows[0][0]
+
+    with pytest.raises(MutatedInput, match="a copy"):
         grad(fun)(1.0)

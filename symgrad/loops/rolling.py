@@ -72,7 +72,7 @@ from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import GONE, TURNING, Guard, Trace, is_held_so_often, loop_number
-from symgrad.tracing.tracer import NUMBERS, Peek, Tracer
+from symgrad.tracing.tracer import NUMBERS, Peek, Tracer, plain
 from symgrad.transform.loop import Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
@@ -82,6 +82,7 @@ FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iter
 RANGED = 200  # iterations of loops over ranges that hang on the index of one around, from which on they are loops in that
 TOLD = 32  # of loops over ranges that arguments tell
 BAND = 4  # of so many numbers, such a range has at least one; fewer are faster one by one
+NESTED = 1024  # iterations of loops in a loop, from which on copies of them take longer to compile than they save
 OFTEN = 256  # iterations in all, of loops in one another, from which on a short one is worth a leap, and a list an array
 TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
@@ -212,7 +213,18 @@ class Roller:
             if loop.has_decided:
                 return True
             loop = loop.around
-        return self.what is not None and self.what.length * self._around() >= OFTEN
+        return self._turns() * self._around() >= OFTEN
+
+    def _turns(self) -> int:
+        """How many iterations of it there are, as far as that is known beforehand."""
+        if self.ends is not None:
+            return len(range(*map(plain, self.ends[:3])))
+        return 0 if self.what is None else self.what.length
+
+    def runs_often(self) -> bool:
+        """Whether loops in it run so often in all that code is not to have a copy of them for each of its iterations."""
+        within = [loop for loop in self.trace.rollers if loop.boundaries and loop.serial > self.serial]
+        return 2 * self.ran >= NESTED or any([loop._turns() * loop._around() >= NESTED for loop in within])
 
     def ranges_often(self, count: int, told: bool) -> bool:
         """Whether loops in it, over ranges that hang on its index, of which the next one runs ``count`` times, run often; where

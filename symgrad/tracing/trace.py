@@ -709,7 +709,8 @@ class Trace:
         indices = {loop_number(node) for node in ancestors(nodes) if node.op is INDEX}
         running = [loop for loop in self.rollers if loop.boundaries and loop is not within and loop.serial in indices]
         told = any([node.active for node in nodes])
-        if not any([long or loop.has_decided or (count is not None and loop.ranges_often(count, told)) for loop in running]):
+        often = any([loop.runs_often() if count is None else loop.ranges_often(count, told) for loop in running])
+        if not running or not (long or often or any([loop.has_decided for loop in running])):
             return False
         if not known:
             if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:

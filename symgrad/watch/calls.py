@@ -507,6 +507,7 @@ class Calls(Reads):
         code = fun.__code__
         changes = fun.__name__ in MUTATORS and args and isinstance(args[0], CONTAINERS)
         if changes and (path := self.path_of(args[0])) is not None:
+            self.saves(args[0])
             self.effect(f"{path!r}.{fun.__name__} changes something outside the function")
             return fun(args[0], *map(self.kept, args[1:]), **{name: self.kept(value) for name, value in kwargs.items()})
         if code.co_filename.startswith(OWN):  # it calls functions back through the trace
@@ -909,10 +910,12 @@ class Calls(Reads):
             self.stop(f"{module_of(kind)}.{kind.__name__} is made, which may depend on anything")
         elif kind is itertools.starmap and len(args) == 2 and not kwargs:
             fun, items = args
-            return (self.call(fun, *self.iterate(given)) for given in self._one_seen(items))
+            return (self.call(fun, *self.iterate(given)) for given in self._one_seen(self.coming(items, deep=True)))
         if issubclass(kind, Iterator) and kind is not map:
             args = tuple(map(self._follows, args))
-        if kind in _LAZY:
+        if kind is itertools.chain:
+            args = tuple(map(self._later, args))
+        elif kind in _LAZY:
             given, args = args, tuple([self.coming(arg, kind is reversed, deep=True) for arg in args])
             if kind is reversed and args and args[0] is not given[0]:
                 return args[0]
@@ -929,6 +932,10 @@ class Calls(Reads):
         if issubclass(kind, _OF_INTS):
             args, kwargs = tuple(map(_counted, args)), {key: _counted(value) for key, value in kwargs.items()}
         return self._plainly(kind, args, kwargs)
+
+    def _later(self, value: Any) -> Any:
+        """What is iterated over when others are at their end."""
+        yield from (self._one_seen(value) if (made := self.coming(value, deep=True)) is value else made)
 
     def _plainly(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A pure function in C: of plain values, all of which are guarded, an exception is to be foreseen."""
@@ -1028,6 +1035,8 @@ class Calls(Reads):
             args = tuple(map(self.shown, args))
         if fun is iter and len(args) == 1:
             return iter(self.run_over(args[0]))
+        if fun is itertools.tee and args:
+            args = (self.coming(args[0], deep=True), *args[1:])
         if fun in _OPERATING:
             sides = [*map(self.operand, args)]
             if any([type(side) is Operand for side in sides]):
@@ -1179,15 +1188,19 @@ class Calls(Reads):
                 if name == "__getitem__" and "__missing__" in own_ways(type(owner)):
                     self._operand(owner)
                 if name in _FINDING:
+                    self._operands([owner, *args])
                     self.itself([owner, *args])
                 if name == "sort" and not args and not own_ways(type(owner)):
                     return self._sort(owner, kwargs)
+                if name in _KEEPING and not kwargs:
+                    return fun(*self._kept_in(owner, name, args))
                 args = self._kept_in(owner, name, args)
                 keys = {key: self._called_back(value) for key, value in self._named(kwargs).items()}
                 return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
             if name == "append" and type(owner) in (list, collections.deque) and len(args) == 1 and not kwargs:
                 return self.append(path, owner, args[0])
             if name in MUTATORS:
+                self.saves(owner)
                 self.effect(f"{path!r}.{name} changes something outside the function")
                 return fun(*map(self.kept, args), **{key: self.kept(value) for key, value in kwargs.items()})
             elif name == "get" and isinstance(owner, dict) and args and not own_ways(type(owner)):
@@ -1253,7 +1266,7 @@ class Calls(Reads):
             return self.trace.selections.asked(value, "len")
         if "__len__" in own_ways(kind):
             return len(range(self.call(self.special(kind, "__len__"), value)))
-        path = self.path_of(value)
+        path, value = self.path_of(value), self.viewed(value)
         if path is not None:
             self.check(path, "len", len(value))
         elif isinstance(value, (dict, set, frozenset)):
@@ -1293,6 +1306,8 @@ class Calls(Reads):
     def _one_seen(self, value: Any) -> Any:
         if isinstance(value, CONTAINERS):
             return self.deep(value)
+        if id(value) in self._views:
+            return self.viewed(value)
         back = self._called_back(value)
         if back is value:
             self._operand(value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import functools
 import operator
 import types
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.errors import SymgradError
-from symgrad.source.origins import is_object, of_class
+from symgrad.source.origins import is_object, of_class, own_ways
 from symgrad.tracing.tracer import Tracer
 from symgrad.watch.guards import Argument, Path, same_value
 
@@ -87,7 +89,23 @@ def other_than(value: Any) -> Any:
 def put_back(undo: list[Callable[[], None]]) -> None:
     """Undo what a run has put outside, which is run anew."""
     while undo:
-        undo.pop()()
+        with contextlib.suppress(LookupError):  # of a place that is no more: what it was in is put back as a whole
+            undo.pop()()
+
+
+def restoring(owner: Any) -> Callable[[], None] | None:
+    """What puts all that is in a container, or an object, back as it is now; None where that is not known."""
+    if own_ways(type(owner)):
+        return None
+    if isinstance(owner, (list, dict, set, collections.deque)):
+        return functools.partial(_restore, owner, owner.copy())
+    held = getattr(owner, "__dict__", None)
+    return None if type(held) is not dict else functools.partial(_restore, held, held.copy())
+
+
+def _restore(owner: Any, before: Any) -> None:
+    owner.clear()
+    owner.extend(before) if hasattr(owner, "extend") else owner.update(before)
 
 
 def put_at(owner: Any, kind: str, key: Any, value: Any) -> None:

@@ -51,6 +51,7 @@ from symgrad.source.origins import (
     module_of,
     of_class,
     own_ways,
+    setters,
     ways_of,
 )
 from symgrad.tracing.frames import where
@@ -76,6 +77,7 @@ from symgrad.watch.puts import (
     other_than,
     put_at,
     put_back,
+    restoring,
     sees,
     take_back,
     there,
@@ -190,6 +192,8 @@ class Reads:
         self.round: set[Path] = set()  # where they may do so in this run
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
+        self._saved: dict[int, Any] = {}  # what was changed outside, as ``undo`` knows
+        self._copied_of: dict[int, tuple[Any, Path]] = {}  # copies of containers that are outside
         self._views: dict[int, tuple[Any, Any, Any]] = {}  # of dicts outside: these, and what was in them
         self._tables: dict[int, _Table] = {}  # of lists and plain arrays that are read at traced places
         self._deciders: dict[int, int] = {}  # the function's objects that loops which decide change, counted
@@ -205,6 +209,9 @@ class Reads:
 
     def changes_container(self, value: Any) -> None:
         """A container is changed, which matters to all who have it."""
+        if (known := self._copied_of.get(id(value))) is not None:
+            what = f"{where()}: {known[1]!r} is changed by way of something that holds it, and what is changed is a copy"
+            raise self.trace.refuse(MutatedInput(f"{what}; change it by its own name, or put copies into what holds it"))
         one = self.original(value)
         if one is not value:
             self.asks_which_is_one = True
@@ -273,8 +280,17 @@ class Reads:
         if not self.accept_effects and self.impure is None:
             self.impure = self.effects[-1]
 
-    def changes_outside(self, path: Path, line: str = "") -> None:
-        """The function changes what is at a path."""
+    def saves(self, owner: Any) -> None:
+        """Something outside is about to be changed as no code does it: another run is to find it as it was."""
+        if id(owner) in self._saved or owner is None or self.accept_effects:
+            return
+        self._saved[id(owner)] = owner
+        if (restore := restoring(owner)) is not None:
+            self.undo.append(restore)
+
+    def changes_outside(self, path: Path, line: str = "", owner: Any = None) -> None:
+        """The function changes what is at a path: ``owner``, which is as it was, yet."""
+        self.saves(owner)
         self.effect(f"{path!r} is changed, which is outside the function", line)
 
     def check(self, path: Path, kind: str, expected: Any) -> None:
@@ -483,12 +499,17 @@ class Reads:
                 return value
             self.check(path, "keys", tuple(value))
             made = {key: self.deep(self.read(path.then("item", key), item), depth + 1) for key, item in value.items()}
-            return made if type(value) is dict else rebuilt(value, made)
+            return self._noted(made if type(value) is dict else rebuilt(value, made), path)
         self.check(path, "len", len(value))
         items = [self.deep(self.read(path.then("item", i), item), depth + 1) for i, item in enumerate(value)]
-        if type(value) is list:
-            return items
-        return tuple(items) if type(value) is tuple else rebuilt(value, items)
+        if type(value) is tuple:
+            return tuple(items)
+        return self._noted(items if type(value) is list else rebuilt(value, items), path)
+
+    def _noted(self, copy: Any, path: Path) -> Any:
+        """A copy of what is at a path, which nobody is to take for that when it is changed."""
+        self._copied_of[id(copy)] = copy, path
+        return copy
 
     def _local(self, value: Any, depth: int) -> Any:
         """A container of the function's own, with those from outside in it read; itself where there are none."""
@@ -534,8 +555,21 @@ class Reads:
         if path is not None and (ways or isinstance(value, Iterator)):
             what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
             self.stop(f"{path!r} is used, and {what} is not followed")
-        elif ways and not (self.is_harmless_way(kind, *ways) and all(map(self.harmless, _functions_in(value)))):
+        elif ways and (self._leads_outside(value) or not self._is_harmless(value, ways)):
             self.stop(f"the special methods of {kind.__name__} read from outside, and are not followed")
+
+    def _is_harmless(self, value: Any, ways: Iterable[str]) -> bool:
+        """Whether special methods of an object of the function's own read nothing from outside, but through what it holds."""
+        return self.is_harmless_way(type(value), *ways) and all(map(self.harmless, _functions_in(value)))
+
+    def _leads_outside(self, value: Any, depth: int = 0) -> bool:
+        """Whether an object of the function's own holds something from outside that changes."""
+        for item in getattr(value, "__dict__", {}).values() if not isinstance(value, HOLDING) else held_in(value):
+            if type(item) in QUICK or isinstance(item, (*PLAIN, *FUNCTIONS, type, ModuleType)):
+                continue
+            if depth > 8 or self.path_of(item) is not None or self._leads_outside(item, depth + 1):
+                return True
+        return False
 
     # ---- hooks: reads ----
 
@@ -807,13 +841,16 @@ class Reads:
         """Something that is iterated over, or unpacked."""
         if type(value) in QUICK:
             return value
+        if id(value) in self._views:
+            return self.viewed(value)
         path = self.path_of(value)
         if "__iter__" in own_ways(type(value)):
             made = self.call(self.special(type(value), "__iter__"), value)
             self._operand(made)
             return made
+        if path is None and not isinstance(value, CONTAINERS):
+            self._operand(value)
         if path is None:
-            self.uses(value)
             return value
         if isinstance(value, CONTAINERS):
             return self.deep_once(value)
@@ -822,13 +859,16 @@ class Reads:
         return value
 
     def coming(self, value: Any, backwards: bool = False, deep: bool = False) -> Any:
-        """What iterates over a list or deque from outside, or over what such a dict shows of itself: items as they are when
-        their turn comes, with all that is in them if ``deep``. Anything else is itself."""
+        """What iterates over a list, dict or deque from outside, or over what such a dict shows of itself: items as they are
+        when their turn comes, with all that is in them if ``deep``. Anything else is itself."""
         view, owner, before = self._views.get(id(value), (None, value, None))
         if view is not None:
             return self._in_turn(owner, view.mapping, before, reversed(owner) if backwards else iter(owner), deep, type(view))
-        if type(owner) not in (list, collections.deque) or self.path_of(owner) is None:
+        if not isinstance(owner, (list, dict, collections.deque)) or own_ways(type(owner)) or self.path_of(owner) is None:
             return owner
+        if isinstance(owner, dict):
+            self.deep_once(owner)
+            return reversed(owner) if backwards else iter(owner)
         copy = self.deep(owner) if deep else self.iterate(owner)
         if copy is owner:
             return owner
@@ -855,6 +895,14 @@ class Reads:
         """What a dict from outside shows of itself."""
         self._views[id(view)] = view, owner, {**owner}
         return view
+
+    def viewed(self, value: Any) -> Any:
+        """What a dict from outside has shown of itself, as that is by now; other things themselves."""
+        view, owner, before = self._views.get(id(value), (None, None, {}))
+        if view is None or (len(owner) == len(before) and all([owner.get(key, NOTHING) is before[key] for key in before])):
+            return value
+        copy = self.deep(owner)
+        return copy.keys() if isinstance(view, _KEYS) else copy.items() if isinstance(view, _ENTRIES) else copy.values()
 
     def unpacked(self, values: Any, nested: bool) -> Iterator[Any]:
         """The items of what a ``for`` runs over, each of which is unpacked."""
@@ -952,6 +1000,8 @@ class Reads:
             return value
         if isinstance(value, CONTAINERS):
             return self.deep(value)
+        if id(value) in self._views:
+            return self.viewed(value)
         self._operand(value)
         return value
 
@@ -1141,11 +1191,11 @@ class Reads:
         kind = type(owner)
         if isinstance(owner, CONTAINERS) or id(owner) in self.trace.given:
             self.changes_container(owner)
-        if not self.has_steady_setters(kind):
+        if not self.has_steady_setters(kind) or (setters(kind) and self._leads_outside(owner)):
             self.stop(f"what is called as a {kind.__name__} is assigned to reads from outside, and is not followed")
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):
-            self.changes_outside(path)
+            self.changes_outside(path, owner=owner)
         elif not isinstance(owner, (Traced, float, *PLAIN, tuple)):
             self.trace.writes.append(owner)
         elif type(owner) is Tracer:
@@ -1198,7 +1248,7 @@ class Reads:
             if turning and is_number(old) and is_number(new):
                 self.looped.add(place)
             self.settings.pop(place, None)
-            self.changes_outside(place)
+            self.changes_outside(place, owner=owner)
         return made
 
     def carry(self, places: Iterable[Path]) -> None:
@@ -1254,7 +1304,7 @@ class Reads:
             self.undo.append(functools.partial(take_back, owner, [*owner][:full]))
             self.appends.append((path, value, where(), made))
         else:
-            self.changes_outside(path)
+            self.changes_outside(path, owner=owner)
         owner.append(made)
 
     def check_settings(self) -> None:
@@ -1376,9 +1426,9 @@ class Reads:
             key = key_in(owner, key) if kind == "item" else key
             if key is not None:
                 return self.put(path.then(kind, key), owner, value, how)
-            self.changes_outside(path)
+            self.changes_outside(path, owner=owner)
         elif any([one.owner is owner for one in self.settings.values()]) and not is_settled(value):
-            self.changes_outside(path)
+            self.changes_outside(path, owner=owner)
         return self.kept(value)
 
     def _copied(self, x: Tracer) -> Any:
