@@ -571,6 +571,10 @@ class Reads:
                 return True
         return False
 
+    def _sets_outside(self, owner: Any) -> bool:
+        """Whether methods of its class are called where something is assigned to it, and may put that outside."""
+        return type(owner) not in QUICK and bool(setters(type(owner))) and self._leads_outside(owner)
+
     # ---- hooks: reads ----
 
     def asks_kind(self, value: Any, answer: Callable[[type], Any]) -> None:
@@ -1191,7 +1195,7 @@ class Reads:
         kind = type(owner)
         if isinstance(owner, CONTAINERS) or id(owner) in self.trace.given:
             self.changes_container(owner)
-        if not self.has_steady_setters(kind) or (setters(kind) and self._leads_outside(owner)):
+        if not self.has_steady_setters(kind) or self._sets_outside(owner):
             self.stop(f"what is called as a {kind.__name__} is assigned to reads from outside, and is not followed")
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):
@@ -1419,7 +1423,7 @@ class Reads:
         outlives the call. ``how`` says what an augmented assignment does."""
         path = self.path_of(owner)
         if path is None:
-            return value
+            return self.kept(value) if self._sets_outside(owner) else value
         asked = path.then(kind, key if kind == "attr" else None)
         if kind and asked in self.being_set:
             self.being_set.discard(asked)
