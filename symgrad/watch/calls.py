@@ -1192,7 +1192,7 @@ class Calls(Reads):
                     self.itself([owner, *args])
                 if name == "sort" and not args and not own_ways(type(owner)):
                     return self._sort(owner, kwargs)
-                if name in _KEEPING and not kwargs:
+                if name in _KEEPING and name != "__setitem__" and not kwargs:  # of a slice, that asks for items
                     return fun(*self._kept_in(owner, name, args))
                 args = self._kept_in(owner, name, args)
                 keys = {key: self._called_back(value) for key, value in self._named(kwargs).items()}

@@ -95,17 +95,29 @@ def put_back(undo: list[Callable[[], None]]) -> None:
 
 def restoring(owner: Any) -> Callable[[], None] | None:
     """What puts all that is in a container, or an object, back as it is now; None where that is not known."""
-    if own_ways(type(owner)):
+    if own_ways(type(owner)) or isinstance(owner, ModuleType):
         return None
-    if isinstance(owner, (list, dict, set, collections.deque)):
-        return functools.partial(_restore, owner, owner.copy())
-    held = getattr(owner, "__dict__", None)
-    return None if type(held) is not dict else functools.partial(_restore, held, held.copy())
+    held: Any = owner if isinstance(owner, (list, dict, set, collections.deque)) else getattr(owner, "__dict__", None)
+    known = held is owner or type(held) is dict
+    return functools.partial(_restore, held, held.copy()) if known else None
 
 
 def _restore(owner: Any, before: Any) -> None:
-    owner.clear()
-    owner.extend(before) if hasattr(owner, "extend") else owner.update(before)
+    """Put back what was in a container ``before``, and touch nothing else: other threads may read it."""
+    if isinstance(owner, list):
+        owner[:] = before
+    elif isinstance(owner, dict):
+        for key in owner.keys() - before.keys():
+            del owner[key]
+        if [*owner] != [*before]:  # they come in this order
+            owner.clear()
+        owner.update({key: item for key, item in before.items() if owner.get(key, NOTHING) is not item})
+    elif isinstance(owner, set):
+        owner.intersection_update(before)
+        owner.update(before)
+    else:
+        owner.clear()
+        owner.extend(before)
 
 
 def put_at(owner: Any, kind: str, key: Any, value: Any) -> None:

@@ -86,6 +86,7 @@ from symgrad.watch.puts import (
 TABLED = (list, tuple, np.ndarray)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
+FEW_COPIES = 64  # of containers outside, before those are forgotten that nobody holds
 MAX_PAIRS = 256  # of things that what is put into must not be
 _OF_DTYPE = frozenset(["dtype", "item", "tolist", "view", "itemsize", "nbytes", "real", "imag"])  # what tells it
 MAX_BYTES = 1 << 18  # of an array whose content is compared at every call, in less time than tracing a few operations takes
@@ -194,6 +195,7 @@ class Reads:
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._saved: dict[int, Any] = {}  # what was changed outside, as ``undo`` knows
         self._copied_of: dict[int, tuple[Any, Path]] = {}  # copies of containers that are outside
+        self._most_copies = FEW_COPIES
         self._views: dict[int, tuple[Any, Any, Any]] = {}  # of dicts outside: these, and what was in them
         self._tables: dict[int, _Table] = {}  # of lists and plain arrays that are read at traced places
         self._deciders: dict[int, int] = {}  # the function's objects that loops which decide change, counted
@@ -508,6 +510,9 @@ class Reads:
 
     def _noted(self, copy: Any, path: Path) -> Any:
         """A copy of what is at a path, which nobody is to take for that when it is changed."""
+        if len(self._copied_of) >= self._most_copies:  # those that nobody else holds are gone; its holders: the pair, the call
+            self._copied_of = {key: pair for key, pair in self._copied_of.items() if sys.getrefcount(pair[0]) > 2}
+            self._most_copies = 2 * len(self._copied_of) + FEW_COPIES
         self._copied_of[id(copy)] = copy, path
         return copy
 
