@@ -338,3 +338,18 @@ def test_what_would_change_a_copy_is_refused():
 
     with pytest.raises(MutatedInput, match="a copy"):
         grad(fun)(1.0)
+
+
+@pytest.mark.parametrize("kind", [collections.ChainMap, types.MappingProxyType])
+def test_what_shows_a_dict_from_outside_shows_it_as_it_is(kind):
+    table = {}
+
+    def fill():
+        table.update(a=1.0, b=2.0)
+
+    def fun(x):
+        shown = kind(table)
+        table["a"] = 5.0
+        return shown["a"] * x * sum(shown.values())
+
+    agrees(fun, fill)

@@ -1147,6 +1147,7 @@ def test_second_derivatives_of_loops_that_do_not_run():
             np.testing.assert_allclose(found, other(np.array(x), np.cos(np.arange(6.0))), rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [60, 240])
 def test_many_decisions_in_an_iteration(count):
     """As ``if``s in ``if``s they would be more than Python takes."""
@@ -2458,6 +2459,7 @@ def test_what_only_a_loop_within_hands_on_is_carried(over, begin, value, test):
             np.testing.assert_array_equal(found[1][1], expected[1][1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["first", "firsts[0]"])
 def test_what_was_computed_before_the_loop_is_not_what_its_first_iteration_computes(first):
     lines = ["def program(x, q):", "    a, b, v = np.sum(x), 1.0, x[:4] * q", "    first = np.sum(v)", "    firsts = [first]"]

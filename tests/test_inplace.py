@@ -810,6 +810,7 @@ def test_views_at_random(program):
     agrees(fun, M, modes=("dynamic",))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")  # by NumPy 2.5
 def test_results_are_views_where_numpys_are():
     """Writing to what NumPy returns as a new array must not change the argument, and the other way round."""

@@ -186,6 +186,7 @@ def float_of_an_argument(u, k):
     return np.sum(u**2) / float(k) + float(k > 1.2) * (u[0] if float(k).is_integer() else u[1])
 
 
+@pytest.mark.long
 def test_floats_of_what_nothing_is_differentiated_by():
     """``float(x)`` is traced there: code hangs on no value of it."""
     rng = np.random.default_rng(0)

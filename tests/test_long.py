@@ -345,6 +345,7 @@ def test_code_is_made_when_the_trace_that_asked_for_it_is_gone(monkeypatch):
     assert nodes < 1.3 * size
 
 
+@pytest.mark.long
 def test_statements_are_spelled_once(monkeypatch):
     spelled = []
     text = printer.text

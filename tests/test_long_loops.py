@@ -248,6 +248,7 @@ def test_few_iterations_are_traced_where_they_ask_what_stays():
     assert 50 < len(traced) < 1200
 
 
+@pytest.mark.long
 def test_what_iterations_ask_may_change_later():
     def by_sum(x, count):
         s, total, k = x[0], 0.0, count
@@ -335,6 +336,7 @@ def wandering(x, steps):
     return np.sum(sum(state))
 
 
+@pytest.mark.long
 def test_loops_that_do_ever_new_things_are_given_up(monkeypatch):
     """... after some iterations: the rest is traced as it comes, by plain numbers; what changes later is seen."""
     rng = random.Random(1)

@@ -668,6 +668,7 @@ def test_a_long_loop_that_changes_late():
         assert derivative(0.5, 5000) == pytest.approx((fun(0.5, 5000), fun(1.0, 5000) - fun(0.0, 5000)))
 
 
+@pytest.mark.long
 def test_a_long_loop_whose_arrays_are_held_for_a_while():
     def fun(x):
         y, held = x, []
@@ -1118,6 +1119,7 @@ def test_a_leap_that_no_loop_took_the_place_of_is_of_one_call(monkeypatch):
     assert derivative.cache_info().hits
 
 
+@pytest.mark.long
 def test_what_a_long_loop_leaves_behind():
     """Traced values that a list or an attribute holds stay what they were."""
 

@@ -511,6 +511,7 @@ def parts_in_lists(p, v, steps=12):
     return np.sum(v**2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fun", [collisions, parts_in_lists])
 def test_what_some_ways_leave_in_locals_is_that_of_no_way(fun):
     """It is there, or not, by what the first iterations happen to do, and nobody reads it."""

@@ -308,6 +308,7 @@ def ended_early(x):
     return np.sum(u)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fun", "n"), [(hidden_by_a_choice, 50), (ended_early, 20)])
 def test_second_derivatives_of_loops_that_mix_numbers(fun, n):
     derivative, dynamic = hessian(fun), hessian(fun, mode="dynamic")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 from agreement import same, tolerance
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -50,6 +51,7 @@ def test_first_order(program: Program) -> None:
     check(program, 1)
 
 
+@pytest.mark.long
 @few(0.3)
 @given(programs())
 def test_long_programs(program: Program) -> None:

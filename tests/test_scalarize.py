@@ -712,6 +712,7 @@ def test_numbers_that_are_saved_together_are_read_in_their_order():
         np.testing.assert_allclose(product(x, v, y), hvp(fun, mode="dynamic")(x, v, y), rtol=1e-12)
 
 
+@pytest.mark.long
 def test_tables_stay_whole():
     """What loops in loops fill number by number is one array, or nested list, written in place; all else is numbers."""
 

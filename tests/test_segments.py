@@ -196,6 +196,7 @@ def test_code_has_no_loop(f):
     assert "reduceat" in str(g.source(VALUES, WEIGHTS, BOUNDS, PLACES))
 
 
+@pytest.mark.long
 def test_few_long_slices_are_done_one_by_one():
     ends = np.linspace(0, 20_000, ROWS + 1).astype(int)
     x, places = np.random.default_rng(1).normal(size=20_000), np.arange(20_000) % ROWS

@@ -151,6 +151,7 @@ def steps(u, w):
     return np.sum(v)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fun", "shape"), [(seidel, (14, 14)), (steps, (150,))])
 def test_long_arrays_are_lists_while_loops_run(fun, shape):
     derivative, dynamic = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")

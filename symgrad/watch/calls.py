@@ -109,6 +109,7 @@ _CURIOUS = (filter, itertools.accumulate, itertools.compress, itertools.dropwhil
 _LAZY = (enumerate, filter, map, reversed, zip, itertools.accumulate, itertools.chain, itertools.compress, itertools.cycle,
          itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.islice, itertools.pairwise,
          itertools.takewhile, itertools.zip_longest)  # fmt: skip
+_SHOWING = (collections.ChainMap, types.MappingProxyType)  # what is in others, as it is by then
 _OF_INTS = (collections.deque, itertools.permutations)  # they take a number that is an ``int`` itself, no other
 
 
@@ -911,6 +912,11 @@ class Calls(Reads):
         elif kind is itertools.starmap and len(args) == 2 and not kwargs:
             fun, items = args
             return (self.call(fun, *self.iterate(given)) for given in self._one_seen(self.coming(items, deep=True)))
+        elif any([kind is one for one in _SHOWING]) and any([self.path_of(arg) is not None for arg in args]):
+            self.stop(
+                f"a {kind.__name__} shows what is in {next(filter(None, map(self.path_of, args)))!r}, which is not followed"
+            )
+            return kind(*args, **kwargs)
         if issubclass(kind, Iterator) and kind is not map:
             args = tuple(map(self._follows, args))
         if kind is itertools.chain:
