@@ -1,6 +1,7 @@
 """Loops over what is outside, which change items ahead of them: these come as they are when their turn comes."""
 
 import collections
+import contextlib
 import itertools
 import re
 import types
@@ -26,6 +27,7 @@ LOOPS = {  # what a ``for`` statement runs over, and a number that its target st
     "others": "a in itertools.islice(items, 1, None): A",
     "between": "a in itertools.islice(items, 1, SIZE - 1): A",
     "chained": "a in itertools.chain(items, others): A",
+    "teed": "a, b in zip(*itertools.tee(items)): A * B",
     "one_by_one": "a in itertools.chain.from_iterable([items, others]): A",
     "of_an_iterator": "a in iter(items): A",
     "of_a_method": "a in items.__iter__(): A",
@@ -200,6 +202,9 @@ SHOWN = {
     "counted": "len(keys) + len(values) + len(entries)",
     "found": "2.0 if 'c' in keys else 1.0",
     "united": "len(keys | {'q'})",
+    "turned_round": "sum(reversed(values))",
+    "by_a_method": "sum([v for _, v in entries.__iter__()])",
+    "disjoint": "2.0 if keys.isdisjoint({'c'}) else 1.0",
     "compared": "2.0 if keys == {'a', 'b', 'c'} else 1.0",
 }
 
@@ -353,3 +358,41 @@ def test_what_shows_a_dict_from_outside_shows_it_as_it_is(kind):
         return shown["a"] * x * sum(shown.values())
 
     agrees(fun, fill)
+
+
+def test_generators_that_are_closed():
+    def numbers(x):
+        for k in range(3):
+            yield x * k
+
+    def fun(x):
+        s = 0.0
+        with contextlib.closing(numbers(x)) as every:
+            for v in every:
+                s = s + v * x
+        return s
+
+    agrees(fun, lambda: None)
+
+
+LONGER = []
+
+
+def added_to(numbers, more):
+    numbers[0] = numbers[0] + more
+    return 1.0
+
+
+def counts_after_a_write(x):
+    OTHERS[len(ITEMS) % 4] = 2.0 + ITEMS[0]
+    for _ in LONGER:
+        put(LONGER, 0, 1.5)
+    return x * sum([item for item in LONGER if added_to(OTHERS, 0.1)])
+
+
+def test_numbers_that_go_round_begin_with_what_was_put_there_by_an_index():
+    def fill():
+        fill_items()
+        LONGER[:] = [0.5 + 0.1 * k for k in range(40)]
+
+    by_turns((counts_after_a_write, fill, lambda: [round(item, 9) for item in OTHERS]))

@@ -912,6 +912,8 @@ class Calls(Reads):
         elif kind is itertools.starmap and len(args) == 2 and not kwargs:
             fun, items = args
             return (self.call(fun, *self.iterate(given)) for given in self._one_seen(self.coming(items, deep=True)))
+        elif kind is contextlib.closing:
+            return kind(*args, **kwargs)  # it only holds what it is given
         elif any([kind is one for one in _SHOWING]) and any([self.path_of(arg) is not None for arg in args]):
             self.stop(
                 f"a {kind.__name__} shows what is in {next(filter(None, map(self.path_of, args)))!r}, which is not followed"
@@ -1140,6 +1142,10 @@ class Calls(Reads):
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method written in C."""
+        if id(owner) in self._views and name in ("__iter__", "__reversed__"):
+            return self.coming(owner, name != "__iter__")
+        if (now := self.viewed(owner)) is not owner:
+            return self._call_method(getattr(now, name), now, name, args, kwargs)
         path = self.path_of(owner)
         if isinstance(owner, Traced):
             return fun(*self._seen(args), **self._seen(kwargs))

@@ -1436,8 +1436,12 @@ class Reads:
             if key is not None:
                 return self.put(path.then(kind, key), owner, value, how)
             self.changes_outside(path, owner=owner)
-        elif any([one.owner is owner for one in self.settings.values()]) and not is_settled(value):
-            self.changes_outside(path, owner=owner)
+        elif known := [place for place, one in self.settings.items() if one.owner is owner]:
+            if not is_settled(value) or not self.round.isdisjoint(known):
+                self.changes_outside(path, owner=owner)
+            for place in self.round.intersection(known):  # it may be there that this is put
+                self.round.discard(place)
+                del self.settings[place]
         return self.kept(value)
 
     def _copied(self, x: Tracer) -> Any:
