@@ -43,7 +43,8 @@ class MutatedInput(SymgradError, ValueError):
 
     Work on a copy: ``x = x.copy()`` before ``x[i] = v``, or ``x = x + y`` for ``x += y``. (Lists, dicts and dataclasses among
     the arguments are trees, made anew for the function: it may change them, and the caller's stay as they are. One that comes
-    twice is one; one that the function finds outside, too, may not be changed.)
+    twice is one; one that the function finds outside, too, may not be changed.) A list or dict from outside is changed
+    by its own name, or where ``append`` has put it: what ``sorted`` and its like make of several of them holds copies.
     """
 
 
