@@ -396,3 +396,28 @@ def test_numbers_that_go_round_begin_with_what_was_put_there_by_an_index():
         LONGER[:] = [0.5 + 0.1 * k for k in range(40)]
 
     by_turns((counts_after_a_write, fill, lambda: [round(item, 9) for item in OTHERS]))
+
+
+class Link:
+    """One of a chain, each of which knows the one before, and itself."""
+
+    def __init__(self, value, before):
+        self.value, self.before, self.itself = value, before, self
+
+    def __iter__(self):
+        return iter((self.value, self.value))
+
+
+def of_a_chain(x):
+    link = None
+    for k in range(20):
+        link = Link(x * k, link)
+    return sum(link) * x
+
+
+def test_long_chains_of_own_objects_are_compiled():
+    by_turns((of_a_chain, fill_items, lambda: [*ITEMS]))
+    g = grad(of_a_chain)
+    for _ in range(3):
+        g(0.7)
+    assert "every call" not in g.explain()

@@ -86,6 +86,7 @@ from symgrad.watch.puts import (
 TABLED = (list, tuple, np.ndarray)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
+MAX_HELD = 4_096  # objects that one leads to
 FEW_COPIES = 64  # of containers outside, before those are forgotten that nobody holds
 MAX_PAIRS = 256  # of things that what is put into must not be
 _OF_DTYPE = frozenset(["dtype", "item", "tolist", "view", "itemsize", "nbytes", "real", "imag"])  # what tells it
@@ -567,14 +568,19 @@ class Reads:
         """Whether special methods of an object of the function's own read nothing from outside, but through what it holds."""
         return self.is_harmless_way(type(value), *ways) and all(map(self.harmless, _functions_in(value)))
 
-    def _leads_outside(self, value: Any, depth: int = 0) -> bool:
-        """Whether an object of the function's own holds something from outside that changes."""
-        for item in getattr(value, "__dict__", {}).values() if not isinstance(value, HOLDING) else held_in(value):
-            if type(item) in QUICK or isinstance(item, (*PLAIN, *FUNCTIONS, type, ModuleType)):
-                continue
-            if depth > 8 or self.path_of(item) is not None or self._leads_outside(item, depth + 1):
-                return True
-        return False
+    def _leads_outside(self, value: Any) -> bool:
+        """Whether an object of the function's own holds something from outside that changes, or too much to be sure."""
+        waiting, seen = [value], {id(value)}
+        while waiting and len(seen) < MAX_HELD:
+            one = waiting.pop()
+            for item in held_in(one) if isinstance(one, HOLDING) else getattr(one, "__dict__", {}).values():
+                if type(item) in QUICK or isinstance(item, (*PLAIN, *FUNCTIONS, type, ModuleType)) or id(item) in seen:
+                    continue
+                if self.path_of(item) is not None:
+                    return True
+                seen.add(id(item))
+                waiting.append(item)
+        return bool(waiting)
 
     def _sets_outside(self, owner: Any) -> bool:
         """Whether methods of its class are called where something is assigned to it, and may put that outside."""
