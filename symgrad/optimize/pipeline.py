@@ -17,7 +17,7 @@ from symgrad.optimize.loops import expand, has_slack, inside, trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.products import products
 from symgrad.optimize.scalarize import is_worth, scalarize
-from symgrad.optimize.share import merged, share
+from symgrad.optimize.share import keep, merged, share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.split import split
 from symgrad.optimize.structure import structure
@@ -74,6 +74,8 @@ def speed_up(program: Program, off: frozenset[str]) -> Program:
     """An improved program as it runs."""
     if any(isinstance(node.op, Loop) for node in program.nodes()):
         program = _through({"split": split}, program, off)
+        program = inside(program, lambda body: _through({"undo": undo, "keep": keep}, body, off))
+        program = _through({"keep": keep}, program, off)
         program = inside(program, lambda body: _through(INSIDE, body, off))
     program = _through(FAST, program, off)
     apart, whole = (_through({name: step}, program, off) for name, step in ENDS.items())

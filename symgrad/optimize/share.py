@@ -3,7 +3,8 @@
 Reverse mode writes a loop that runs backwards and computes anew what an iteration needs from what it began with. What it ended
 with is what the next one began with, which has been read just before: it goes round. Anything else that is dear (products of
 matrices, exponentials), the loop forwards keeps, if it is an array or what a whole one adds up to; so what takes no more memory
-than what it is made of, and the parts of an array that are all that is read of it: the rest need not be kept then.
+than what it is made of, and the parts of an array that are all that is read of it: the rest need not be kept then. In the
+code that runs, what loops in loops save is kept, up to so much memory, so that none of those runs again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import ITEM
+from symgrad.ops.engine import ITEM, RANGE
 from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS
 from symgrad.ops.scan import Running
@@ -41,12 +42,16 @@ _SLOW = {
 _VIEWS = {REGISTRY[key] for key in (np.reshape, np.expand_dims, np.squeeze, np.broadcast_to, np.transpose)}
 #: What rounds nothing: it is the same when it is computed again.
 _SELECTING = _VIEWS | {REGISTRY[key] for key in (np.maximum, np.minimum, np.fmax, np.fmin, np.where, np.negative, np.abs)}
+#: What the ends of ranges are computed by.
+_OF_PLACES = {RANGE, *(REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.negative))}
 #: What rules compare with what it is of where both are infinite.
 _INFINITE = {REGISTRY[key] for key in (np.logaddexp, np.logaddexp2, Running(np.logaddexp), Running(np.logaddexp2))}
 _INFINITE |= {*SUMS_OF_EXPONENTIALS.values()}
 PART = 8  # times as large as all that is read of it an array is that need not be kept then
 FEW = 64  # values that one is made of, up to which they are looked at
 LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
+KEPT = 1 << 25  # bytes that it may take in all, for all iterations of the loop around, in the code that runs
+LISTED = 128  # bytes that an element of a list takes besides what it holds
 CHAINED = 8  # loops in a loop that need one another's results, one after the other, up to which they are followed
 
 
@@ -66,7 +71,12 @@ def share(program: Program) -> Program:
     return _shared(inside(program, _shared) if has_nests(program) else program)
 
 
-def _shared(program: Program) -> Program:
+def keep(program: Program) -> Program:
+    """The same program; what loops in its loops save for others is kept as long as they are not much."""
+    return _shared(program, KEPT) if has_nests(program) else program
+
+
+def _shared(program: Program, kept: int = 0) -> Program:
     program = merged(program)
     parter = _Parter(program)
     program = parter.run() if parter.bodies else program
@@ -76,7 +86,7 @@ def _shared(program: Program) -> Program:
         if not planter.planted:
             break
         program, planted = inside(planter.run(), merged), True
-    sharer = _Sharer(program)
+    sharer = _Sharer(program, kept)
     return trim_loops(sharer.run()) if sharer.wanted or sharer.ended or planted else program
 
 
@@ -235,7 +245,7 @@ class _Planter(Simplifier):
             twin = Node(inner.op, args, inner.params, inner.aval)
             if is_if(inner) or any(_covering(a, b) is not None for other in loops for a, b in ((other, twin), (twin, other))):
                 items = [item for item in body if item.op is ITEM and item.args[0] is inner and item not in same]
-                items = items if is_if(inner) else [item for item in items if _is_end(item) or _bytes(item) < math.inf]
+                items = items if is_if(inner) else [x for x in items if _is_end(x) or _bytes(x, node.op) < math.inf]
                 if items:
                     self.planted.setdefault(source, []).append((inner, items, args))
 
@@ -301,8 +311,9 @@ def _sources(node: Node) -> list[Node]:
 class _Sharer(Simplifier):
     """Rebuilds a program whose loops save more, and read that."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, most: int) -> None:
         super().__init__(program, {})
+        self.most = most  # bytes that what a loop in a loop saves may take in all
         self.saved: dict[Node, list[Node]] = {}  # of a loop, what it saves besides, for others
         self.wanted: dict[Node, list[tuple[Node, Node, int]]] = {}  # of a loop: what not to compute; where it is had instead
         self.ended: dict[Node, list[End]] = {}  # of a loop: what not to compute, for another one's iteration ended with it
@@ -343,7 +354,12 @@ class _Sharer(Simplifier):
             elif (
                 inner in twins
                 and inner not in given
-                and (inner in parts or _is_dear(inner) or _spares(inner, kept, fixed, readers, needed))
+                and (
+                    inner in parts
+                    or _is_dear(inner)
+                    or _spares(inner, node.op, kept, fixed, readers, needed)
+                    or (node.op.course.count or math.inf) * _saved_by(inner, node.op, readers) <= self.most
+                )
             ):
                 source, other = twins[inner]
                 saved = self.saved.setdefault(source, [])
@@ -506,14 +522,14 @@ def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node], 
     return parts if PART * sum([part.aval.nbytes for part in parts]) <= size_of(item) else []
 
 
-def _spares(node: Node, kept: set[Node], fixed: set[Node], readers: dict[Node, list[Node]], needed: set[Node]) -> bool:
+def _spares(
+    node: Node, around: Loop, kept: set[Node], fixed: set[Node], readers: dict[Node, list[Node]], needed: set[Node]
+) -> bool:
     """Whether to keep a value takes no more memory than what is ``kept`` for it alone to be computed again.
 
     Of that, what is ``fixed`` takes none. ``needed`` says of what comes after the node whether it is computed.
     """
-    size = size_of(node) if _is_made(node) else math.inf
-    if isinstance(node.aval, ListAval) and node.op is ITEM:  # of all lists that the loop in this one saves
-        size = sum([_bytes(item) for item in readers[node.args[0]] if isinstance(item.aval, ListAval)]) / LOOP
+    size = size_of(node) if _is_made(node) else _saved_by(node, around, readers) / LOOP
     if size == math.inf:
         return False
     below, found, waiting = {node}, list[Node](), [node]
@@ -531,12 +547,42 @@ def _spares(node: Node, kept: set[Node], fixed: set[Node], readers: dict[Node, l
     return not waiting and size <= sum(map(size_of, alone))
 
 
-def _bytes(item: Node) -> float:
-    """How much memory the arrays in a list take that a loop saves; infinity where that is not known."""
-    loop = item.args[0].op
-    if not isinstance(item.aval, ListAval) or not isinstance(item.aval.element, Aval) or not isinstance(loop, Loop):
+def _saved_by(node: Node, around: Loop, readers: dict[Node, list[Node]]) -> float:
+    """How much memory all lists take that a loop saves in one iteration of that around it, of which this is one; infinity for
+    anything else."""
+    if node.op is not ITEM or not isinstance(node.aval, ListAval):
         return math.inf
-    return math.inf if loop.course.count is None else loop.course.count * item.aval.element.nbytes
+    return sum([_bytes(item, around) for item in readers[node.args[0]] if isinstance(item.aval, ListAval)])
+
+
+def _bytes(item: Node, around: Loop) -> float:
+    """How much memory a list takes that a loop saves; infinity where that is not known."""
+    (loop,) = item.args
+    if not isinstance(item.aval, ListAval) or not isinstance(item.aval.element, Aval) or not isinstance(loop.op, Loop):
+        return math.inf
+    return _often(loop, around) * (item.aval.element.nbytes + LISTED)
+
+
+def _often(loop: Node, around: Loop) -> float:
+    """About how often at most a loop runs in an iteration of that around it; infinity where that is not known."""
+    body, course = loop.op.body, around.course
+    if loop.op.course.count is not None:
+        return loop.op.course.count  # type: ignore[no-any-return]
+    over = loop.args[len(body.carry)] if body.elements else None
+    if loop.op.course.test is not None or over is None or over.op is not RANGE or course.count is None:
+        return math.inf
+    longest = 0
+    for turn in (0, course.count - 1):
+        known: dict[Node, Any] = {around.body.index: course.start + course.step * turn}
+        for node in ancestors([over]):
+            if node.op is CONST:
+                known[node] = dict(node.params)["value"]
+            elif node.op in _OF_PLACES and all([arg in known for arg in node.args]):
+                known[node] = node.op.fun(*[known[arg] for arg in node.args])
+            elif node not in known:
+                return math.inf
+        longest = max(longest, len(known[over]))
+    return longest
 
 
 def _reading(body: Body, known: list[Node], ended: list[End], saved: list[Node]) -> Body:

@@ -12,6 +12,7 @@ OPTIMISATIONS = {
     "share": "what is dear in a loop is saved for the loop backwards, not computed again",
     "simplify": "the table of rewrites",
     "split": "what loops in loops compute alike each time computed once before, in the code that runs",
+    "keep": "what loops in loops save, for those on the way back, kept, so that they need not run again, in the code that runs",
     "undo": "tables that loops write into taken back on the way back, not copied, in the code that runs",
     "structure": "what is known of Cholesky factors, diagonal matrices and outer products, in the code that runs",
     "chains": "products of several matrices in the order that costs least, in the code that runs",
