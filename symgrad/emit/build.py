@@ -207,8 +207,10 @@ def _is_zero(expr: Expr) -> bool:
     return isinstance(expr, ast.Constant) and expr.value == 0
 
 
-def narrowed(array: Expr, start: Expr, stop: Expr) -> Expr:
-    """``x[start:stop]``; of ``x[i, :]``, ``x[i, start:stop]``."""
+def narrowed(array: Expr, start: Expr, stop: Expr, node: Node) -> Expr:
+    """``x[start:stop]``; of ``x[i, :]``, ``x[i, start:stop]``; what is computed of slices alone is that already."""
+    if node.op is index.SLICED:
+        return array
     part = _slice(start, stop)
     if isinstance(array, ast.Subscript) and isinstance(array.slice, ast.Tuple):
         whole = [isinstance(item, ast.Slice) for item in array.slice.elts]
@@ -253,8 +255,18 @@ for ufunc, operation in {
 @spelling(index.DOT)
 def dot(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``np.dot(x[:i], y[:i])``."""
-    x, y, *ends = args
-    return call("np.dot", narrowed(x, *ends), narrowed(y, *ends))
+    x, y, start, stop = args
+    return call("np.dot", narrowed(x, start, stop, node.args[0]), narrowed(y, start, stop, node.args[1]))
+
+
+@spelling(index.SLICED)
+def sliced(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``multiply(x[:i], y[:i])``."""
+    *parts, start, stop = args
+    of = dict(node.params)["of"]
+    pairs = zip(parts, node.args, strict=False)
+    parts = [narrowed(part, start, stop, arg) if arg.aval.shape else part for part, arg in pairs]
+    return call(b.bind(of.__name__, of), *parts)
 
 
 @spelling(engine.RANGE)
@@ -756,7 +768,8 @@ class Builder:
             variable = self._buffer(node, base, block)
         target = ast.Subscript(name(variable), index_of(params["spec"], arrays), ast.Store())
         for part in params["spec"] if node.args[base is not None].aval.shape else ():
-            value = narrowed(value, arrays[part.start], arrays[part.stop]) if type(part) is index.Cut else value
+            if type(part) is index.Cut:
+                value = narrowed(value, arrays[part.start], arrays[part.stop], node.args[base is not None])
         if node.op is index.SETITEM:
             block.append(Line(ast.Assign([target], value, lineno=0)))
         elif index.may_repeat(params["spec"], several) and not self._unique(index_nodes):

@@ -1230,8 +1230,8 @@ def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
 @_fast(index.DOT)
 def dot(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``x[:i].dot(y[:i])``."""
-    x, y, *ends = args
-    return method(narrowed(x, *ends), "dot", narrowed(y, *ends))
+    x, y, start, stop = args
+    return method(narrowed(x, start, stop, node.args[0]), "dot", narrowed(y, start, stop, node.args[1]))
 
 
 @_fast(index.GETITEM)

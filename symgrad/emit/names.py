@@ -55,7 +55,8 @@ class Names:
         """What a name for a node begins with."""
         if node.name:
             return node.name
-        stem: str = node.op.name.rsplit(".", 1)[-1].strip("_")
+        of = dict(node.params).get("of")  # of slices
+        stem: str = node.op.name.rsplit(".", 1)[-1].strip("_") if of is None else of.__name__
         return _SHORT.get(stem, stem)
 
     def unique(self, wish: str) -> str:

@@ -190,6 +190,8 @@ CUT_OUT: Op = Op(
     samples=_CUT,
 )
 DOT = Op(lambda x, y, start, stop: np.dot(x[start:stop], y[start:stop]), "constant", (), name="dot")  # in code alone
+#: An elementwise function of which nothing is read but what a slice names; what it is elsewhere, nobody asks. In code alone.
+SLICED = Op(lambda *args, of: of(*args[:-2]), "constant", (), name="sliced")
 SPLICE = Op(
     runtime.splice,
     "linear",

@@ -23,6 +23,7 @@ from symgrad.optimize.split import split
 from symgrad.optimize.structure import structure
 from symgrad.optimize.taps import taps
 from symgrad.optimize.totals import totals
+from symgrad.optimize.uncut import uncut
 from symgrad.optimize.undo import undo
 from symgrad.optimize.windows import windows
 from symgrad.program import Program
@@ -50,7 +51,7 @@ FAST: dict[str, Callable[[Program], Program]] = {
 #: Of which it takes one at the end: numbers, or arrays of all iterations of a loop.
 ENDS: dict[str, Callable[[Program], Program]] = {"scalarize": scalarize, "distribute": distribute}
 #: And what comes last.
-LAST: dict[str, Callable[[Program], Program]] = {"windows": windows, "elements": elements, "hoist": hoist}
+LAST: dict[str, Callable[[Program], Program]] = {"windows": windows, "uncut": uncut, "elements": elements, "hoist": hoist}
 #: What the bodies of loops go through before.
 _INSIDE = ("undo", "structure", "taps", "contract", "layout", "lower", "factors", "distribute")
 INSIDE = {name: (FAST | ENDS)[name] for name in _INSIDE}

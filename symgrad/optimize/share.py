@@ -145,7 +145,7 @@ def _covering(node: Node, other: Node) -> Covering | None:
         return None
     if mine.course.test is None and theirs.course.test is not None:
         return None
-    same = _twins(node, other, carry)
+    same = alike_in(node, other, carry)
     ends = [theirs.body.after[j] for j in carry]
     if [same.get(after) for after in mine.body.after] != ends or node in ancestors([other]):
         return None
@@ -203,7 +203,7 @@ class _Parter(Simplifier):
 
 def _read_apart(node: Node) -> dict[Node, Apart]:
     """What the ``if``s in a loop read of its elements, each in one of its own."""
-    same = {mine for source in _sources(node) for mine in _twins(node, source)}
+    same = {mine for source in _sources(node) for mine in alike_in(node, source)}
     body, found = node.op.body, dict[Node, list[Read]]()
     ifs = [inner for inner in body.nodes() if is_if(inner) and inner not in same]
     for item in body.elements if ifs else ():
@@ -236,7 +236,7 @@ class _Planter(Simplifier):
 
     def _look(self, node: Node, source: Node) -> None:
         loops = [inner for inner in source.op.body.nodes() if isinstance(inner.op, Loop)]
-        same = _twins(node, source) if loops else {}
+        same = alike_in(node, source) if loops else {}
         body = node.op.body.nodes()
         for inner in body:
             if not isinstance(inner.op, Loop) or inner in same or any([x not in same and not is_filled(x) for x in inner.args]):
@@ -326,7 +326,7 @@ class _Sharer(Simplifier):
         twins: dict[Node, tuple[Node, Node]] = {}  # of a node of the body, the loop and the node that it equals
         ends: dict[Node, End] = {}
         for source in _sources(node):
-            same = _twins(node, source)
+            same = alike_in(node, source)
             for mine, other in same.items():
                 twins.setdefault(mine, (source, other))
             ends |= _ends(node, source, same)
@@ -405,7 +405,7 @@ def _ends(node: Node, source: Node, same: dict[Node, Node]) -> dict[Node, End]:
     return found
 
 
-def _twins(node: Node, source: Node, carry: Sequence[int] = ()) -> dict[Node, Node]:
+def alike_in(node: Node, source: Node, carry: Sequence[int] = ()) -> dict[Node, Node]:
     """Nodes of a loop's body that equal nodes of another's in each iteration of the same number.
 
     ``carry``: which of the other's carried values equal those of the loop.

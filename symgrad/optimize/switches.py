@@ -24,6 +24,7 @@ OPTIMISATIONS = {
     "lower": "cheaper operations, in the code that runs",
     "scalarize": "programs of small arrays taken apart into Python's floats, in the code that runs",
     "windows": "places in a row that move with the index of a loop as slices",
+    "uncut": "values cut to a slice, of which nothing else is read, left as they are, in the code that runs",
     "elements": "elements of tables at an index of several arrays by their places in memory, in the code that runs",
     "hoist": "what loops over numbers multiply by put together before or after them, in the code that runs",
     "distribute": "totals of loops taken out of them, as one product over all iterations, in the code that runs",
