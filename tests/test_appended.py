@@ -844,6 +844,7 @@ def test_while_loops_that_append_are_one_loop(fun, misses):
     assert derivative.cache_info().misses <= misses
 
 
+@pytest.mark.long
 def test_there_is_room_for_as_many_items_as_there_are():
     def halved(x):
         y, every = x, [0.0]

@@ -592,6 +592,7 @@ def meeting_lines(rng: random.Random) -> Iterator[str]:
     yield "    return s + u + v + z + np.sum(p * p) + np.sum(q)"
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**40))
 @example(999)  # two loops have one array's elements in their bodies, and read others of them
 def test_random_loops_with_ifs_one_after_the_other(seed: int) -> None:

@@ -178,6 +178,7 @@ def test_iterations_that_run_at_once(fun, monkeypatch):
     assert compiled.cache_info().hits
 
 
+@pytest.mark.long
 def test_lists_that_are_read_near_the_end():
     compiled = value_and_grad(read_near_the_end)
     for x in np.random.default_rng(3).normal(size=(6, 4)):

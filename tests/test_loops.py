@@ -656,6 +656,7 @@ def test_memory_of_a_long_loop():
     assert peaks[1] - peaks[0] < 3000 * 400
 
 
+@pytest.mark.long
 def test_a_long_loop_that_changes_late():
     def fun(x, n):
         y = x

@@ -145,6 +145,7 @@ ALL = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [np.int64, np.int32, list])
 @pytest.mark.parametrize("fun", ALL)
 def test_ends_that_are_looked_up(fun, kind):

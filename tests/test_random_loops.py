@@ -412,6 +412,7 @@ def nested(rng: random.Random) -> Iterator[str]:
     yield "    return s + m + d + np.sum(x * x) + np.sum(np.cos(A))"
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**40))
 @example(44947739)  # a loop that never runs, beyond the end of an array
 def test_nests_whose_ends_hang_on_the_loops_around(seed: int) -> None:

@@ -1,6 +1,7 @@
 """How the package is built: imports point one way, stand at the top of the files, and name few packages."""
 
 import ast
+import functools
 import os
 import subprocess
 import sys
@@ -53,7 +54,12 @@ def name_of(path: Path) -> str:
 
 
 FILES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+@functools.cache
+def tree_of(name: str) -> ast.Module:
+    """Not at import: each worker that runs some of the tests collects them all."""
+    return ast.parse(FILES[name].read_text(encoding="utf-8"))
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -70,7 +76,7 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 def own_imports(name: str) -> set[str]:
     """The modules of the package that a module imports. What an ``__init__`` of a package gathers does not count."""
-    found = {i for i in imports(TREES[name]) if i == "symgrad" or i.startswith("symgrad.")}
+    found = {i for i in imports(tree_of(name)) if i == "symgrad" or i.startswith("symgrad.")}
     return {i.removeprefix("symgrad").removeprefix(".") for i in found} - {""}
 
 
@@ -110,7 +116,7 @@ def test_imports_stand_at_the_top(name):
     """No import in a function: it would only hide a circle. (Optional packages are imported in ``try`` at the top.)"""
     inner = [
         f"{function.name} in line {node.lineno}"
-        for function in ast.walk(TREES[name])
+        for function in ast.walk(tree_of(name))
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for node in ast.walk(function)
         if isinstance(node, (ast.Import, ast.ImportFrom))
@@ -121,7 +127,7 @@ def test_imports_stand_at_the_top(name):
 @pytest.mark.parametrize("name", FILES)
 def test_few_packages(name):
     """NumPy and the standard library; astor in one file; what is optional, guarded."""
-    roots = {i.split(".")[0] for i in imports(TREES[name])} - {"symgrad"}
+    roots = {i.split(".")[0] for i in imports(tree_of(name))} - {"symgrad"}
     outside = roots - ALLOWED - set(sys.stdlib_module_names)
     assert outside <= GUESTS.get(name, GUESTS.get(name.split(".")[0], set())), f"symgrad.{name} imports {outside}"
 
@@ -141,17 +147,18 @@ def test_import_is_light():
 
 
 def test_every_module_says_what_it_is():
-    for name, tree in TREES.items():
-        assert ast.get_docstring(tree), f"symgrad.{name} has no docstring"
+    for name in FILES:
+        assert ast.get_docstring(tree_of(name)), f"symgrad.{name} has no docstring"
+
+
+def is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
 def test_nothing_of_the_users_is_evaluated():
     """``eval`` and ``exec`` run generated code only, in the files that generate it."""
-    users = {
-        name: sorted({node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-                      and node.func.id in ("eval", "exec")})
-        for name, tree in TREES.items()
-    }  # fmt: skip
+    users = {name: {node.func.id for node in ast.walk(tree_of(name)) if is_call(node)} for name in FILES}
+    users = {name: sorted(called & {"eval", "exec"}) for name, called in users.items()}
     found = {name: calls for name, calls in users.items() if calls}
     assert all(calls == ["exec"] for calls in found.values()), found
     assert set(found) <= {"compile", "source.instrument", "watch.state", "testing", "export"}, found

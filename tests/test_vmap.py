@@ -398,6 +398,7 @@ def left_by_one_of_two(x, p):
     return x * 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fun", [left_with_its_count, left_or_not, left_by_one_of_two])
 def test_loops_that_elements_leave_at_once_later_or_never(fun):
     """What was asked of an element of one way is not what was asked of one of another, by its place in line."""
