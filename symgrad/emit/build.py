@@ -472,6 +472,7 @@ class Builder:
         self.filled: dict[Node, list[tuple[tuple[str, Any], ...]]] = {}  # which of them they wrote into, as arrays of their own
         self.together: dict[Node, list[list[int]]] = {}  # of loops: which of what they save lies in one list, as tuples
         self.places: dict[Node, tuple[int, int]] = {}  # of such results: where in the tuples, and how wide those are
+        self.lists: dict[int, str] = {}  # of arrays that are there as lists, too, which the namespace holds: where
         self.rows: dict[Node, str] = {}  # of loops that are printed: what an iteration saves, and the row that is for it
         self.hidden: set[Node] = set()  # what masks alone choose from
         self.hiding: set[Node] = set()  # what has that in its expression
@@ -508,6 +509,12 @@ class Builder:
             self.bound[id(value)] = self.names.unique(wish)
             self.namespace[self.bound[id(value)]] = value
         return self.bound[id(value)]
+
+    def listed(self, array: np.ndarray[Any, Any]) -> str:
+        """A name in the generated module for the numbers of an array, as a list."""
+        if id(array) not in self.lists:
+            self.lists[id(array)] = self.bind("numbers", array.tolist())
+        return self.lists[id(array)]
 
     def _key(self, key: Any) -> Expr:
         """A dict's key."""

@@ -63,7 +63,7 @@ from symgrad.emit.printer import For, If, Line, While, With
 from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.steady import SMALL, settled
 from symgrad.emit.tidy import tidy
-from symgrad.ir import CONST, INPUT, Aval, Node, by_index, size_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, by_index, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
@@ -1248,6 +1248,20 @@ def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
         spec = [*map(index.Hole, range(len(arrays))), *rest]
         if list(dict(node.params)["spec"]) in (spec, spec[: len(arrays)]) and len({array.aval.shape for array in arrays}) == 1:
             return call_of("runtime.pick", *args)
+    return SPELLINGS[node.op](b, node, args)
+
+
+@_fast(engine.TO_PYTHON)
+def to_python(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``numbers[i]`` of a list, in a fifth of the time, for ``int(places[i])`` of an array that stays as it is."""
+    (item,) = node.args
+    stays = item.op is index.GETITEM and item.args[0].op is CAPTURED and node.aval.kind == "python"
+    match args[0]:
+        case ast.Subscript(ast.Name(variable), where) if stays:
+            array: Any = b.namespace.get(variable)
+            one = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype in (np.int64, np.float64)
+            if one and array.base is None and not array.flags.writeable:
+                return ast.Subscript(name(b.listed(array)), where, ast.Load())
     return SPELLINGS[node.op](b, node, args)
 
 
