@@ -135,7 +135,7 @@ def test_values_and_derivatives(fun):
         np.testing.assert_array_equal(a, given(fun, seed))
 
 
-@pytest.mark.parametrize("fun", [cholesky, shortest_paths, sweeps, two_inner_loops])
+@pytest.mark.parametrize("fun", [shortest_paths, two_inner_loops])
 def test_no_loop_runs_again(fun):
     with without("keep"):
         again = grad(fun)
@@ -162,7 +162,7 @@ def test_no_more_than_so_much(monkeypatch):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert nests(derivative.source(given(shortest_paths, 0, 64), fast=True)) == loops
-    assert peaks[0] < 64 * 64 * 4 * (64 * 8 + share.LISTED)
+    assert peaks[0] < 64 * 64 * 4 * (64 * 8 + 128)
 
 
 @pytest.mark.parametrize("fun", [cholesky, sweeps])

@@ -17,7 +17,7 @@ from symgrad.optimize.loops import expand, has_slack, inside, trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.products import products
 from symgrad.optimize.scalarize import is_worth, scalarize
-from symgrad.optimize.share import keep, merged, share
+from symgrad.optimize.share import keep, keeps_lists, merged, share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.split import split
 from symgrad.optimize.structure import structure
@@ -73,14 +73,22 @@ def for_readers(program: Program, off: frozenset[str]) -> Program:
 
 def speed_up(program: Program, off: frozenset[str]) -> Program:
     """An improved program as it runs."""
-    if any(isinstance(node.op, Loop) for node in program.nodes()):
-        program = _through({"split": split}, program, off)
-        program = inside(program, lambda body: _through({"undo": undo, "keep": keep}, body, off))
-        program = _through({"keep": keep}, program, off)
-        program = inside(program, lambda body: _through(INSIDE, body, off))
-    program = _through(FAST, program, off)
+    if not any(isinstance(node.op, Loop) for node in program.nodes()):
+        return _through(LAST, _taken_through(program, off), off)
+    program = _through({"split": split}, program, off)
+    kept = inside(program, lambda body: _through({"undo": undo, "keep": keep}, body, off))
+    kept = _through({"keep": keep}, kept, off)
+    faster = _taken_through(program, off)
+    if keeps_lists(kept):
+        kept = _taken_through(kept, off)  # but as numbers, a program may compute again in less time
+        faster = faster if faster.apart and is_worth(faster, kept) else kept
+    return _through(LAST, faster, off)
+
+
+def _taken_through(program: Program, off: frozenset[str]) -> Program:
+    program = _through(FAST, inside(program, lambda body: _through(INSIDE, body, off)), off)
     apart, whole = (_through({name: step}, program, off) for name, step in ENDS.items())
-    return _through(LAST, apart if apart.apart and is_worth(apart, whole) else whole, off)
+    return apart if apart.apart and is_worth(apart, whole) else whole
 
 
 def _through(passes: dict[str, Any], program: Program, off: frozenset[str]) -> Program:

@@ -50,8 +50,7 @@ _INFINITE |= {*SUMS_OF_EXPONENTIALS.values()}
 PART = 8  # times as large as all that is read of it an array is that need not be kept then
 FEW = 64  # values that one is made of, up to which they are looked at
 LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
-KEPT = 1 << 25  # bytes that it may take in all, for all iterations of the loop around, in the code that runs
-LISTED = 128  # bytes that an element of a list takes besides what it holds
+KEPT = 1 << 24  # bytes of numbers that it may take in all, for all iterations of the loop around, in the code that runs
 CHAINED = 8  # loops in a loop that need one another's results, one after the other, up to which they are followed
 
 
@@ -74,6 +73,12 @@ def share(program: Program) -> Program:
 def keep(program: Program) -> Program:
     """The same program; what loops in its loops save for others is kept as long as they are not much."""
     return _shared(program, KEPT) if has_nests(program) else program
+
+
+def keeps_lists(program: Program) -> bool:
+    """Whether a loop in it saves what loops in it save."""
+    loops = [node.op.body for node in program.nodes() if isinstance(node.op, Loop)]
+    return any([isinstance(item.aval, ListAval) for body in loops for item in body.saved])
 
 
 def _shared(program: Program, kept: int = 0) -> Program:
@@ -560,7 +565,7 @@ def _bytes(item: Node, around: Loop) -> float:
     (loop,) = item.args
     if not isinstance(item.aval, ListAval) or not isinstance(item.aval.element, Aval) or not isinstance(loop.op, Loop):
         return math.inf
-    return _often(loop, around) * (item.aval.element.nbytes + LISTED)
+    return _often(loop, around) * item.aval.element.nbytes
 
 
 def _often(loop: Node, around: Loop) -> float:
