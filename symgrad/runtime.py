@@ -809,11 +809,11 @@ def running(ufunc: np.ufunc, x: Array, axis: int, out: Array | None = None) -> A
     return out
 
 
-def recurrence(x: Array, ratio: Array, *, axis: int, back: bool) -> Array:
+def recurrence(x: Array, ratio: Array, *, axis: int, back: bool, summed: bool = False) -> Array:
     """``s`` with ``s[0] = x[0]`` and ``s[i + 1] = x[i + 1] + ratio[i] * s[i]`` along an axis, which counts from the end; if it
     goes ``back``, with ``s[-1] = x[-1]`` and ``s[i] = x[i] + ratio[i] * s[i + 1]``.
 
-    No element is divided by that might be zero.
+    No element is divided by that might be zero. ``summed``: no iterations are to be met to the last digit.
 
     >>> recurrence(np.array([1.0, 1.0, 1.0]), np.array([0.5, 2.0]), axis=-1, back=True)
     array([2.5, 3. , 1. ])
@@ -833,7 +833,7 @@ def recurrence(x: Array, ratio: Array, *, axis: int, back: bool) -> Array:
         with np.errstate(all="ignore"):
             if doubled:
                 _double(rows, ratios[0])
-            else:
+            elif not (summed and _sum_up(rows, ratios)):
                 _recur(rows, ratios, many)
         known = bool(np.isfinite(rows).all()) or _is_nan_as_given(s, x, ratios)
     if not known:  # as the iterations have it, with their warnings
@@ -869,6 +869,21 @@ def _grows_little(slopes: Array, n: int) -> bool:
     if len(slopes) == 1 < n - 1:
         return False
     return bool(np.isfinite(largest) and np.max(np.sum(np.log(np.maximum(sizes, 1)), 0)) <= _GROWTH)
+
+
+def _sum_up(s: Array, slopes: Array) -> bool:
+    """The recurrence along the first axis, in place, as sums of what has the products of all slopes so far taken out of it;
+    False where those are few, zero, or too large or small for that to lose nothing."""
+    if len(s) <= _FEW or s.dtype != np.float64:
+        return False
+    scale = np.multiply.accumulate(slopes, 0)
+    sizes = np.abs(scale)
+    if not (np.min(sizes) >= 1 / _SCALE and np.max(sizes) <= _SCALE):
+        return False
+    s[1:] /= scale
+    np.add.accumulate(s, 0, None, s)
+    s[1:] *= scale
+    return True
 
 
 def _recur(s: Array, slopes: Array, parted: bool) -> None:
@@ -917,6 +932,7 @@ def _recurred(s: list[Any], slopes: list[Any]) -> list[Any]:
 _FEW = 256  # numbers, up to which they are taken one after the other
 _SHORT = 32  # numbers in a row, and rows, up to which calls take most of the time
 _GROWTH = 7.0  # of logarithms of slopes, up to which rounding hardly counts
+_SCALE = 1e75  # what sums are multiplied by, and divided by, at most
 _PART = 8  # rows that are taken one after the other, of all parts at once
 
 
@@ -1177,24 +1193,28 @@ def select(mask: Array, a: Array, b: Array, out: Array | None = None) -> Array:
 
 
 def to_extremes(x: Array, extremes: Array, g: Array, out: Array | None = None) -> Array:
-    """``g`` where elements are the extremes of ``x`` along some axes, which both keep, else zero; equal ones share it.
+    """``g``, or each of it, where elements are the extremes of ``x`` along some axes, which both keep, or all; else zero. Equal
+    ones share it.
 
     >>> x = np.array([[1.0, 3.0, 2.0], [5.0, 0.0, 5.0]])
     >>> to_extremes(x, np.array([[3.0], [5.0]]), np.array([[4.0], [6.0]]))
     array([[0., 4., 0.],
            [3., 0., 3.]])
     """
-    out = np.empty(x.shape, g.dtype) if out is None else out
-    met = by_rows(np.equal, x, extremes, np.empty(x.shape, bool))
+    out = np.empty(x.shape, x.dtype) if out is None else out
+    met = by_rows(np.equal, x, extremes, np.empty(x.shape, bool)) if np.ndim(extremes) else np.equal(x, extremes)
     places = np.flatnonzero(met)
-    if places.size > 2 * extremes.size:  # so many that sums and choices take less time
-        axes = tuple([i for i, n in enumerate(extremes.shape) if n == 1])
-        shares = g / np.add.reduce(met, axes, g.dtype, keepdims=True)
+    if places.size > 2 * np.size(extremes):  # so many that sums and choices take less time
+        axes = tuple([i for i, n in enumerate(np.shape(extremes)) if n == 1]) or None
+        shares = g / np.add.reduce(met, axes, x.dtype, keepdims=True)
         return select(met, np.broadcast_to(shares, x.shape), 0, out)
     index = np.unravel_index(places, x.shape)
-    row = np.ravel_multi_index([i * (n > 1) for i, n in zip(index, extremes.shape, strict=True)], extremes.shape)
     out[...] = 0
-    out[index] = g.reshape(-1)[row] / np.bincount(row).astype(g.dtype)[row]
+    if not np.ndim(extremes):
+        out[index] = g / max(places.size, 1)
+        return out
+    row = np.ravel_multi_index([i * (n > 1) for i, n in zip(index, extremes.shape, strict=True)], extremes.shape)
+    out[index] = (g.reshape(-1)[row] if np.ndim(g) else g) / np.bincount(row).astype(x.dtype)[row]
     return out
 
 

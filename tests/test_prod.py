@@ -172,3 +172,21 @@ def test_long_running_products():
     for _ in range(3):
         got = gradient(x)
     np.testing.assert_allclose(got, np.cumsum((np.cos(y) * y)[::-1])[::-1] / x, rtol=0, atol=1e-10 * np.abs(got).max())
+
+
+@pytest.mark.parametrize("spread", [1e-3, 0.05, 0.5])
+@pytest.mark.parametrize("zero", [False, True])
+def test_running_products_are_as_exact_as_number_by_number(spread, zero):
+    """Sums where nothing is zero, and all stays far from the ends of what numbers can hold: as exact as number by number."""
+    x = 1 + spread * np.random.default_rng(0).standard_normal(10_000)
+    x[5_000] = 0.0 if zero else 1.0
+    w = np.random.default_rng(1).standard_normal(x.size)
+    s = w.astype(np.longdouble)
+    for i in range(x.size - 2, -1, -1):
+        s[i] += x[i + 1] * s[i + 1]
+    before = np.concatenate(([1.0], np.cumprod(x.astype(np.longdouble))[:-1]))
+    derivative = grad(lambda x: np.sum(np.cumprod(x) * w))
+    for _ in range(3):
+        found = derivative(x)
+    known = (before * s).astype(float)
+    np.testing.assert_allclose(found, known, rtol=1e-9, atol=1e-12 * np.max(np.abs(known)))

@@ -2021,7 +2021,9 @@ def test_partitions_go_back_in_stable_order(shape, kth, axis, kind):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("shape", "axis"), [((90, 100), 1), ((90, 100), 0), ((8, 30, 40), (0, 2)), ((9000,), 0)])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((90, 100), 1), ((90, 100), 0), ((8, 30, 40), (0, 2)), ((9000,), 0), ((90, 100), None)]
+)
 @np.errstate(all="ignore")
 def test_extremes_are_few(shape, axis, dtype):
     """What goes back to them is put where they are; equal ones share it, many or few."""
@@ -2030,15 +2032,18 @@ def test_extremes_are_few(shape, axis, dtype):
     wild.flat[::77], wild.flat[3] = np.nan, np.inf
     for extreme in (np.max, np.min):
         for keepdims in (False, True):
-            fun = lambda x, extreme=extreme, keepdims=keepdims: np.sum(3 * extreme(x, axis=axis, keepdims=keepdims) ** 2)
-            derivative = grad(fun)
-            for some in (x, np.asarray(x, order="F"), np.round(x), np.ones_like(x), wild):
-                for _ in range(3):
-                    found = derivative(some)
-                expected = grad(fun, mode="dynamic")(some)
-                assert found.dtype == dtype
-                np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == np.float32 else 1e-14)
-            assert len(shape) == 1 or "runtime.to_extremes" in derivative.source(x, fast=True)
+            for power in (1, 2):
+                fun = lambda x, extreme=extreme, keepdims=keepdims, power=power: np.sum(
+                    3 * extreme(x, axis=axis, keepdims=keepdims) ** power
+                )
+                derivative = grad(fun)
+                for some in (x, np.asarray(x, order="F"), np.round(x), np.ones_like(x), wild):
+                    for _ in range(3):
+                        found = derivative(some)
+                    expected = grad(fun, mode="dynamic")(some)
+                    assert found.dtype == dtype
+                    np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == np.float32 else 1e-14)
+                assert "runtime.to_extremes" in derivative.source(x, fast=True)
 
 
 def test_powers_of_a_number():

@@ -60,7 +60,7 @@ def _scanned_back(g: Any, ratio: Any, own: Any, axis: int) -> Any:
     division: what ``y[i+1] = f(y[i], a[i+1])`` with slopes ``ratio`` and ``own`` says of all ``a``."""
     n = np.shape(g)[axis]
     apart = n >= LONG or np.size(g) >= WIDE * n
-    s = RECURRENCE(g, ratio, axis=axis - np.ndim(g), back=True) if apart else _doubled(g, ratio, axis)
+    s = RECURRENCE(g, ratio, axis=axis - np.ndim(g), back=True, summed=True) if apart else _doubled(g, ratio, axis)
     return np.concatenate((s[along(axis, slice(0, 1))], own * s[along(axis, slice(1, None))]), axis)
 
 
@@ -74,14 +74,14 @@ def _doubled(s: Any, ratio: Any, axis: int) -> Any:
         step, ratio = 2 * step, ratio[early] * ratio[late]
 
 
-def _recurrence(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1, back: bool = False) -> Any:
+def _recurrence(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1, back: bool = False, **summed: bool) -> Any:
     """It goes the other way."""
-    return RECURRENCE(c, ratio, axis=axis, back=not back)
+    return RECURRENCE(c, ratio, axis=axis, back=not back, **summed)
 
 
-def _by_ratio(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1, back: bool = False) -> Any:
+def _by_ratio(c: Any, y: Any, x: Any, ratio: Any, axis: int = -1, back: bool = False, **summed: bool) -> Any:
     early, late = along(axis + np.ndim(y), slice(None, -1)), along(axis + np.ndim(y), slice(1, None))
-    own = _recurrence(c, y, x, ratio, axis, back)
+    own = _recurrence(c, y, x, ratio, axis, back, **summed)
     return own[early] * y[late] if back else own[late] * y[early]
 
 
@@ -94,7 +94,7 @@ op(
     samples=[
         Sample(A(5), A(4), axis=-1, back=True),
         Sample(A(3, 4), A(3, 3), axis=-1, back=False),
-        Sample(A(3, 4), A(2, 4), axis=-2, back=True),
+        Sample(A(3, 4), A(2, 4), axis=-2, back=True, summed=True),
         Sample(A(1), A(0), axis=-1, back=False),
         Sample(A(2, 0), A(1, 0), axis=-2, back=True),
     ],

@@ -855,15 +855,24 @@ def to_extremes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     if not is_op(met, np.equal) or not is_zero(nothing) or node.aval.dtype.char not in "fd":
         return None
     x, y = met.args
-    shares = g.args[0] if is_op(g, np.expand_dims) or is_op(g, np.reshape) else g
-    if not is_op(shares, np.true_divide) or not is_op(shares.args[1], np.sum) or shares.args[1].args[0] is not met:
+    turned = (is_op(g, np.expand_dims) or is_op(g, np.reshape)) and is_op(g.args[0], np.true_divide)
+    shares = g.args[0] if turned else g
+    if not is_op(shares, np.true_divide):
         return None
-    if x.aval != node.aval or y.aval != g.aval or len(y.aval.shape) < len(x.aval.shape):
+    whole, total = shares.args
+    if not turned and (is_op(total, np.expand_dims) or is_op(total, np.reshape)):
+        total = total.args[0]
+    if not is_op(total, np.sum) or total.args[0] is not met or x.aval != node.aval or y.aval.shape != g.aval.shape:
+        return None
+    if y.aval.shape and len(y.aval.shape) < len(x.aval.shape):
         return None
     if math.prod(node.aval.shape) < max(RARE * math.prod(y.aval.shape), SOME):
         return None
-    whole = shares.args[0]
-    whole = whole if g is shares else s.make(g.op, (whole,), g.params, g.aval)
+    if (number := const(whole)) is not None and not whole.aval.shape:
+        whole = s.graph.const(node.aval.dtype.type(number))
+    elif whole.aval.dtype != node.aval.dtype or whole.aval.kind == "python":
+        return None
+    whole = s.make(g.op, (whole,), g.params, g.aval) if turned and whole.aval.shape else whole
     return s.graph.add(TO_EXTREMES, (x, y, whole), (), node.aval)
 
 
