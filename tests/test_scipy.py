@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import re
@@ -1679,3 +1680,16 @@ def test_many_logistic_functions(dtype):
             for one, other in zip(found, plain(given), strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-11 if dtype == np.float64 else 2e-4)
     assert "runtime.expit" in derivative.source(x, fast=True)
+
+
+def test_submodules_are_scipys_own():
+    """Under no second name: a copy's classes would not be SciPy's, and its functions nobody's."""
+    solved = importlib.import_module("symgrad.scipy.sparse.linalg")
+    assert solved is sparse.linalg
+    assert solved.spsolve is sparse.spsolve
+    assert solved.LinearOperator is scipy.sparse.linalg.LinearOperator
+    matrix = scipy.sparse.csc_array(np.diag([2.0, 4.0]))
+    np.testing.assert_allclose(grad(lambda b: np.sum(solved.spsolve(matrix, b) ** 2))(np.ones(2)), [0.5, 0.125])
+    assert stats.qmc is scipy.stats.qmc
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("symgrad.scipy.stats.qmc")

@@ -10,14 +10,14 @@ import scipy.fft as sf
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.index import array_of, floating
 from symgrad.ops.reduction import along, vector_shape
+from symgrad.scipy.plain import rest_of
 
 fft, ifft, rfft, irfft, hfft, ihfft = np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft
 fft2, ifft2, rfft2, irfft2 = np.fft.fft2, np.fft.ifft2, np.fft.rfft2, np.fft.irfft2
 fftn, ifftn, rfftn, irfftn = np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(sf, name)
+__getattr__ = rest_of(sf)
 
 
 def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:

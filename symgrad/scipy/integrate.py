@@ -13,15 +13,14 @@ import numpy as np
 import scipy.integrate as si
 
 from symgrad.ops.index import array_of
-from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values
+from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values, rest_of
 from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
 METHODS = {"RK23": si.RK23, "RK45": si.RK45, "DOP853": si.DOP853}
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(si, name)
+__getattr__ = rest_of(si)
 
 
 def _steps(fun: Fun, start: Any, y: Any, end: Any, method: Any, **options: Any) -> tuple[list[float], Any]:

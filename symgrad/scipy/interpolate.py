@@ -11,11 +11,10 @@ import scipy.interpolate as si
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.index import array_of, beside, floating, take_at
 from symgrad.ops.reduction import vector_shape
+from symgrad.scipy.plain import rest_of
 from symgrad.watch.likeness import Holding
 
-
-def __getattr__(name: str) -> Any:
-    return getattr(si, name)
+__getattr__ = rest_of(si)
 
 
 def _double(x: Any) -> Any:

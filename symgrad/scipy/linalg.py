@@ -16,6 +16,7 @@ from symgrad.ops.engine import IS_COMPLEX, STOP
 from symgrad.ops.index import array_of, floating, take_at
 from symgrad.ops.linalg import MIRRORED, hermitian
 from symgrad.runtime import native
+from symgrad.scipy.plain import rest_of
 from symgrad.tracing.frames import where
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, rule
@@ -25,8 +26,7 @@ det, inv, norm, pinv, svdvals = np.linalg.det, np.linalg.inv, np.linalg.norm, np
 TRANSPOSED = {"N": 0, "T": 1, "C": 2}
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(sl, name)
+__getattr__ = rest_of(sl)
 
 
 # -- triangular systems --------------------------------------------------------------------------------------------

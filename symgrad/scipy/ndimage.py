@@ -13,11 +13,10 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj
 from symgrad.ops.index import array_of
 from symgrad.scipy import signal
+from symgrad.scipy.plain import rest_of
 from symgrad.scipy.signal import PADDED, window
 
-
-def __getattr__(name: str) -> Any:
-    return getattr(sn, name)
+__getattr__ = rest_of(sn)
 
 
 def _image(name: str, input: Any) -> Any:

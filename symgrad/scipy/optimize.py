@@ -15,14 +15,13 @@ import scipy.optimize as so
 from symgrad.api import elementwise_grad, grad, jacobian, jvp
 from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
-from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values
+from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values, rest_of
 from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(so, name)
+__getattr__ = rest_of(so)
 
 
 def solved(name: str) -> bool:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from symgrad.tracing.trace import active_trace
 from symgrad.tracing.tracer import plain
+
+
+def rest_of(module: Any) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a mirror: what it does not have is SciPy's. No path is, by which Python would find SciPy's
+    submodules, and load them once more under a name of this package's."""
+
+    def rest(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"a mirror of {module.__name__} has no attribute {name!r}")
+        return getattr(module, name)
+
+    return rest
 
 
 def plain_values(tree: Any) -> Any:

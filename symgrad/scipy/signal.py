@@ -14,11 +14,10 @@ from symgrad.ops.core import A, Op, Sample
 from symgrad.ops.index import array_of, floating
 from symgrad.ops.reduction import along, vector_shape
 from symgrad.scipy.linalg import companion
+from symgrad.scipy.plain import rest_of
 from symgrad.transform.batch import Batch, rule
 
-
-def __getattr__(name: str) -> Any:
-    return getattr(ss, name)
+__getattr__ = rest_of(ss)
 
 
 # -- convolution ---------------------------------------------------------------------------------------------------

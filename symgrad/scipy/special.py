@@ -20,6 +20,7 @@ from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of
 from symgrad.optimize.lower import EXPIT, LOWER, MANY
 from symgrad.optimize.rewriting import Simplifier, elements_of, rewrite
+from symgrad.scipy.plain import rest_of
 
 # fmt: off
 
@@ -27,8 +28,7 @@ ROOT_2, ROOT_PI, ROOT_2PI, ROOT_2_PI = math.sqrt(2), math.sqrt(math.pi), math.sq
 LN2, LN10, DEGREE = math.log(2), math.log(10), math.pi / 180
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(sp, name)
+__getattr__ = rest_of(sp)
 
 
 def _no_rule(function: str, argument: str) -> Rule:

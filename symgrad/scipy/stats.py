@@ -20,6 +20,7 @@ from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import vector_shape
 from symgrad.scipy.linalg import solve_triangular
+from symgrad.scipy.plain import rest_of
 from symgrad.scipy.special import (
     BETAINC_ODDS,
     BETAINCC_ODDS,
@@ -38,8 +39,7 @@ LARGE = 700.0  # its ``exp`` does not overflow
 TINY = 1e-150  # its inverse does not overflow, and that squared neither
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(scipy.stats, name)
+__getattr__ = rest_of(scipy.stats)
 
 
 def _number(x: Any) -> Any:

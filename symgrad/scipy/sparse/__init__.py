@@ -3,7 +3,8 @@
 A product needs no mirror: where the function's source is at hand, ``a @ x`` and ``a.dot(x)`` of a sparse array ``a`` and a
 traced ``x`` are done here. Solutions do, and arrays that are made of traced elements::
 
-    from symgrad.scipy.sparse import csr_array, spsolve      # instead of scipy.sparse and scipy.sparse.linalg
+    from symgrad.scipy.sparse import csr_array               # instead of scipy.sparse
+    from symgrad.scipy.sparse.linalg import spsolve          # instead of scipy.sparse.linalg
 
 An array is its ``data``, ``indices`` and ``indptr``, by rows (``"csr"``) or by columns (``"csc"``); in the other of the two
 formats the same three make its transpose.
@@ -11,6 +12,7 @@ formats the same three make its transpose.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +24,7 @@ import scipy.sparse.linalg
 from symgrad.ir import Node
 from symgrad.ops.core import A, Op, Sample, Traced
 from symgrad.ops.index import array_of
+from symgrad.scipy.plain import rest_of
 from symgrad.transform.batch import Batch, rule
 
 OTHER = {"csr": "csc", "csc": "csr"}
@@ -29,7 +32,10 @@ _INDICES, _INDPTR = np.array([0, 2, 1, 0, 1, 2]), np.array([0, 2, 3, 6])
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(scipy.sparse, name)
+    return importlib.import_module(f"{__name__}.linalg") if name == "linalg" else _rest(name)
+
+
+_rest = rest_of(scipy.sparse)
 
 
 class Sparse:
