@@ -978,6 +978,7 @@ MIXED = {
     "a copy": lambda t: (lambda y: (np.array(y).__setitem__(0, y[1]), np.sum(y**2))[1])(t * 2),
     "another order": lambda t: (lambda y: (np.asfortranarray(y).__setitem__((0, 0), y[0, 1]), np.sum(y**2))[1])(np.outer(t, t)),
     "frompyfunc": lambda t: np.linalg.norm(np.frompyfunc(lambda v: v * 3, 1, 1)(np.asarray(t))),
+    "frompyfunc as numbers": lambda t: np.linalg.norm(np.frompyfunc(lambda v: v * 3, 1, 1)(np.asarray(t)).astype(float)),
     "initial": lambda t: np.sum(t, initial=np.exp(t[0])) * np.max(t, initial=2.0 * t[1]),
     "before and after": lambda t: np.ediff1d(t, to_begin=[t[0]], to_end=(t[1], 2.0)) @ np.arange(4.0),
     "beside an array": lambda t: np.prod(np.broadcast_arrays(t, [t[1], 1.0])) + np.prod(np.meshgrid(t, [t[0], 2.0])),

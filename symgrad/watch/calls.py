@@ -1160,6 +1160,8 @@ class Calls(Reads):
             args, kwargs = tuple(map(self.shown, args)), {key: self.shown(value) for key, value in kwargs.items()}
         elif isinstance(owner, np.ndarray) and name in ("__str__", "__repr__", "__format__"):
             self.shown(owner)
+        elif name == "astype" and (joined := self._joined(owner)) is not owner:  # what np.frompyfunc makes, as numbers
+            return joined.astype(*args, **kwargs)
         elif name == "__getattribute__" and len(args) == 1:
             if not is_users(of_class(type(owner), "__getattribute__")) and not is_users(of_class(type(owner), "__getattr__")):
                 return self.attribute(owner, *args)

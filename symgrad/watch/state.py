@@ -842,6 +842,8 @@ class Plain(Finished):
         if fun is map and args:
             args = (functools.partial(self.call, args[0]), *args[1:])
         owner = getattr(fun, "__self__", None)
+        if type(owner) is np.ndarray and fun.__name__ == "astype" and (joined := self._joined(owner)) is not owner:
+            return self.call(joined.astype, *args, **kwargs)  # what np.frompyfunc makes, as numbers
         if isinstance(owner, CONTAINERS) or (fun is setattr and args):
             self.held(args[0] if fun is setattr else owner)
         very = isinstance(owner, CONTAINERS) or any([fun is one for one in COMPARING])
