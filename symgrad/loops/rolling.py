@@ -989,7 +989,9 @@ class Roller:
             ways = ways._replace(views=left.pairs)
             views = {key for key in unread if key in held and held[key].base is not None}
             self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
-            short = not (several or self.open) and len(bounds) + skipped <= FAR  # what all calls do is faster without a loop
+            often = self.what is not None and self._is_often(self.what.length)
+            # what all calls do is faster without a loop; but in others, each run would have decisions of its own
+            short = not (several or self.open or often) and len(bounds) + skipped <= FAR
             if short:
                 alone, together = alone or (known, ways), together or pattern
                 if not self.nested:
