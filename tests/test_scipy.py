@@ -155,6 +155,29 @@ def test_where_formulas_lose_their_digits_or_themselves():
         np.testing.assert_allclose(jvp(fun, (x,), (1.0,))[1], expected, rtol=1e-12)
 
 
+# The first three derivatives at points where formulas are 0/0 or lose their digits, and near them, by mpmath 1.3, 60 digits.
+HIGHER = {
+    "scipy.special.rgamma(x)": [
+        [0.5, 0.49, -2.0],
+        [1.107791903872871, 1.113749406906283, 2.0],
+        [-0.6090034884161107, -0.5824171899907614, -3.691137340393869],
+        [-2.634620535021463, -2.682577030941162, -12.26041882647064],
+    ],
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("text", HIGHER)
+def test_derivatives_of_higher_orders(text):
+    points, *orders = HIGHER[text]
+    x, derivative, dynamic, forward = np.array(points), *[eval(f"lambda x: {text}", globals())] * 3
+    for expected in orders:
+        derivative, dynamic = elementwise_grad(derivative), elementwise_grad(dynamic, mode="dynamic")
+        forward = lambda x, f=forward: jvp(f, (x,), (np.ones_like(x),))[1]
+        for found in (derivative(x), dynamic(x), forward(x)):
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
 # -- Python functions: values and derivatives ----------------------------------------------------------------------
 
 SECTIONS = scipy.signal.butter(3, 0.4, output="sos")

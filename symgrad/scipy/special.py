@@ -139,9 +139,10 @@ ZETA = Op(sp.zeta, "elementwise", (_no_rule("zeta", "x"), lambda g, y, x, q: g *
 
 def _rgamma_slope(y: Any, x: Any) -> Any:
     """Of ``1 / gamma(x)``; to the left of 1/2, where that has zeros and ``digamma`` poles, by reflection (DLMF 5.5.3)."""
-    z = 1 - np.minimum(x, 0.5)
-    left = sp.gamma(z) * (np.cos(math.pi * x) - np.sin(math.pi * x) * sp.digamma(z) / math.pi)
-    return np.where(x < 0.5, left, -y * sp.digamma(np.maximum(x, 0.5)))
+    left = x < 0.5
+    z = 1 - np.where(left, x, 0.5)
+    mirrored = sp.gamma(z) * (np.cos(math.pi * x) - np.sin(math.pi * x) * sp.digamma(z) / math.pi)
+    return np.where(left, mirrored, -y * sp.digamma(np.where(left, 0.5, x)))
 
 
 _POSITIVE = (0.4, 3)
