@@ -348,6 +348,22 @@ class Mirror:
         return self.ours(*args, **kwargs)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_a_weight_of_zero_counts(mode):
+    """... in the derivative of ``logsumexp`` by it, though not in its value, however large that term would be."""
+    a, b = np.array([0.3, 0.5, -0.2]), np.array([1.0, 0.0, 2.0])
+    shares = np.exp(a) / np.sum(b * np.exp(a))
+    np.testing.assert_allclose(grad(lambda b: special.logsumexp(a, b=b), mode=mode)(b), shares, 1e-14)
+    np.testing.assert_allclose(jacobian(lambda b: special.logsumexp(a, axis=0, b=b), mode=mode)(b), shares, 1e-14)
+    np.testing.assert_allclose(jvp(lambda b: special.logsumexp(a, b=b), (b,), (np.eye(3)[1],))[1], shares[1], 1e-14)
+    found = hessian(lambda b: special.logsumexp(a, b=b), mode=mode)(b)
+    np.testing.assert_allclose(found, -np.outer(shares, shares), 1e-14)
+    for large in (900.0, np.inf, np.nan):
+        value, slope = value_and_grad(lambda a: special.logsumexp(a, b=b), mode=mode)(np.array([0.3, large, -0.2]))
+        assert value == pytest.approx(np.log(np.exp(0.3) + 2 * np.exp(-0.2)), rel=1e-14)
+        np.testing.assert_allclose(slope, b * shares, 1e-14)
+
+
 @pytest.mark.parametrize("mirror", [Mirror(*item) for item in FUNCTIONS.items()], ids=name)
 def test_mirror(mirror):
     for sample in mirror.samples:

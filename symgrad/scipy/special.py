@@ -548,9 +548,11 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     a = array_of(a)
     if b is not None:
         b = array_of(b)
-        a = np.where(b == 0, -np.inf, a)
-    top = _shift(a, axis)
-    terms = np.exp(a - top)
+    top = _shift(a if b is None else np.where(b == 0, -np.inf, a), axis)
+    a = a - top
+    if b is not None:  # what has the weight 0 counts in the derivative by that, and may be as large as a number can be
+        a = np.where(b == 0, np.fmin(a, int(math.log(np.finfo(a.dtype).max))), a)
+    terms = np.exp(a)
     total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
     top = top if keepdims else np.reshape(top, np.shape(total))
     sign = np.sign(total) if return_sign else None
