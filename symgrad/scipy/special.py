@@ -363,21 +363,24 @@ _rule(sp.exp1,   lambda g, y, x: g * -(np.exp(-x) / x), domain=_POSITIVE, comple
 _rule(sp.expi,   lambda g, y, x: g * (np.exp(x) / x), domain=_POSITIVE, complex=True)
 _rule(sp.expn,   None, lambda g, y, n, x: g * -np.where(_whole(n) == 0, y + y / x, sp.expn(np.maximum(_whole(n) - 1, 0), x)),
       samples=_of(4))
-_rule(sp.spence, lambda g, y, z: g * np.where(z == 1, -1.0, np.log(z) / np.where(z == 1, 1, 1 - z)), domain=_POSITIVE)
-_rule(sp.ellipk, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipk(m)) / (2 * m), math.pi / 8),
+_rule(sp.spence,   lambda g, y, z: g * _by_series(1 - z, (-1, 1, 1, 2), lambda m: np.log(z) / m), domain=_POSITIVE)
+_rule(sp.ellipk,   lambda g, y, m: g * _by_series(m, _K, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipk(m)) / (2 * m)),
       domain=(0.1, 0.9))
-_rule(sp.ellipe, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) - sp.ellipk(m)) / (2 * m), -math.pi / 8),
-      domain=(0.1, 0.9))
-_rule(sp.ellipkm1,  lambda g, y, p: g * -_elliptic(1 - p, lambda m: (sp.ellipe(m) / p - y) / (2 * m), math.pi / 8),
-      domain=(0.1, 0.9))
+_rule(sp.ellipe,   lambda g, y, m: g * _by_series(m, _E, lambda m: (sp.ellipe(m) - sp.ellipk(m)) / (2 * m)), domain=(0.1, 0.9))
+_rule(sp.ellipkm1, lambda g, y, p: g * -_by_series(1 - p, _K, lambda m: (sp.ellipe(m) / p - y) / (2 * m)), domain=(0.1, 0.9))
 _rule(sp.ellipkinc, lambda g, y, phi, m: g / np.sqrt(1 - m * np.sin(phi) ** 2), "m",
       samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
 _rule(sp.ellipeinc, lambda g, y, phi, m: g * np.sqrt(1 - m * np.sin(phi) ** 2), "m",
       samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
 
 
-def _elliptic(m: Any, slope: Any, at_zero: float) -> Any:
-    return np.where(m == 0, at_zero, slope(np.where(m == 0, 0.5, m)))
+_K, _E = (math.pi / 8, 1.5, 1.5, 2), (-math.pi / 8, 0.5, 1.5, 2)
+
+
+def _by_series(m: Any, series: tuple[float, ...], slope: Any) -> Any:
+    """A slope that is 0/0 at 0, and whose own slopes lose their digits near that: there, a multiple of ``hyp2f1``."""
+    near, (factor, a, b, c) = np.abs(m) < 0.1, series
+    return np.where(near, factor * sp.hyp2f1(a, b, c, np.where(near, m, 0)), slope(np.where(near, 0.5, m)))
 
 
 # -- distribution functions ----------------------------------------------------------------------------------------
