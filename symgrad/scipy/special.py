@@ -349,8 +349,17 @@ _rule(sp.hankel2, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel2(v - 1, z) - sp.
       complex=True)
 _rule(sp.yn,  None, lambda g, y, n, x: g * (0.5 * (sp.yv(_whole(n) - 1.0, x) - sp.yv(_whole(n) + 1.0, x))), samples=_of(2))
 _rule(sp.kn,  None, lambda g, y, n, x: g * (-0.5 * (sp.kv(_whole(n) - 1.0, x) + sp.kv(_whole(n) + 1.0, x))), samples=_of(2))
-_rule(sp.struve, "v", lambda g, y, v, x: g * (sp.struve(v - 1, x) - v * y / (x + (x == 0))), samples=_of(1.5))
-_rule(sp.modstruve, "v", lambda g, y, v, x: g * (sp.modstruve(v - 1, x) - v * y / (x + (x == 0))), samples=_of(1.5))
+_rule(sp.struve, "v", lambda g, y, v, x: g * _struve_slope(sp.struve, -1, y, v, x), samples=_of(1.5))
+_rule(sp.modstruve, "v", lambda g, y, v, x: g * _struve_slope(sp.modstruve, 1, y, v, x), samples=_of(1.5))
+
+
+def _struve_slope(fun: Any, sign: int, y: Any, v: Any, x: Any) -> Any:
+    """DLMF 11.4.24 and 11.4.26 where ``x`` is small; for the order 0, 11.4.28 and 11.4.30, which have no pole there then."""
+    near, zero = np.abs(x) < 2, v == 0
+    lower = fun(np.where(near & zero, 1, v) - 1, x)
+    rest = sign * fun(v + 1, np.where(near, x, 0)) + (0.5 * np.where(near, x, 1)) ** v * (sp.rgamma(v + 1.5) / ROOT_PI)
+    return np.where(near, np.where(zero, rest, 0.5 * (lower + rest)), lower - v * np.where(near, 0, y) / np.where(near, 1, x))
+
 
 _rule(sp.wright_bessel, "a", "b", lambda g, y, a, b, x: g * sp.wright_bessel(a, b + a, x), samples=_of(0.7, 1.5))
 if hasattr(sp, "log_wright_bessel"):  # since SciPy 1.14
@@ -530,8 +539,14 @@ def _several(ufunc: Any, *slopes: Any, domain: tuple[float, float]) -> None:
     op(ufunc, rule, jvp=jvp, name=ufunc.__name__, complex=False, samples=samples)
 
 
+def _sinhc(x: Any) -> Any:
+    """``sinh(x) / x``, with its derivatives where ``x`` is nearly 0."""
+    near = np.abs(x) < 1
+    return np.where(near, sp.hyp0f1(1.5, 0.25 * np.where(near, x, 0) ** 2), np.sinh(x) / np.where(near, 1, x))
+
+
 _several(sp.sici,    lambda y, x: np.sinc(x / math.pi), lambda y, x: np.cos(x) / x, domain=(0.3, 3))
-_several(sp.shichi,  lambda y, x: np.sinh(x) / x,       lambda y, x: np.cosh(x) / x, domain=(0.3, 3))
+_several(sp.shichi,  lambda y, x: _sinhc(x),             lambda y, x: np.cosh(x) / x, domain=(0.3, 3))
 _several(sp.fresnel, lambda y, x: np.sin(math.pi / 2 * x * x), lambda y, x: np.cos(math.pi / 2 * x * x), domain=(-2, 2))
 _several(sp.airy,    lambda y, x: y[1], lambda y, x: x * y[0], lambda y, x: y[3], lambda y, x: x * y[2], domain=(-2, 2))
 
