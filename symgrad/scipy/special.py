@@ -504,15 +504,19 @@ def _jacobi_slope(n: Any, a: Any, b: Any, x: Any) -> Any:
     return 0.5 * (n != 0) * (n + a + b + 1) * sp.eval_jacobi(n - (n != 0), a + 1, b + 1, x)
 
 
+def _gegenbauer_slope(n: Any, a: Any, x: Any) -> Any:
+    return 2 * (n != 0) * a * sp.eval_gegenbauer(n - (n != 0), a + 1, x)
+
+
 _rule(sp.eval_jacobi,      "n", "alpha", "beta",
       lambda g, y, n, a, b, x: g * _jacobi_slope(n, a, b, x),
       samples=_of(3, 0.5, 1.5, **_UNIT))
 _rule(sp.eval_gegenbauer,  "n", "alpha",
-      lambda g, y, n, a, x: g * (2 * a * sp.eval_gegenbauer(n - 1, a + 1, x)), samples=_of(3, 0.7, **_UNIT))
+      lambda g, y, n, a, x: g * _gegenbauer_slope(n, a, x), samples=_of(3, 0.7, **_UNIT))
 _rule(sp.eval_legendre,    "n", lambda g, y, n, x: g * _jacobi_slope(n, 0.0, 0.0, x),
       samples=_of(3, **_UNIT))
-_rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - 1, x)), samples=_of(4, **_UNIT))
-_rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * (2 * sp.eval_gegenbauer(n - 1, 2.0, x)), samples=_of(3, **_UNIT))
+_rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - (n != 0), x)), samples=_of(4, **_UNIT))
+_rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * _gegenbauer_slope(n, 1.0, x), samples=_of(3, **_UNIT))
 _rule(sp.eval_laguerre,    "n", lambda g, y, n, x: g * -sp.eval_genlaguerre(n - 1, 1.0, x), samples=_of(3))
 _rule(sp.eval_genlaguerre, "n", "alpha", lambda g, y, n, a, x: g * -sp.eval_genlaguerre(n - 1, a + 1, x), samples=_of(3, 0.5))
 _rule(sp.eval_hermite,     None, lambda g, y, n, x: g * (2 * n * sp.eval_hermite(np.maximum(n - 1, 0), x)), samples=_of(3))
