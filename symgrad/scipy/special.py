@@ -145,6 +145,36 @@ def _rgamma_slope(y: Any, x: Any) -> Any:
     return np.where(left, mirrored, -y * sp.digamma(np.where(left, 0.5, x)))
 
 
+def _digammas(x: Any, m: Any) -> Any:
+    """``digamma(x + m) - digamma(x)``; for whole ``m``, where both have poles, by reflection (DLMF 5.5.4)."""
+    left = (x < 0.5) & (x + m < 0.5) & (m == np.round(m))
+    return sp.digamma(np.where(left, 1 - x - m, x + m)) - sp.digamma(np.where(left, 1 - x, x))
+
+
+def _at_zeros(x: Any, slope: Any) -> Any:
+    """The derivative of ``sin(pi x) / pi * f(x)`` over ``f(x)``, given that of the logarithm of ``f``."""
+    return np.cos(math.pi * x) + np.sin(math.pi * x) * slope / math.pi
+
+
+def _poch_slope(y: Any, z: Any, m: Any) -> Any:
+    """... by ``z``; where ``1 / gamma(z)`` may be 0, of ``gamma(z + m) gamma(1 - z) sin(pi z) / pi``."""
+    zeros = (z < 0.5) & (z + m >= 0.5)
+    x, n = np.where(zeros, z, 0.5), np.where(zeros, m, 0.5)
+    near = sp.gamma(x + n) * sp.gamma(1 - x) * _at_zeros(x, sp.digamma(x + n) - sp.digamma(1 - x))
+    return np.where(zeros, near, y * _digammas(np.where(zeros, 1, z), np.where(zeros, 1, m)))
+
+
+def _binom_slope(y: Any, n: Any, k: Any, by_k: bool) -> Any:
+    """The same for ``1 / gamma(n - k + 1)``, of ``beta(n + 1, k - n)``."""
+    zeros = (k - n > 0.5) & (n >= -0.5)
+    a, b = np.where(zeros, n, 0), np.where(zeros, k, 1)
+    slope = sp.digamma((b if by_k else a) + 1) - sp.digamma(b - a)
+    near = (-1 if by_k else 1) * sp.beta(a + 1, b - a) * _at_zeros(a - b + 1, slope)
+    n, k = np.where(zeros, 1, n), np.where(zeros, 1, k)
+    logs = sp.digamma(n - k + 1) - sp.digamma(k + 1) if by_k else _digammas(n - k + 1, k)
+    return np.where(zeros, near, y * logs)
+
+
 _POSITIVE = (0.4, 3)
 for _digamma in {sp.digamma, sp.psi}:
     _rule(_digamma, lambda g, y, x: g * polygamma(1, x), domain=_POSITIVE)
@@ -153,14 +183,13 @@ _rule(sp.gamma,     lambda g, y, x: g * (y * sp.digamma(x)), domain=_POSITIVE)
 _rule(sp.gammaln,   lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
 _rule(sp.loggamma,  lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
 _rule(sp.rgamma,    lambda g, y, x: g * _rgamma_slope(y, x), domain=(-3, 3))
-_rule(sp.beta,      lambda g, y, a, b: g * (y * (sp.digamma(a) - sp.digamma(a + b))),
-                    lambda g, y, a, b: g * (y * (sp.digamma(b) - sp.digamma(a + b))), domain=_POSITIVE)
-_rule(sp.betaln,    lambda g, y, a, b: g * (sp.digamma(a) - sp.digamma(a + b)),
-                    lambda g, y, a, b: g * (sp.digamma(b) - sp.digamma(a + b)), domain=_POSITIVE)
-_rule(sp.binom,     lambda g, y, n, k: g * (y * (sp.digamma(n + 1) - sp.digamma(n - k + 1))),
-                    lambda g, y, n, k: g * (y * (sp.digamma(n - k + 1) - sp.digamma(k + 1))), domain=[(3.2, 4.8), (0.3, 2.8)])
-_rule(sp.poch,      lambda g, y, z, m: g * (y * (sp.digamma(z + m) - sp.digamma(z))),
-                    lambda g, y, z, m: g * (y * sp.digamma(z + m)), domain=_POSITIVE)
+_rule(sp.beta,      lambda g, y, a, b: g * (-y * _digammas(a, b)), lambda g, y, a, b: g * (-y * _digammas(b, a)),
+                    domain=_POSITIVE)
+_rule(sp.betaln,    lambda g, y, a, b: g * -_digammas(a, b), lambda g, y, a, b: g * -_digammas(b, a), domain=_POSITIVE)
+_rule(sp.binom,     lambda g, y, n, k: g * _binom_slope(y, n, k, False), lambda g, y, n, k: g * _binom_slope(y, n, k, True),
+                    domain=[(3.2, 4.8), (0.3, 2.8)])
+_rule(sp.poch,      lambda g, y, z, m: g * _poch_slope(y, z, m), lambda g, y, z, m: g * (y * sp.digamma(z + m)),
+                    domain=_POSITIVE)
 
 
 HUGE = 1e30
