@@ -192,16 +192,26 @@ _rule(sp.poch,      lambda g, y, z, m: g * _poch_slope(y, z, m), lambda g, y, z,
                     domain=_POSITIVE)
 
 
+# ``base**power * exp(log)``, with its derivatives where the base is 0
+POWER_EXP: Op = Op(
+    lambda base, power, log: np.exp(sp.xlogy(power, base) + log), "elementwise",
+    (lambda g, y, base, power, log: g * (power * POWER_EXP(base, power - (power != 0), log)),
+     lambda g, y, base, power, log: g * sp.xlogy(y, base + ((base == 0) & (power >= 0))),
+     lambda g, y, base, power, log: g * y),
+    name="power_exp", complex=False, samples=_three([(0.3, 2), (0.4, 3), (-1, 1)]))
+
 HUGE = 1e30
 
 
 def _gamma_density(a: Any, x: Any) -> Any:
     x = np.minimum(x, HUGE)  # to have 0 at infinity
-    return np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a))
+    return POWER_EXP(x, a - 1, -x - sp.gammaln(a))
 
 
 def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    return np.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
+    upper = x > 0.5  # the end that is near has the power, which has its derivatives there; the other one is in the logarithm
+    near, power, other = np.where(upper, 1 - x, x), np.where(upper, b, a) - 1, np.where(upper, a, b) - 1
+    return POWER_EXP(near, power, sp.xlog1py(other, -near) - sp.betaln(a, b))
 
 
 # -- by their shapes: integrals over a tail of the density times the derivative of its logarithm, which there has one sign
@@ -438,7 +448,7 @@ def _stdtr_df(df: Any, t: Any) -> Any:
 def _f_density(power: Any, n: Any, d: Any, x: Any) -> Any:
     """With another power of ``x`` than ``n / 2 - 1``, if it is to be multiplied by ``x``."""
     logs = 0.5 * n * np.log(n) + 0.5 * d * np.log(d) - 0.5 * (n + d) * np.log(d + n * x)
-    return np.exp(sp.xlogy(power, x) + logs - sp.betaln(0.5 * n, 0.5 * d))
+    return POWER_EXP(x, power, logs - sp.betaln(0.5 * n, 0.5 * d))
 
 
 def _fdtr_n(n: Any, d: Any, x: Any) -> Any:
@@ -467,14 +477,6 @@ _rule(sp.gdtr,    lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), lamb
                   lambda g, y, a, b, x: g * (a * _gamma_density(b, a * x)), samples=_three([_POSITIVE] * 3))
 
 # -- parts of the formulas of symgrad.scipy.stats ------------------------------------------------------------------
-
-# ``base**power * exp(log)``, with its derivatives where the base is 0
-POWER_EXP: Op = Op(
-    lambda base, power, log: np.exp(sp.xlogy(power, base) + log), "elementwise",
-    (lambda g, y, base, power, log: g * (power * POWER_EXP(base, power - (power != 0), log)),
-     lambda g, y, base, power, log: g * sp.xlogy(y, base + ((base == 0) & (power >= 0))),
-     lambda g, y, base, power, log: g * y),
-    name="power_exp", complex=False, samples=_three([(0.3, 2), (0.4, 3), (-1, 1)]))
 
 # ``gammainc(a, x**2)``, ``gammaincc(a, x**2)`` and the inverse of the first one, with their derivatives where ``x`` is 0
 GAMMAINC_SQUARE = Op(
@@ -505,7 +507,7 @@ BETAINCC_ODDS = Op(
 
 
 def _beta_odds_density(a: Any, b: Any, x: Any) -> Any:
-    return np.exp(sp.xlogy(a - 1, x) - (a + b) * np.log1p(x) - sp.betaln(a, b))
+    return POWER_EXP(x, a - 1, -(a + b) * np.log1p(x) - sp.betaln(a, b))
 
 
 def _gamma_root_density(a: Any, x: Any) -> Any:
