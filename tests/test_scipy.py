@@ -289,6 +289,18 @@ def test_derivatives_of_higher_orders(text):
             np.testing.assert_allclose(found, expected, 1e-9, 1e-14)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", [float, np.float64, np.array])
+def test_third_derivatives_of_beta_functions_at_the_ends(kind):
+    for a, b, x, expected in [(1.3, 2.1, 0.0, -np.inf), (2.0, 1.0, 0.0, 0.0), (1.0, 3.0, 1.0, 6.0), (3.0, 2.0, 0.0, 24.0)]:
+        for sign, name in ((1, "betainc"), (-1, "betaincc")):
+            third = grad(grad(grad(lambda x, a=a, b=b, name=name: getattr(scipy.special, name)(a, b, x))))
+            np.testing.assert_allclose(third(kind(x)), sign * expected, 1e-12)
+    for n, expected in [(2.0, 6.0), (4.0, -96.0)]:  # of x / (1 + x), (2 * x / (1 + 2 * x)) ** 2
+        third = grad(grad(grad(lambda x, n=n: scipy.special.fdtr(n, 2.0, x))))
+        np.testing.assert_allclose(third(kind(0.0)), expected, 1e-12)
+
+
 # -- Python functions: values and derivatives ----------------------------------------------------------------------
 
 SECTIONS = scipy.signal.butter(3, 0.4, output="sos")
@@ -906,7 +918,8 @@ EDGES = [("gamma", (2.7,), 0.0, 0.0), ("gamma", (2.0,), 0.0, 1.0), ("gamma", (1.
          ("weibull_max", (2.7,), 0.0, 0.0), ("f", (6.0, 6.0), 0.0, 0.0), ("f", (4.0, 2.0), 0.0, 8.0),
          ("nakagami", (1.7,), 0.0, 0.0), ("nakagami", (1.0,), 0.0, 2.0), ("powerlaw", (2.7,), 0.0, 0.0),
          ("powerlaw", (2.0,), 0.0, 2.0), ("fisk", (2.7,), 0.0, 0.0), ("fisk", (2.0,), 0.0, 2.0),
-         ("burr12", (2.7, 1.5), 0.0, 0.0), ("burr12", (2.0, 1.5), 0.0, 3.0)]  # fmt: skip
+         ("burr12", (2.7, 1.5), 0.0, 0.0), ("burr12", (2.0, 1.5), 0.0, 3.0),
+         ("rayleigh", (), 0.0, 1.0), ("betaprime", (2.7, 1.5), 0.0, 0.0), ("betaprime", (2.0, 1.5), 0.0, 3.75)]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -915,6 +928,8 @@ def test_slopes_of_densities_at_the_ends(kind, shapes, x, slope):
     ours = getattr(stats, kind)
     np.testing.assert_allclose(both_ways(lambda z: ours.pdf(z, *shapes))(x), slope, 1e-12)
     np.testing.assert_allclose(both_ways(lambda z: ours.pdf(z, *shapes, 0.0, 2.0))(2 * x), slope / 4, 1e-12)
+    np.testing.assert_allclose(both_ways(grad(lambda z: ours.cdf(z, *shapes)))(x), slope, 1e-12)
+    np.testing.assert_allclose(both_ways(grad(lambda z: ours.sf(z, *shapes)))(x), -slope, 1e-12)
     for i in range(len(shapes)):
         by = lambda a, i=i: ours.pdf(x, *shapes[:i], a, *shapes[i + 1 :])
         assert both_ways(by)(shapes[i]) == 0.0
