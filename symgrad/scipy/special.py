@@ -356,8 +356,8 @@ _rule(sp.inv_boxcox1p, lambda g, y, z, p: g * (1 + y) ** (1 - p),
                        lambda g, y, z, p: g * (-(1 + y) ** (1 - p) * _boxcox_lmbda(1 + y, p)), domain=[(-0.5, 0.7), (-1, 1.2)])
 _rule(sp.huber,        lambda g, y, delta, r: g * np.maximum(np.abs(r) - delta, 0),
                        lambda g, y, delta, r: g * np.clip(r, -delta, delta), domain=[(0.5, 1), (-2, 2)])
-_rule(sp.pseudo_huber, lambda g, y, delta, r: g * (2 * y / delta - r * np.sin(np.arctan(r / delta))),
-                       lambda g, y, delta, r: g * (delta * np.sin(np.arctan(r / delta))), domain=[(0.5, 1), (-2, 2)])
+_rule(sp.pseudo_huber, lambda g, y, delta, r: g * (r * np.sin(np.arctan2(r, delta)) * np.tan(0.5 * np.arctan2(r, delta)) ** 2),
+                       lambda g, y, delta, r: g * (delta * np.sin(np.arctan2(r, delta))), domain=[(0.5, 1), (-2, 2)])
 _rule(sp.wrightomega,  lambda g, y, z: g * (y / (1 + y)), complex=True)
 
 # -- Bessel functions ----------------------------------------------------------------------------------------------
