@@ -73,11 +73,36 @@ def _three(domain: Any) -> list[Sample]:
     return [Sample(*[A(*s, lo=lo, hi=hi) for s, (lo, hi) in zip(each, domain, strict=False)]) for each in shapes]
 
 
-def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
-    """The derivative of ``wofz(z) / (sigma * sqrt(2 pi))`` by ``x``, where ``z = (x + i gamma) / (sigma sqrt(2))``."""
-    z = (x + 1j * gamma) / (ROOT_2 * sigma)
-    return (2j / ROOT_PI - 2 * z * sp.wofz(z)) / (ROOT_2 * ROOT_2PI * sigma * sigma)
+def _voigt(x: Any, sigma: Any, gamma: Any, n: int = 0, turns: int = 0) -> Any:
+    """The real part of ``i**turns`` times the ``n``-th derivative of ``wofz(z) / (sigma * sqrt(2 pi))`` by ``x + i gamma``,
+    where ``z = (x + i gamma) / (sigma sqrt(2))``. Where that is large, of its asymptotic series (DLMF 7.12.1), and what the
+    series lacks near the real axis; else by ``w' = 2 i / sqrt(pi) - 2 z w``.
+    """
+    point, width = np.asarray(x + 1j * gamma), np.asarray(ROOT_2 * np.abs(sigma))
+    far = np.abs(point) > 7 * width
+    spread = np.where(np.abs(point) > 30 * width, np.abs(point), width)  # where exp(-z^2) is 0
+    z = point / spread
+    least = np.where(spread == width, np.exp(-np.where(far & (np.abs(z.imag) < 0.01), z, 30) ** 2), 0)
+    last: Any = 0
+    value = np.where(far, least, sp.wofz(z))
+    for k in range(n):
+        last, value = value, np.where(far | (k > 0), 0, 2j / ROOT_PI) - 2 * z * value - 2 * k * last
+    value = value / (ROOT_PI * spread ** (n + 1))
+    if np.any(far):
+        inverse = 1 / np.where(far, point, 1)
+        ratio, total = (np.where(far, width, 0) * inverse) ** 2, 0
+        for k in range(40, -1, -1):
+            total = total * ratio + sp.poch(0.5, k) * sp.poch(2 * k + 1, n)
+        value = value + np.where(far, (-1) ** n * 1j / math.pi * total * inverse ** (n + 1), 0)
+    return np.real((1, 1j, -1, -1j)[turns % 4] * value)
 
+
+VOIGT: Op = Op(
+    _voigt, "elementwise",
+    (lambda g, y, x, sigma, gamma, n=0, turns=0: g * VOIGT(x, sigma, gamma, n=n + 1, turns=turns),
+     lambda g, y, x, sigma, gamma, n=0, turns=0: g * (sigma * VOIGT(x, sigma, gamma, n=n + 2, turns=turns)),
+     lambda g, y, x, sigma, gamma, n=0, turns=0: g * VOIGT(x, sigma, gamma, n=n + 1, turns=turns + 1)),
+    name="voigt", complex=False, samples=_three([(-2, 2), (0.1, 3), (0.4, 3)]))
 
 # -- logistic, error and normal functions --------------------------------------------------------------------------
 
@@ -96,9 +121,9 @@ _rule(sp.ndtr,      lambda g, y, x: g * (np.exp(-0.5 * x * x) / ROOT_2PI), compl
 _rule(sp.log_ndtr,  lambda g, y, x: g * (ROOT_2_PI / sp.erfcx(x / -ROOT_2)))
 _rule(sp.ndtri,     lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y)), domain=(0.1, 0.9))
 _rule(sp.ndtri_exp, lambda g, y, x: g * (sp.erfcx(y / -ROOT_2) / ROOT_2_PI), domain=(-3, -0.2))
-_rule(sp.voigt_profile, lambda g, y, x, sigma, gamma: g * np.real(_voigt(x, sigma, gamma)),
-                        lambda g, y, x, sigma, gamma: g * -((y + np.real((x + 1j * gamma) * _voigt(x, sigma, gamma))) / sigma),
-                        lambda g, y, x, sigma, gamma: g * -np.imag(_voigt(x, sigma, gamma)),
+_rule(sp.voigt_profile, lambda g, y, x, sigma, gamma: g * VOIGT(x, sigma, gamma, n=1),
+                        lambda g, y, x, sigma, gamma: g * (sigma * VOIGT(x, sigma, gamma, n=2)),
+                        lambda g, y, x, sigma, gamma: g * VOIGT(x, sigma, gamma, n=1, turns=1),
                         samples=_three([(-2, 2), (0.4, 3), (0.4, 3)]))
 _rule(sp.owens_t,   lambda g, y, h, a: g * (-0.5 / ROOT_2PI * np.exp(-0.5 * h * h) * sp.erf(h * a / ROOT_2)),
                     lambda g, y, h, a: g * (np.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a))))
@@ -411,6 +436,7 @@ _rule(sp.exp1,   lambda g, y, x: g * -(np.exp(-x) / x), domain=_POSITIVE, comple
 _rule(sp.expi,   lambda g, y, x: g * (np.exp(x) / x), domain=_POSITIVE, complex=True)
 _rule(sp.expn,   None, lambda g, y, n, x: g * -np.where(_whole(n) == 0, y + y / x, sp.expn(np.maximum(_whole(n) - 1, 0), x)),
       samples=_of(4))
+_K, _E = (math.pi / 8, 1.5, 1.5, 2), (-math.pi / 8, 0.5, 1.5, 2)  # of derivatives of ``ellipk`` and ``ellipe``: see below
 _rule(sp.spence,   lambda g, y, z: g * _by_series(1 - z, (-1, 1, 1, 2), lambda m: np.log(z) / m), domain=_POSITIVE)
 _rule(sp.ellipk,   lambda g, y, m: g * _by_series(m, _K, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipk(m)) / (2 * m)),
       domain=(0.1, 0.9))
@@ -420,9 +446,6 @@ _rule(sp.ellipkinc, lambda g, y, phi, m: g / np.sqrt(1 - m * np.sin(phi) ** 2), 
       samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
 _rule(sp.ellipeinc, lambda g, y, phi, m: g * np.sqrt(1 - m * np.sin(phi) ** 2), "m",
       samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
-
-
-_K, _E = (math.pi / 8, 1.5, 1.5, 2), (-math.pi / 8, 0.5, 1.5, 2)
 
 
 def _by_series(m: Any, series: tuple[float, ...], slope: Any) -> Any:
