@@ -73,11 +73,36 @@ def _three(domain: Any) -> list[Sample]:
     return [Sample(*[A(*s, lo=lo, hi=hi) for s, (lo, hi) in zip(each, domain, strict=False)]) for each in shapes]
 
 
-def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
-    """The derivative of ``wofz(z) / (sigma * sqrt(2 pi))`` by ``x``, where ``z = (x + i gamma) / (sigma sqrt(2))``."""
-    z = (x + 1j * gamma) / (ROOT_2 * sigma)
-    return (2j / ROOT_PI - 2 * z * sp.wofz(z)) / (ROOT_2 * ROOT_2PI * sigma * sigma)
+def _voigt(x: Any, sigma: Any, gamma: Any, n: int = 0, turns: int = 0) -> Any:
+    """The real part of ``i**turns`` times the ``n``-th derivative of ``wofz(z) / (sigma * sqrt(2 pi))`` by ``x + i gamma``,
+    where ``z = (x + i gamma) / (sigma sqrt(2))``. Where that is large, of its asymptotic series (DLMF 7.12.1), and what the
+    series lacks near the real axis; else by ``w' = 2 i / sqrt(pi) - 2 z w``.
+    """
+    point, width = np.asarray(x + 1j * gamma), np.asarray(ROOT_2 * np.abs(sigma))
+    far = np.abs(point) > 7 * width
+    spread = np.where(np.abs(point) > 30 * width, np.abs(point), width)  # where exp(-z^2) is 0
+    z = point / spread
+    least = np.where(spread == width, np.exp(-np.where(far & (np.abs(z.imag) < 0.01), z, 30) ** 2), 0)
+    last: Any = 0
+    value = np.where(far, least, sp.wofz(z))
+    for k in range(n):
+        last, value = value, np.where(far | (k > 0), 0, 2j / ROOT_PI) - 2 * z * value - 2 * k * last
+    value = value / (ROOT_PI * spread ** (n + 1))
+    if np.any(far):
+        inverse = 1 / np.where(far, point, 1)
+        ratio, total = (np.where(far, width, 0) * inverse) ** 2, 0
+        for k in range(40, -1, -1):
+            total = total * ratio + sp.poch(0.5, k) * sp.poch(2 * k + 1, n)
+        value = value + np.where(far, (-1) ** n * 1j / math.pi * total * inverse ** (n + 1), 0)
+    return np.real((1, 1j, -1, -1j)[turns % 4] * value)
 
+
+VOIGT: Op = Op(
+    _voigt, "elementwise",
+    (lambda g, y, x, sigma, gamma, n=0, turns=0: g * VOIGT(x, sigma, gamma, n=n + 1, turns=turns),
+     lambda g, y, x, sigma, gamma, n=0, turns=0: g * (sigma * VOIGT(x, sigma, gamma, n=n + 2, turns=turns)),
+     lambda g, y, x, sigma, gamma, n=0, turns=0: g * VOIGT(x, sigma, gamma, n=n + 1, turns=turns + 1)),
+    name="voigt", complex=False, samples=_three([(-2, 2), (0.1, 3), (0.4, 3)]))
 
 # -- logistic, error and normal functions --------------------------------------------------------------------------
 
@@ -96,9 +121,9 @@ _rule(sp.ndtr,      lambda g, y, x: g * (np.exp(-0.5 * x * x) / ROOT_2PI), compl
 _rule(sp.log_ndtr,  lambda g, y, x: g * (ROOT_2_PI / sp.erfcx(x / -ROOT_2)))
 _rule(sp.ndtri,     lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y)), domain=(0.1, 0.9))
 _rule(sp.ndtri_exp, lambda g, y, x: g * (sp.erfcx(y / -ROOT_2) / ROOT_2_PI), domain=(-3, -0.2))
-_rule(sp.voigt_profile, lambda g, y, x, sigma, gamma: g * np.real(_voigt(x, sigma, gamma)),
-                        lambda g, y, x, sigma, gamma: g * -((y + np.real((x + 1j * gamma) * _voigt(x, sigma, gamma))) / sigma),
-                        lambda g, y, x, sigma, gamma: g * -np.imag(_voigt(x, sigma, gamma)),
+_rule(sp.voigt_profile, lambda g, y, x, sigma, gamma: g * VOIGT(x, sigma, gamma, n=1),
+                        lambda g, y, x, sigma, gamma: g * (sigma * VOIGT(x, sigma, gamma, n=2)),
+                        lambda g, y, x, sigma, gamma: g * VOIGT(x, sigma, gamma, n=1, turns=1),
                         samples=_three([(-2, 2), (0.4, 3), (0.4, 3)]))
 _rule(sp.owens_t,   lambda g, y, h, a: g * (-0.5 / ROOT_2PI * np.exp(-0.5 * h * h) * sp.erf(h * a / ROOT_2)),
                     lambda g, y, h, a: g * (np.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a))))
@@ -139,9 +164,40 @@ ZETA = Op(sp.zeta, "elementwise", (_no_rule("zeta", "x"), lambda g, y, x, q: g *
 
 def _rgamma_slope(y: Any, x: Any) -> Any:
     """Of ``1 / gamma(x)``; to the left of 1/2, where that has zeros and ``digamma`` poles, by reflection (DLMF 5.5.3)."""
-    z = 1 - np.minimum(x, 0.5)
-    left = sp.gamma(z) * (np.cos(math.pi * x) - np.sin(math.pi * x) * sp.digamma(z) / math.pi)
-    return np.where(x < 0.5, left, -y * sp.digamma(np.maximum(x, 0.5)))
+    left = x < 0.5
+    z = 1 - np.where(left, x, 0.5)
+    mirrored = sp.gamma(z) * (np.cos(math.pi * x) - np.sin(math.pi * x) * sp.digamma(z) / math.pi)
+    return np.where(left, mirrored, -y * sp.digamma(np.where(left, 0.5, x)))
+
+
+def _digammas(x: Any, m: Any) -> Any:
+    """``digamma(x + m) - digamma(x)``; for whole ``m``, where both have poles, by reflection (DLMF 5.5.4)."""
+    left = (x < 0.5) & (x + m < 0.5) & (m == np.round(m))
+    return sp.digamma(np.where(left, 1 - x - m, x + m)) - sp.digamma(np.where(left, 1 - x, x))
+
+
+def _at_zeros(x: Any, slope: Any) -> Any:
+    """The derivative of ``sin(pi x) / pi * f(x)`` over ``f(x)``, given that of the logarithm of ``f``."""
+    return np.cos(math.pi * x) + np.sin(math.pi * x) * slope / math.pi
+
+
+def _poch_slope(y: Any, z: Any, m: Any) -> Any:
+    """... by ``z``; where ``1 / gamma(z)`` may be 0, of ``gamma(z + m) gamma(1 - z) sin(pi z) / pi``."""
+    zeros = (z < 0.5) & (z + m >= 0.5)
+    x, n = np.where(zeros, z, 0.5), np.where(zeros, m, 0.5)
+    near = sp.gamma(x + n) * sp.gamma(1 - x) * _at_zeros(x, sp.digamma(x + n) - sp.digamma(1 - x))
+    return np.where(zeros, near, y * _digammas(np.where(zeros, 1, z), np.where(zeros, 1, m)))
+
+
+def _binom_slope(y: Any, n: Any, k: Any, by_k: bool) -> Any:
+    """The same for ``1 / gamma(n - k + 1)``, of ``beta(n + 1, k - n)``."""
+    zeros = (k - n > 0.5) & (n >= -0.5)
+    a, b = np.where(zeros, n, 0), np.where(zeros, k, 1)
+    slope = sp.digamma((b if by_k else a) + 1) - sp.digamma(b - a)
+    near = (-1 if by_k else 1) * sp.beta(a + 1, b - a) * _at_zeros(a - b + 1, slope)
+    n, k = np.where(zeros, 1, n), np.where(zeros, 1, k)
+    logs = sp.digamma(n - k + 1) - sp.digamma(k + 1) if by_k else _digammas(n - k + 1, k)
+    return np.where(zeros, near, y * logs)
 
 
 _POSITIVE = (0.4, 3)
@@ -152,26 +208,35 @@ _rule(sp.gamma,     lambda g, y, x: g * (y * sp.digamma(x)), domain=_POSITIVE)
 _rule(sp.gammaln,   lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
 _rule(sp.loggamma,  lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
 _rule(sp.rgamma,    lambda g, y, x: g * _rgamma_slope(y, x), domain=(-3, 3))
-_rule(sp.beta,      lambda g, y, a, b: g * (y * (sp.digamma(a) - sp.digamma(a + b))),
-                    lambda g, y, a, b: g * (y * (sp.digamma(b) - sp.digamma(a + b))), domain=_POSITIVE)
-_rule(sp.betaln,    lambda g, y, a, b: g * (sp.digamma(a) - sp.digamma(a + b)),
-                    lambda g, y, a, b: g * (sp.digamma(b) - sp.digamma(a + b)), domain=_POSITIVE)
-_rule(sp.binom,     lambda g, y, n, k: g * (y * (sp.digamma(n + 1) - sp.digamma(n - k + 1))),
-                    lambda g, y, n, k: g * (y * (sp.digamma(n - k + 1) - sp.digamma(k + 1))), domain=[(3.2, 4.8), (0.3, 2.8)])
-_rule(sp.poch,      lambda g, y, z, m: g * (y * (sp.digamma(z + m) - sp.digamma(z))),
-                    lambda g, y, z, m: g * (y * sp.digamma(z + m)), domain=_POSITIVE)
+_rule(sp.beta,      lambda g, y, a, b: g * (-y * _digammas(a, b)), lambda g, y, a, b: g * (-y * _digammas(b, a)),
+                    domain=_POSITIVE)
+_rule(sp.betaln,    lambda g, y, a, b: g * -_digammas(a, b), lambda g, y, a, b: g * -_digammas(b, a), domain=_POSITIVE)
+_rule(sp.binom,     lambda g, y, n, k: g * _binom_slope(y, n, k, False), lambda g, y, n, k: g * _binom_slope(y, n, k, True),
+                    domain=[(3.2, 4.8), (0.3, 2.8)])
+_rule(sp.poch,      lambda g, y, z, m: g * _poch_slope(y, z, m), lambda g, y, z, m: g * (y * sp.digamma(z + m)),
+                    domain=_POSITIVE)
 
+
+# ``base**power * exp(log)``, with its derivatives where the base is 0
+POWER_EXP: Op = Op(
+    lambda base, power, log: np.exp(sp.xlogy(power, base) + log), "elementwise",
+    (lambda g, y, base, power, log: g * (power * POWER_EXP(base, power - (power != 0), log)),
+     lambda g, y, base, power, log: g * sp.xlogy(y, base + ((base == 0) & (power >= 0))),
+     lambda g, y, base, power, log: g * y),
+    name="power_exp", complex=False, samples=_three([(0.3, 2), (0.4, 3), (-1, 1)]))
 
 HUGE = 1e30
 
 
 def _gamma_density(a: Any, x: Any) -> Any:
     x = np.minimum(x, HUGE)  # to have 0 at infinity
-    return np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a))
+    return POWER_EXP(x, a - 1, -x - sp.gammaln(a))
 
 
 def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    return np.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
+    upper = x > 0.5  # the end that is near has the power, which has its derivatives there; the other one is in the logarithm
+    near, power, other = np.where(upper, 1 - x, x), np.where(upper, b, a) - 1, np.where(upper, a, b) - 1
+    return POWER_EXP(near, power, sp.xlog1py(other, -near) - sp.betaln(a, b))
 
 
 # -- by their shapes: integrals over a tail of the density times the derivative of its logarithm, which there has one sign
@@ -316,8 +381,8 @@ _rule(sp.inv_boxcox1p, lambda g, y, z, p: g * (1 + y) ** (1 - p),
                        lambda g, y, z, p: g * (-(1 + y) ** (1 - p) * _boxcox_lmbda(1 + y, p)), domain=[(-0.5, 0.7), (-1, 1.2)])
 _rule(sp.huber,        lambda g, y, delta, r: g * np.maximum(np.abs(r) - delta, 0),
                        lambda g, y, delta, r: g * np.clip(r, -delta, delta), domain=[(0.5, 1), (-2, 2)])
-_rule(sp.pseudo_huber, lambda g, y, delta, r: g * (2 * y / delta - r * np.sin(np.arctan(r / delta))),
-                       lambda g, y, delta, r: g * (delta * np.sin(np.arctan(r / delta))), domain=[(0.5, 1), (-2, 2)])
+_rule(sp.pseudo_huber, lambda g, y, delta, r: g * (r * np.sin(np.arctan2(r, delta)) * np.tan(0.5 * np.arctan2(r, delta)) ** 2),
+                       lambda g, y, delta, r: g * (delta * np.sin(np.arctan2(r, delta))), domain=[(0.5, 1), (-2, 2)])
 _rule(sp.wrightomega,  lambda g, y, z: g * (y / (1 + y)), complex=True)
 
 # -- Bessel functions ----------------------------------------------------------------------------------------------
@@ -348,8 +413,17 @@ _rule(sp.hankel2, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel2(v - 1, z) - sp.
       complex=True)
 _rule(sp.yn,  None, lambda g, y, n, x: g * (0.5 * (sp.yv(_whole(n) - 1.0, x) - sp.yv(_whole(n) + 1.0, x))), samples=_of(2))
 _rule(sp.kn,  None, lambda g, y, n, x: g * (-0.5 * (sp.kv(_whole(n) - 1.0, x) + sp.kv(_whole(n) + 1.0, x))), samples=_of(2))
-_rule(sp.struve, "v", lambda g, y, v, x: g * (sp.struve(v - 1, x) - v * y / (x + (x == 0))), samples=_of(1.5))
-_rule(sp.modstruve, "v", lambda g, y, v, x: g * (sp.modstruve(v - 1, x) - v * y / (x + (x == 0))), samples=_of(1.5))
+_rule(sp.struve, "v", lambda g, y, v, x: g * _struve_slope(sp.struve, -1, y, v, x), samples=_of(1.5))
+_rule(sp.modstruve, "v", lambda g, y, v, x: g * _struve_slope(sp.modstruve, 1, y, v, x), samples=_of(1.5))
+
+
+def _struve_slope(fun: Any, sign: int, y: Any, v: Any, x: Any) -> Any:
+    """DLMF 11.4.24 and 11.4.26 where ``x`` is small; for the order 0, 11.4.28 and 11.4.30, which have no pole there then."""
+    near, zero = np.abs(x) < 2, v == 0
+    lower = fun(np.where(near & zero, 1, v) - 1, x)
+    rest = sign * fun(v + 1, np.where(near, x, 0)) + (0.5 * np.where(near, x, 1)) ** v * (sp.rgamma(v + 1.5) / ROOT_PI)
+    return np.where(near, np.where(zero, rest, 0.5 * (lower + rest)), lower - v * np.where(near, 0, y) / np.where(near, 1, x))
+
 
 _rule(sp.wright_bessel, "a", "b", lambda g, y, a, b, x: g * sp.wright_bessel(a, b + a, x), samples=_of(0.7, 1.5))
 if hasattr(sp, "log_wright_bessel"):  # since SciPy 1.14
@@ -362,21 +436,22 @@ _rule(sp.exp1,   lambda g, y, x: g * -(np.exp(-x) / x), domain=_POSITIVE, comple
 _rule(sp.expi,   lambda g, y, x: g * (np.exp(x) / x), domain=_POSITIVE, complex=True)
 _rule(sp.expn,   None, lambda g, y, n, x: g * -np.where(_whole(n) == 0, y + y / x, sp.expn(np.maximum(_whole(n) - 1, 0), x)),
       samples=_of(4))
-_rule(sp.spence, lambda g, y, z: g * np.where(z == 1, -1.0, np.log(z) / np.where(z == 1, 1, 1 - z)), domain=_POSITIVE)
-_rule(sp.ellipk, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipk(m)) / (2 * m), math.pi / 8),
+_K, _E = (math.pi / 8, 1.5, 1.5, 2), (-math.pi / 8, 0.5, 1.5, 2)  # of derivatives of ``ellipk`` and ``ellipe``: see below
+_rule(sp.spence,   lambda g, y, z: g * _by_series(1 - z, (-1, 1, 1, 2), lambda m: np.log(z) / m), domain=_POSITIVE)
+_rule(sp.ellipk,   lambda g, y, m: g * _by_series(m, _K, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipk(m)) / (2 * m)),
       domain=(0.1, 0.9))
-_rule(sp.ellipe, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) - sp.ellipk(m)) / (2 * m), -math.pi / 8),
-      domain=(0.1, 0.9))
-_rule(sp.ellipkm1,  lambda g, y, p: g * -_elliptic(1 - p, lambda m: (sp.ellipe(m) / p - y) / (2 * m), math.pi / 8),
-      domain=(0.1, 0.9))
+_rule(sp.ellipe,   lambda g, y, m: g * _by_series(m, _E, lambda m: (sp.ellipe(m) - sp.ellipk(m)) / (2 * m)), domain=(0.1, 0.9))
+_rule(sp.ellipkm1, lambda g, y, p: g * -_by_series(1 - p, _K, lambda m: (sp.ellipe(m) / p - y) / (2 * m)), domain=(0.1, 0.9))
 _rule(sp.ellipkinc, lambda g, y, phi, m: g / np.sqrt(1 - m * np.sin(phi) ** 2), "m",
       samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
 _rule(sp.ellipeinc, lambda g, y, phi, m: g * np.sqrt(1 - m * np.sin(phi) ** 2), "m",
       samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
 
 
-def _elliptic(m: Any, slope: Any, at_zero: float) -> Any:
-    return np.where(m == 0, at_zero, slope(np.where(m == 0, 0.5, m)))
+def _by_series(m: Any, series: tuple[float, ...], slope: Any) -> Any:
+    """A slope that is 0/0 at 0, and whose own slopes lose their digits near that: there, a multiple of ``hyp2f1``."""
+    near, (factor, a, b, c) = np.abs(m) < 0.1, series
+    return np.where(near, factor * sp.hyp2f1(a, b, c, np.where(near, m, 0)), slope(np.where(near, 0.5, m)))
 
 
 # -- distribution functions ----------------------------------------------------------------------------------------
@@ -396,7 +471,7 @@ def _stdtr_df(df: Any, t: Any) -> Any:
 def _f_density(power: Any, n: Any, d: Any, x: Any) -> Any:
     """With another power of ``x`` than ``n / 2 - 1``, if it is to be multiplied by ``x``."""
     logs = 0.5 * n * np.log(n) + 0.5 * d * np.log(d) - 0.5 * (n + d) * np.log(d + n * x)
-    return np.exp(sp.xlogy(power, x) + logs - sp.betaln(0.5 * n, 0.5 * d))
+    return POWER_EXP(x, power, logs - sp.betaln(0.5 * n, 0.5 * d))
 
 
 def _fdtr_n(n: Any, d: Any, x: Any) -> Any:
@@ -425,14 +500,6 @@ _rule(sp.gdtr,    lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), lamb
                   lambda g, y, a, b, x: g * (a * _gamma_density(b, a * x)), samples=_three([_POSITIVE] * 3))
 
 # -- parts of the formulas of symgrad.scipy.stats ------------------------------------------------------------------
-
-# ``base**power * exp(log)``, with its derivatives where the base is 0
-POWER_EXP: Op = Op(
-    lambda base, power, log: np.exp(sp.xlogy(power, base) + log), "elementwise",
-    (lambda g, y, base, power, log: g * (power * POWER_EXP(base, power - (power != 0), log)),
-     lambda g, y, base, power, log: g * sp.xlogy(y, base + ((base == 0) & (power >= 0))),
-     lambda g, y, base, power, log: g * y),
-    name="power_exp", complex=False, samples=_three([(0.3, 2), (0.4, 3), (-1, 1)]))
 
 # ``gammainc(a, x**2)``, ``gammaincc(a, x**2)`` and the inverse of the first one, with their derivatives where ``x`` is 0
 GAMMAINC_SQUARE = Op(
@@ -463,7 +530,7 @@ BETAINCC_ODDS = Op(
 
 
 def _beta_odds_density(a: Any, b: Any, x: Any) -> Any:
-    return np.exp(sp.xlogy(a - 1, x) - (a + b) * np.log1p(x) - sp.betaln(a, b))
+    return POWER_EXP(x, a - 1, -(a + b) * np.log1p(x) - sp.betaln(a, b))
 
 
 def _gamma_root_density(a: Any, x: Any) -> Any:
@@ -491,15 +558,19 @@ def _jacobi_slope(n: Any, a: Any, b: Any, x: Any) -> Any:
     return 0.5 * (n != 0) * (n + a + b + 1) * sp.eval_jacobi(n - (n != 0), a + 1, b + 1, x)
 
 
+def _gegenbauer_slope(n: Any, a: Any, x: Any) -> Any:
+    return 2 * (n != 0) * a * sp.eval_gegenbauer(n - (n != 0), a + 1, x)
+
+
 _rule(sp.eval_jacobi,      "n", "alpha", "beta",
       lambda g, y, n, a, b, x: g * _jacobi_slope(n, a, b, x),
       samples=_of(3, 0.5, 1.5, **_UNIT))
 _rule(sp.eval_gegenbauer,  "n", "alpha",
-      lambda g, y, n, a, x: g * (2 * a * sp.eval_gegenbauer(n - 1, a + 1, x)), samples=_of(3, 0.7, **_UNIT))
+      lambda g, y, n, a, x: g * _gegenbauer_slope(n, a, x), samples=_of(3, 0.7, **_UNIT))
 _rule(sp.eval_legendre,    "n", lambda g, y, n, x: g * _jacobi_slope(n, 0.0, 0.0, x),
       samples=_of(3, **_UNIT))
-_rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - 1, x)), samples=_of(4, **_UNIT))
-_rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * (2 * sp.eval_gegenbauer(n - 1, 2.0, x)), samples=_of(3, **_UNIT))
+_rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - (n != 0), x)), samples=_of(4, **_UNIT))
+_rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * _gegenbauer_slope(n, 1.0, x), samples=_of(3, **_UNIT))
 _rule(sp.eval_laguerre,    "n", lambda g, y, n, x: g * -sp.eval_genlaguerre(n - 1, 1.0, x), samples=_of(3))
 _rule(sp.eval_genlaguerre, "n", "alpha", lambda g, y, n, a, x: g * -sp.eval_genlaguerre(n - 1, a + 1, x), samples=_of(3, 0.5))
 _rule(sp.eval_hermite,     None, lambda g, y, n, x: g * (2 * n * sp.eval_hermite(np.maximum(n - 1, 0), x)), samples=_of(3))
@@ -526,8 +597,14 @@ def _several(ufunc: Any, *slopes: Any, domain: tuple[float, float]) -> None:
     op(ufunc, rule, jvp=jvp, name=ufunc.__name__, complex=False, samples=samples)
 
 
+def _sinhc(x: Any) -> Any:
+    """``sinh(x) / x``, with its derivatives where ``x`` is nearly 0."""
+    near = np.abs(x) < 1
+    return np.where(near, sp.hyp0f1(1.5, 0.25 * np.where(near, x, 0) ** 2), np.sinh(x) / np.where(near, 1, x))
+
+
 _several(sp.sici,    lambda y, x: np.sinc(x / math.pi), lambda y, x: np.cos(x) / x, domain=(0.3, 3))
-_several(sp.shichi,  lambda y, x: np.sinh(x) / x,       lambda y, x: np.cosh(x) / x, domain=(0.3, 3))
+_several(sp.shichi,  lambda y, x: _sinhc(x),             lambda y, x: np.cosh(x) / x, domain=(0.3, 3))
 _several(sp.fresnel, lambda y, x: np.sin(math.pi / 2 * x * x), lambda y, x: np.cos(math.pi / 2 * x * x), domain=(-2, 2))
 _several(sp.airy,    lambda y, x: y[1], lambda y, x: x * y[0], lambda y, x: y[3], lambda y, x: x * y[2], domain=(-2, 2))
 
@@ -547,9 +624,11 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     a = array_of(a)
     if b is not None:
         b = array_of(b)
-        a = np.where(b == 0, -np.inf, a)
-    top = _shift(a, axis)
-    terms = np.exp(a - top)
+    top = _shift(a if b is None else np.where(b == 0, -np.inf, a), axis)
+    a = a - top
+    if b is not None:  # what has the weight 0 counts in the derivative by that, and may be as large as a number can be
+        a = np.where(b == 0, np.fmin(a, int(math.log(np.finfo(a.dtype).max))), a)
+    terms = np.exp(a)
     total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
     top = top if keepdims else np.reshape(top, np.shape(total))
     sign = np.sign(total) if return_sign else None

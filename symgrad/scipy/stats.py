@@ -370,9 +370,9 @@ halfcauchy = Continuous("", lambda z: math.log(2 / math.pi) - np.log1p(z * z), l
 maxwell = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, lambda z: GAMMAINC_SQUARE(1.5, z / ROOT_2),
                      lambda q: ROOT_2 * GAMMAINCINV_ROOT(1.5, q), sf=lambda z: GAMMAINCC_SQUARE(1.5, z / ROOT_2),
                      powers=lambda z: (z, 2.0), support=(0.0, INF), inner=1.0)
-rayleigh = Continuous("", lambda z: np.log(z) - 0.5 * z * z, lambda z: -sp.expm1(-0.5 * z * z),
-                      lambda q: np.sqrt(-2 * np.log1p(-q)), sf=lambda z: np.exp(-0.5 * z * z),
-                      logsf=lambda z: -0.5 * z * z, support=(0.0, INF), inner=1.0, open="low high")
+rayleigh = Continuous("", lambda z: -0.5 * z * z, lambda z: -sp.expm1(-0.5 * z * z),
+                      lambda q: np.sqrt(-2 * np.log1p(-q)), sf=lambda z: np.exp(-0.5 * z * z), logsf=lambda z: -0.5 * z * z,
+                      powers=lambda z: (z, 1.0), support=(0.0, INF), inner=1.0, open="high")
 t = Continuous("df", lambda z, df: -sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(z * z / df),
                lambda z, df: sp.stdtr(df, z), lambda q, df: _t_ppf(q, df), sf=lambda z, df: sp.stdtr(df, -z), steep=True)
 gamma = Continuous("a", lambda z, a: -z - sp.gammaln(a), lambda z, a: sp.gammainc(a, z), lambda q, a: sp.gammaincinv(a, q),
@@ -453,9 +453,11 @@ johnsonsu = Continuous("a b", lambda z, a, b: np.log(b) - 0.5 * np.log1p(z * z) 
                        lambda q, a, b: np.sinh((sp.ndtri(q) - a) / b), sf=lambda z, a, b: sp.ndtr(-(a + b * np.arcsinh(z))),
                        logcdf=lambda z, a, b: sp.log_ndtr(a + b * np.arcsinh(z)),
                        logsf=lambda z, a, b: sp.log_ndtr(-(a + b * np.arcsinh(z))), valid=lambda a, b: [a == a, b > 0])
-betaprime = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) - (a + b) * np.log1p(z) - sp.betaln(a, b),
+betaprime = Continuous("a b", lambda z, a, b: -(a + b) * np.log1p(z) - sp.betaln(a, b),
                        lambda z, a, b: BETAINC_ODDS(a, b, z), lambda q, a, b: _odds(sp.betaincinv(a, b, q)),
-                       sf=lambda z, a, b: BETAINCC_ODDS(a, b, z), support=(0.0, INF), inner=1.0, open="low high")
+                       sf=lambda z, a, b: BETAINCC_ODDS(a, b, z),
+                       powers=lambda z, a, b: (z, np.where((z == 0) & (a <= 1), 2, a - 1)),  # where it is not 0, SciPy has 0
+                       support=(0.0, INF), inner=1.0, open="high")
 # fmt: on
 
 
