@@ -28,11 +28,12 @@ TRACED = ("traced",)  # what is noted of a local that holds a traced value
 
 class Names(NamedTuple):
     """Locals of the function around a loop: those that the loop assigns and nothing else reads; all that it may assign; those
-    that an iteration assigns before it reads them."""
+    that an iteration assigns before it reads them; those that it has nothing to do with."""
 
     private: frozenset[str]
     stored: frozenset[str]
     targets: frozenset[str]
+    apart: frozenset[str]
 
     @property
     def unread(self) -> frozenset[str]:

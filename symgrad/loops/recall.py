@@ -27,6 +27,7 @@ class Recall:
 
     ``most``: how many operations an iteration of another run took, or of one that began behind other decisions; None for the
     same run of an earlier call. ``again``: the indices of all that iterations there asked for once more, if that is known.
+    ``apart`` are locals that the statement has nothing to do with: what one of these held there, too, is another local's.
     """
 
     def __init__(
@@ -37,12 +38,15 @@ class Recall:
         arrays: Mapping[Node, Any],
         most: int | None,
         again: Collection[int] | None = None,
+        apart: Collection[str] = (),
     ) -> None:
         self.trace, self.arrays, self.other = trace, arrays, most is not None
         same: dict[Node, Node] = {}
-        for key, node in before.items():
-            here = now[key]
-            if same.setdefault(node, here) is not here or (self.other and joined_kind(node.aval, here.aval) is None):
+        for key in sorted(before, key=lambda key: key[0] in apart):
+            node, here = before[key], now[key]
+            if same.setdefault(node, here) is not here and key[0] in apart:
+                continue
+            if same[node] is not here or (self.other and joined_kind(node.aval, here.aval) is None):
                 raise Unclear
         self.held = same
         self.readings = [{**same}]
@@ -171,8 +175,8 @@ class Run(NamedTuple):
         parts = [part for part in self.pattern.parts() if part[0] in ("same", "value")]
         yield from noted(self.nodes, [self.arrays], parts, seen)
 
-    def here(self, trace: Trace, begin: Boundary) -> Pattern | None:
-        """Its pattern, in a run that begins so; None where that is not clear."""
+    def here(self, trace: Trace, begin: Boundary, apart: Collection[str]) -> Pattern | None:
+        """Its pattern, in a run that begins so; None where that is not clear. ``apart``: as for ``Recall``."""
         if any([self.rest[name] != begin.rest[name] for name in self.rest.keys() & begin.rest.keys()]):
             return None
         before = {key: node for key, node in self.nodes.items() if key in begin.nodes}
@@ -180,7 +184,7 @@ class Run(NamedTuple):
             return None
         steps, after, *_ = self.pattern
         try:
-            recall = Recall(trace, before, begin.nodes, self.arrays, len(steps), self.again)
+            recall = Recall(trace, before, begin.nodes, self.arrays, len(steps), self.again, apart)
             put = [(before[key], begin.nodes[key]) for key in self.put if key in before]
             if any([not same_number(one, here) and recall.without(one) is not here for one, here in put]):
                 return None

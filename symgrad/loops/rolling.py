@@ -129,7 +129,7 @@ class Roller:
         self.sealed = dict[str, int]()  # of these the lists of numbers, or of rows of such, that nobody else holds (ids)
         self.lists = {name: (deepest, some, constants) for name, deepest, some, constants in lists}
         self.grown = dict[str, Grown]()
-        self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(targets))
+        self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(targets), self.apart)
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.unread = self.names.unread
         self.boundaries: list[Boundary] = []
@@ -895,7 +895,7 @@ class Roller:
         """A run of the statement that this one, if it is not ``idle``, did as; and its pattern here."""
         start, end = self.boundaries[0], self.boundaries[-1]
         for run in self.trace.ways.get(place) or self.trace.known_ways.get(place, ()):
-            pattern = run.here(self.trace, start) if run.always or not idle else None
+            pattern = run.here(self.trace, start, self.apart) if run.always or not idle else None
             if pattern is None:
                 continue
             if idle or self._matching().follows(pattern, start._replace(rest={**end.rest, **start.rest}), end, alone=True):

@@ -904,9 +904,10 @@ class _Rewriter(ast.NodeTransformer):
         return tuple(sorted(every.difference(self.used[-1].later.difference(targets), *map(names_read, node.orelse))))
 
     def _apart(self, node: ast.For | ast.While) -> ast.expr:
-        """The locals that a loop has nothing to do with."""
+        """The locals that a loop has nothing to do with, nor what it may call."""
         named = {name.id for name in walk(node) if isinstance(name, ast.Name)}
-        return _constant(tuple(sorted(self.scopes[-1][0] - named)))
+        every = self.scopes[-1][0] if named.isdisjoint(LOCAL_READERS) else set[str]()
+        return _constant(tuple(sorted(every - named - self.used[-1].later)))
 
     def _repeated(
         self,
