@@ -77,8 +77,8 @@ class _Scope:
         for node in self.nodes:
             if node.op is CUT and _are_same(self.read(node), node.args[1:]):
                 self.lay_bare(node)
-                for _, element, inner in self._lists(node):
-                    inner.lay_bare(element)
+                for reading in self._lists(node):
+                    reading.body.lay_bare(reading.element)
 
     def lay_bare(self, node: Node) -> None:
         """Note that a value has anything in the place of zeros, and what is computed of it, too."""
@@ -207,5 +207,5 @@ class _Uncutter(Simplifier):
             if one not in self.mapping:
                 self.mapping[one] = self.visit(one, tuple([self.mapping[arg] for arg in one.args]))
         new = self.graph.add(op, (*args, *[self.mapping[end] for end in ends]), params, node.aval)
-        new.line, new.phase, new.name = node.line, node.phase, node.name
+        new.line, new.phase, new.name, new.exact, new.active = node.line, node.phase, node.name, node.exact, node.active
         return new
