@@ -495,12 +495,12 @@ CONTINUOUS = {
 @pytest.mark.parametrize("kind", CONTINUOUS)
 def test_continuous(kind):
     ours, theirs, shapes = getattr(stats, kind), getattr(scipy.stats, kind), CONTINUOUS[kind]
-    for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf"):
-        if method == "ppf" and kind == "invgauss":
+    for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"):
+        if method in ("ppf", "isf") and kind == "invgauss":
             continue  # not here
-        x = POINTS if method == "ppf" else POINTS + {"pareto": 0.9, "weibull_max": -0.9}.get(kind, 0.0)
+        x = POINTS if method in ("ppf", "isf") else POINTS + {"pareto": 0.9, "weibull_max": -0.9}.get(kind, 0.0)
         mine, reference = getattr(ours, method), getattr(theirs, method)
-        scale = 1.0 if method == "ppf" else 0.9
+        scale = 1.0 if method in ("ppf", "isf") else 0.9
         loc = -0.2 if kind in ("pareto", "uniform") else 0.05
         if kind == "weibull_max":
             loc = 0.2
@@ -515,6 +515,7 @@ def test_continuous(kind):
             np.testing.assert_allclose(getattr(ours, method)(outside, *shapes), expected, rtol=1e-10)
             assert np.isnan(getattr(ours, method)(0.5, *shapes, 0.0, -1.0))
             assert ours._ppf is None or np.isnan(ours.ppf(0.5, *shapes, 0.0, -1.0))
+            assert np.isnan(ours.isf(0.5, *shapes, 0.0, -1.0))
         assert np.all(np.isfinite(grad(lambda x, m=method: np.sum(np.exp(getattr(ours, m)(x, *shapes))))(outside)))
 
 
@@ -532,10 +533,11 @@ def test_ends_and_what_is_outside(kind):
     shapes |= {(-0.7, 1.3), (0.0, 1.3)} if kind == "johnsonsu" else set()
     beside = INVALID.get(kind, [(*usual[:i], bad, *usual[i + 1 :]) for i in range(len(usual)) for bad in (0.0, -1.0, np.nan)])
     rest = [(), (0.5,), (0.5, 2.0)]
-    for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf"):
-        if method == "ppf" and kind == "invgauss":
+    for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"):
+        if method in ("ppf", "isf") and kind == "invgauss":
             continue  # not here
-        mine, reference, points = getattr(ours, method), getattr(theirs, method), q if method == "ppf" else x
+        mine, reference = getattr(ours, method), getattr(theirs, method)
+        points = {"ppf": q, "isf": np.where(q == 1e-12, 1e-3, q)}.get(method, x)  # where SciPy's isf is ppf(1 - q)
         linear = np.exp if method.startswith("log") else np.positive  # SciPy's logarithms are -inf below the smallest number
         for args in [shape + more for shape in shapes for more in rest]:
             expected = reference(points, *args)
@@ -660,6 +662,8 @@ def test_both_tails(kind):
             np.testing.assert_allclose(mine(x), value, rtol, err_msg=method)
             for derivative in (elementwise_grad(mine), elementwise_grad(mine, mode="dynamic")):
                 np.testing.assert_allclose(derivative(x), slope, 1e-9, err_msg=method)
+        if small == "sf" and kind not in ("invgauss", "powerlaw", "beta", "uniform", "weibull_max"):
+            np.testing.assert_allclose(ours.sf(ours.isf(p, *shapes), *shapes), p, 1e-9)
         steps = getattr(theirs, large)(x, *shapes)
         np.testing.assert_allclose(getattr(ours, large)(x, *shapes), steps, rtol, err_msg=large)
 
@@ -788,7 +792,13 @@ def test_the_ends_do_not_move_with_the_shapes(kind):
     first = 1.0 if kind == "pareto" else 0.0
     for shapes in (CONTINUOUS[kind], tuple(0.6 * a for a in CONTINUOUS[kind])):
         for i, a in enumerate(shapes):
-            points = [("ppf", 0.0), ("ppf", 1.0), *([] if whole else [("cdf", first), ("sf", first)])]
+            points = [
+                ("ppf", 0.0),
+                ("ppf", 1.0),
+                ("isf", 0.0),
+                ("isf", 1.0),
+                *([] if whole else [("cdf", first), ("sf", first)]),
+            ]
             for method, x in points:
                 by = lambda a, method=method, x=x, i=i, s=shapes: getattr(ours, method)(x, *s[:i], a, *s[i + 1 :])
                 assert both_ways(by)(a) == 0.0, (method, x, shapes, i)
