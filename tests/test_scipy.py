@@ -488,6 +488,7 @@ CONTINUOUS = {
     "weibull_max": (1.8,), "powerlaw": (1.6,), "fisk": (2.2,), "lomax": (1.7,), "gompertz": (0.8,), "invgauss": (0.9,),
     "loggamma": (1.6,), "nakagami": (1.4,), "burr12": (1.8, 2.3), "invweibull": (1.7,), "levy": (),
     "moyal": (), "johnsonsu": (0.3, 1.4), "betaprime": (1.6, 2.4),
+    "gennorm": (1.7,), "wrapcauchy": (0.4,), "truncnorm": (-0.7, 1.3),
 }  # fmt: skip
 
 
@@ -519,7 +520,8 @@ def test_continuous(kind):
         assert np.all(np.isfinite(grad(lambda x, m=method: np.sum(np.exp(getattr(ours, m)(x, *shapes))))(outside)))
 
 
-INVALID = {"johnsonsu": [(np.nan, 1.0), (0.3, 0.0), (0.3, -1.0)]}  # of others, what is not positive
+INVALID = {"johnsonsu": [(np.nan, 1.0), (0.3, 0.0), (0.3, -1.0)], "wrapcauchy": [(0.0,), (1.0,), (-0.3,), (np.nan,)],
+           "truncnorm": [(1.0, 1.0), (1.3, -0.7), (np.nan, 1.0), (0.3, np.nan)]}  # fmt: skip # of others, what is not positive
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -530,7 +532,8 @@ def test_ends_and_what_is_outside(kind):
     x = np.array([-np.inf, -40.0, -1.0, 0.0, 0.3, 1.0, 1.7, 40.0, np.inf, np.nan])
     q = np.array([-0.1, 0.0, 1e-12, 0.5, 1.0, 1.5, np.nan])
     shapes = {usual, *(tuple(0 * n + m for n in usual) for m in (0.7, 1.0, 2.0))}
-    shapes |= {(-0.7, 1.3), (0.0, 1.3)} if kind == "johnsonsu" else set()
+    shapes |= {(-0.7, 1.3), (0.0, 1.3)} if kind in ("johnsonsu", "truncnorm") else set()
+    shapes |= {(-np.inf, 1.3), (-0.7, np.inf), (-2.5, -0.5), (0.6, 9.0)} if kind == "truncnorm" else set()
     beside = INVALID.get(kind, [(*usual[:i], bad, *usual[i + 1 :]) for i in range(len(usual)) for bad in (0.0, -1.0, np.nan)])
     rest = [(), (0.5,), (0.5, 2.0)]
     for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"):
@@ -553,6 +556,75 @@ def test_ends_and_what_is_outside(kind):
             assert np.isnan(mine(0.5, *args)), (method, args)
             for compiled in (value_and_grad(lambda *args, m=mine: m(*args), mode=mode) for mode in ("auto", "dynamic")):
                 assert np.isnan(compiled(0.5, *map(float, args))[0]), (method, args)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_truncated_normals():
+    """Far out, with infinite ends, and by their ends, with which the quantiles at 0 and 1 move."""
+    ours, theirs = stats.truncnorm, scipy.stats.truncnorm
+    for ends, x in (
+        ((8.0, 10.0), 8.3),
+        ((-40.0, -38.0), -38.2),
+        ((-1.0, np.inf), 2.0),
+        ((-np.inf, -3.0), -3.1),
+        ((-1e-3, 9.0), 3.0),
+    ):
+        for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"):
+            at = 0.3 if method in ("ppf", "isf") else x
+            np.testing.assert_allclose(
+                getattr(ours, method)(at, *ends), getattr(theirs, method)(at, *ends), 1e-9, err_msg=method
+            )
+            mine = lambda x, a, b, method=method: getattr(ours, method)(x, a, b)
+            found = grad(mine, argnums=(0, 1, 2))(at, *ends)
+            assert np.all(np.isfinite(found)), (method, ends)
+            for i, end in enumerate(ends):
+                assert np.isfinite(end) or found[1 + i] == 0
+            if np.all(np.isfinite(ends)):
+                agrees(mine, at, *ends)
+    np.testing.assert_allclose([both_ways(lambda a, q=q: ours.ppf(q, a, 1.3))(-0.7) for q in (0.0, 1.0)], [1.0, 0.0])
+    np.testing.assert_allclose([both_ways(lambda b, q=q: ours.isf(q, -0.7, b))(1.3) for q in (0.0, 1.0)], [1.0, 0.0])
+    agrees(lambda x, m, s: ours.logpdf(x, (-1 - m) / s, (2 - m) / s, m, s), POINTS, 0.4, 1.3)
+
+
+def test_densities_on_a_circle():
+    x = np.array([-7.0, -0.3, 0.0, 0.3, 2.0, np.nan])
+    for args in ((1.7,), (0.0,), (700.0, 0.2, 2.0), (-1.0,)):
+        for method in ("logpdf", "pdf", "cdf"):
+            with np.errstate(all="ignore"):
+                expected = getattr(scipy.stats.vonmises, method)(x, *args)
+            np.testing.assert_allclose(getattr(stats.vonmises, method)(x, *args), expected, 1e-12)
+            np.testing.assert_allclose(getattr(stats.vonmises(*args), method)(x), expected, 1e-12)
+    for fun in (stats.vonmises.logpdf, stats.vonmises.pdf, lambda *args: stats.vonmises(*args[1:]).logpdf(args[0])):
+        agrees(fun, x[:-1], 1.7, 0.3, 1.2)
+    with pytest.raises(NotDifferentiable, match="takes plain arrays only; give it a rule"):
+        grad(lambda x: stats.vonmises.cdf(x, 1.0))(0.3)
+    assert both_ways(lambda z: stats.gennorm.cdf(z, 1.7))(0.0) == pytest.approx(scipy.stats.gennorm.pdf(0.0, 1.7))
+    assert both_ways(lambda q: stats.gennorm.ppf(q, 1.7))(0.5) == pytest.approx(1 / scipy.stats.gennorm.pdf(0.0, 1.7))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_of_several_kinds():
+    k = np.array([-1, 0, 1, 2.5, 5, 6, np.nan])
+    for args in ((5, 1.3, 0.7), (5, 1.3, 0.7, 1), (0, 2.0, 3.0), (2.5, 1.0, 1.0), (5, 0.0, 1.0), (5, 1.0, np.nan)):
+        for method in ("logpmf", "pmf", "cdf"):
+            expected = getattr(scipy.stats.betabinom, method)(k, *args)
+            np.testing.assert_allclose(getattr(stats.betabinom, method)(k, *args), expected, 1e-10, 1e-15)
+    agrees(lambda a, b: stats.betabinom.logpmf(np.arange(6), 5, a, b), 1.3, 0.7)
+    agrees(lambda a, b: stats.betabinom(5, a, b).pmf(np.arange(7)), 1.3, 0.7)
+    p = [0.2, 0.3, 0.5]
+    for args in (
+        ([1, 2, 1], 4, p), ([[1, 2, 1], [1, 1, 1]], 4, p), ([1, 2, 1], [4, 5], p), ([[1, 2, 1]], 4, [p, [1, 0, 0]]),
+        ([1, 2.5, 0.5], 4, p), ([1, 4, -1], 4, p), ([1, 2, 1], 4, [-0.2, 0.7, 0.5]), ([0, 0, 1], 1, [0, 0, 1.0]),
+    ):  # fmt: skip
+        for method in ("logpmf", "pmf"):
+            expected = getattr(scipy.stats.multinomial, method)(*args)
+            np.testing.assert_allclose(getattr(stats.multinomial, method)(*args), expected, 1e-12)
+    agrees(lambda z: stats.multinomial.logpmf(np.array([[1, 2, 1], [0, 0, 4]]), 4, special.softmax(z)), np.array(p))
+    agrees(lambda z: stats.multinomial(4, special.softmax(z)).pmf([1, 2, 1]), np.array(p))
+    for x in (3, [1, 2]):
+        for part in (stats, scipy.stats):
+            with pytest.raises(ValueError, match=r"must be an array|size of p: received 2, but expected 3"):
+                part.multinomial.logpmf(x, 3, p)
 
 
 DISCRETE = {"poisson": (2.3,), "binom": (5, 0.4), "bernoulli": (0.3,), "geom": (0.35,), "nbinom": (3.0, 0.4)}
@@ -650,6 +722,8 @@ def test_both_tails(kind):
         x = points[theirs.pdf(points, *shapes) > 0]
         if kind in ("uniform", "powerlaw", "beta"):
             x = np.unique(x[(x < 1) | (small == "cdf")])
+        if kind in ("truncnorm", "wrapcauchy"):
+            x = x[(x > -0.69) & (x < (1.29 if kind == "truncnorm" else 6.28))]
         assert len(x) > 1
         rtol = 1e-11 if kind in ("invgauss", "t") else 1e-12
         probability, density = exact(x, *shapes), sign * theirs.pdf(x, *shapes)
@@ -662,7 +736,7 @@ def test_both_tails(kind):
             np.testing.assert_allclose(mine(x), value, rtol, err_msg=method)
             for derivative in (elementwise_grad(mine), elementwise_grad(mine, mode="dynamic")):
                 np.testing.assert_allclose(derivative(x), slope, 1e-9, err_msg=method)
-        if small == "sf" and kind not in ("invgauss", "powerlaw", "beta", "uniform", "weibull_max"):
+        if small == "sf" and kind not in ("invgauss", "powerlaw", "beta", "uniform", "weibull_max", "truncnorm", "wrapcauchy"):
             np.testing.assert_allclose(ours.sf(ours.isf(p, *shapes), *shapes), p, 1e-9)
         steps = getattr(theirs, large)(x, *shapes)
         np.testing.assert_allclose(getattr(ours, large)(x, *shapes), steps, rtol, err_msg=large)
@@ -786,7 +860,9 @@ def test_slopes_of_probabilities_that_are_0():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("kind", [kind for kind, shapes in CONTINUOUS.items() if shapes and kind != "invgauss"])
+@pytest.mark.parametrize(
+    "kind", [kind for kind, shapes in CONTINUOUS.items() if shapes and kind not in ("invgauss", "truncnorm")]
+)
 def test_the_ends_do_not_move_with_the_shapes(kind):
     ours, whole = getattr(stats, kind), kind in ("weibull_max", "t", "johnsonsu", "loggamma")
     first = 1.0 if kind == "pareto" else 0.0

@@ -25,7 +25,9 @@ from symgrad.scipy.special import (
     BETAINC_ODDS,
     BETAINCC_ODDS,
     GAMMAINC_SQUARE,
+    GAMMAINCC_POWER,
     GAMMAINCC_SQUARE,
+    GAMMAINCCINV_POWER,
     GAMMAINCCINV_ROOT,
     GAMMAINCINV_ROOT,
     LOG_DIGITS,
@@ -37,6 +39,7 @@ Fun = Callable[..., Any]
 INF, ROOT_2, LOG_2, LOG_2PI = math.inf, math.sqrt(2), math.log(2), math.log(2 * math.pi)
 LEAST = -746.0  # of what is less, ``exp`` is 0
 LARGE = 700.0  # its ``exp`` does not overflow
+FAR = 1e100  # as good as infinity under a normal density, and not squared either
 TINY = 1e-150  # its inverse does not overflow, and that squared neither
 
 
@@ -372,6 +375,60 @@ def _cauchy_ppf(q: Any) -> Any:
     return np.where(tail, far, np.tan(math.pi * (np.where(tail, 0.5, q) - 0.5)))
 
 
+def _gennorm_cdf(z: Any, beta: Any) -> Any:
+    left = z < 0
+    tail = 0.5 * GAMMAINCC_POWER(beta, np.where(left, -z, z))  # which has a slope at 0
+    return np.where(left, tail, 1 - tail)
+
+
+def _gennorm_ppf(q: Any, beta: Any) -> Any:
+    left = q < 0.5
+    return np.where(left, -1.0, 1.0) * GAMMAINCCINV_POWER(beta, 2 * np.where(left, q, 1 - q))
+
+
+def _wrapped(z: Any, c: Any, side: float) -> Any:
+    """The angle that is ``z / 2`` on a circle which is drawn out by ``c``, from one side or the other."""
+    return np.arctan2(c * np.sin(z), side * np.cos(z))
+
+
+def _mirrored(low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """Two ends of which the first is not above 0, mirrored if need be, and whether neither is."""
+    turn = low > 0
+    low, high = np.where(turn, -high, low), np.where(turn, -low, high)
+    return np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR), high <= 0  # at infinity, slopes are 0 times something finite
+
+
+def _normal_share(low: Any, high: Any, log_mass: Any) -> Any:
+    """The probability between the ends under the normal density, by one that has that logarithm."""
+    low, high, tail = _mirrored(low, high)
+    edge = sp.log_ndtr(np.where(tail, high, 0))
+    far = np.exp(edge - log_mass) * (0 - sp.expm1(np.where(tail, sp.log_ndtr(low) - edge, 0)))
+    return np.where(tail, far, 0.5 * (sp.erf(high / ROOT_2) - sp.erf(low / ROOT_2)) * np.exp(-log_mass))
+
+
+def _log_normal_mass(low: Any, high: Any) -> Any:
+    """The logarithm of the probability between the ends under the normal density."""
+    low, high, tail = _mirrored(low, high)
+    edge = sp.log_ndtr(np.where(tail, high, 0))
+    far = edge + np.log(0 - sp.expm1(np.where(tail, sp.log_ndtr(low) - edge, -1)))
+    near = 0.5 * (sp.erf(np.where(tail, 1, high) / ROOT_2) - sp.erf(np.where(tail, -1, low) / ROOT_2))
+    return np.where(tail, far, np.log(near))
+
+
+def _truncnorm_ppf(q: Any, a: Any, b: Any) -> Any:
+    left, inside = a < 0, (q > 0) & (q < 1)
+    p = np.where(inside, q, 0.5)
+    log = np.logaddexp(sp.log_ndtr(np.maximum(np.where(left, a, -b), -FAR)), np.where(left, np.log(p), np.log1p(-p))
+                       + _log_normal_mass(a, b))  # fmt: skip
+    return np.where(inside, np.where(left, 1, -1) * sp.ndtri_exp(log), np.where(q == 0, a, np.where(q == 1, b, q)))
+
+
+def _truncnorm_inner(a: Any, b: Any) -> Any:
+    """A number between the ends, which may be infinite."""
+    a, b = np.maximum(STOP(a), -FAR), np.minimum(STOP(b), FAR)
+    return np.where(a > -FAR, np.minimum(a + 1, 0.5 * (a + b)), np.minimum(b - 1, 0))
+
+
 # fmt: off
 norm = Continuous("", lambda z: -0.5 * z * z - 0.5 * LOG_2PI, lambda z: sp.ndtr(z), lambda q: sp.ndtri(q),
                   isf=lambda q: -sp.ndtri(q),
@@ -520,6 +577,27 @@ betaprime = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) - (a + b) * np.
                        lambda z, a, b: BETAINC_ODDS(a, b, z), lambda q, a, b: _odds(sp.betaincinv(a, b, q)),
                        isf=lambda q, a, b: 1 / _odds(sp.betaincinv(b, a, q)),
                        sf=lambda z, a, b: BETAINCC_ODDS(a, b, z), support=(0.0, INF), inner=1.0, open="low high")
+gennorm = Continuous("beta", lambda z, beta: np.log(0.5 * beta) - sp.gammaln(1 / beta) - np.abs(z) ** beta, _gennorm_cdf,
+                     _gennorm_ppf, lambda q, beta: -_gennorm_ppf(q, beta), sf=lambda z, beta: _gennorm_cdf(-z, beta),
+                     steep=True)
+wrapcauchy = Continuous("c", lambda z, c: np.log((1 - c) * (1 + c) / (2 * math.pi)) - np.log((1 - c) ** 2
+                        + 4 * c * np.sin(0.5 * z) ** 2), lambda z, c: _wrapped(0.5 * z, (1 + c) / (1 - c), 1) / math.pi,
+                        lambda q, c: 2 * _wrapped(math.pi * q, (1 - c) / (1 + c), 1),
+                        lambda q, c: 2 * _wrapped(math.pi * q, (1 - c) / (1 + c), -1),
+                        sf=lambda z, c: _wrapped(0.5 * z, (1 + c) / (1 - c), -1) / math.pi, support=(0.0, 2 * math.pi),
+                        inner=1.0, valid=lambda c: [c > 0, c < 1])
+truncnorm = Continuous("a b", lambda z, a, b: -0.5 * z * z - 0.5 * LOG_2PI - _log_normal_mass(a, b),
+                       lambda z, a, b: _normal_share(a, z, _log_normal_mass(a, b)), _truncnorm_ppf,
+                       lambda q, a, b: -_truncnorm_ppf(q, -b, -a),
+                       sf=lambda z, a, b: _normal_share(z, b, _log_normal_mass(a, b)),
+                       logcdf=lambda z, a, b: LOG_DIGITS(_log_normal_mass(a, z) - _log_normal_mass(a, b),
+                                                         _normal_share(z, b, _log_normal_mass(a, b))),
+                       logsf=lambda z, a, b: LOG_DIGITS(_log_normal_mass(z, b) - _log_normal_mass(a, b),
+                                                        _normal_share(a, z, _log_normal_mass(a, b))),
+                       support=lambda a, b: (a, b), inner=_truncnorm_inner, valid=lambda a, b: [a < b])
+# its distribution function has no closed form
+vonmises = Density("kappa", lambda z, kappa: kappa * sp.cosm1(z) - LOG_2PI - np.log(sp.i0e(kappa)),
+                   valid=lambda kappa: [kappa >= 0])
 # fmt: on
 
 
@@ -533,28 +611,17 @@ def _t_ppf(q: Any, df: Any) -> Any:
     return np.where(mirrored, -1, 1) * sp.stdtrit(df, np.where(mirrored, 1 - q, q))
 
 
-class Discrete(Distribution):
+class Probabilities(Distribution):
     """A distribution of whole numbers; each function takes the number ``k`` and the shape parameters.
 
     ``powers`` are factors of the probability that ``logpmf`` then leaves out, as ``_log_powers`` takes them.
     """
 
     def __init__(
-        self,
-        shapes: str,
-        logpmf: Fun,
-        cdf: Fun,
-        sf: Fun,
-        *,
-        powers: Fun,
-        valid: Fun,
-        logsf: Fun | None = None,
-        low: int = 0,
-        high: Fun | None = None,
+        self, shapes: str, logpmf: Fun, *, powers: Fun | None = None, valid: Fun, low: int = 0, high: Fun | None = None
     ) -> None:
         self.names = [*shapes.split(), "loc"]
-        self._logpmf, self._cdf, self._sf, self._powers = logpmf, cdf, sf, powers
-        self._logsf: Fun = logsf or (lambda *values: _log_of(sf(*values), cdf(*values)))
+        self._logpmf, self._powers = logpmf, powers
         self.valid, self.low, self.high = valid, low, high
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
@@ -572,21 +639,32 @@ class Discrete(Distribution):
         shapes = [_number(given[name]) for name in self.names[:-1]]
         return k, shapes, _where_all([*self.valid(*shapes), k == k])
 
-    def _at(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any], product: Fun, nowhere: float) -> Any:
-        """``product`` of the powers and what else there is, and ``nowhere`` at numbers without a probability."""
+    def _at(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any], product: Fun, alone: Fun, nowhere: float) -> Any:
+        """``product`` of the powers and what else there is, or that ``alone``; ``nowhere`` without a probability."""
         k, shapes, valid = self._given(k, args, kwds)
         inside = (k >= self.low) & (k == np.floor(k))
         inside = inside if self.high is None else inside & (k <= self.high(*shapes))
         values = (np.where(inside, k, self.low), *shapes)
-        return _checked(np.where(inside, product(self._powers(*values), self._logpmf(*values)), nowhere), valid)
+        log = self._logpmf(*values)
+        value = alone(log) if self._powers is None else product(self._powers(*values), log)
+        return _checked(np.where(inside, value, nowhere), valid)
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability."""
-        return self._at(k, args, kwds, _log_powers, -INF)
+        return self._at(k, args, kwds, _log_powers, np.positive, -INF)
 
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability."""
-        return self._at(k, args, kwds, _powers, 0.0)
+        return self._at(k, args, kwds, _powers, np.exp, 0.0)
+
+
+class Discrete(Probabilities):
+    """One with a distribution function."""
+
+    def __init__(self, shapes: str, logpmf: Fun, cdf: Fun, sf: Fun, *, logsf: Fun | None = None, **options: Any) -> None:
+        super().__init__(shapes, logpmf, **options)
+        self._cdf, self._sf = cdf, sf
+        self._logsf: Fun = logsf or (lambda *values: _log_of(sf(*values), cdf(*values)))
 
     def _until(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any], fun: Fun, first: float, last: float) -> Any:
         """``fun``, and ``first`` below all numbers, ``last`` from the highest on."""
@@ -632,6 +710,9 @@ geom = Discrete("p", lambda k, p: 0.0, lambda k, p: -sp.expm1(np.log1p(-p) * k),
 nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k), lambda k, n, p: sp.betainc(n, k + 1, p),
                   lambda k, n, p: sp.betaincc(n, k + 1, p), powers=lambda k, n, p: (p, n, k),
                   valid=lambda n, p: [n > 0, p > 0, p <= 1])
+# its distribution function is a sum
+betabinom = Probabilities("n a b", lambda k, n, a, b: sp.betaln(k + a, n - k + b) - sp.betaln(a, b) + _log_choose(n, k),
+                          high=lambda n, a, b: n, valid=lambda n, a, b: [n >= 0, n == np.floor(n), a > 0, b > 0])
 # fmt: on
 
 
@@ -720,4 +801,33 @@ class _Dirichlet(Distribution):
         return np.exp(self.logpdf(x, alpha))
 
 
-multivariate_normal, dirichlet = _MultivariateNormal(), _Dirichlet()
+class _Multinomial(Distribution):
+    """``multinomial``: ``x`` and ``p`` have their components along the last axis."""
+
+    def __call__(self, n: Any, p: Any) -> Frozen:
+        """The distribution with these parameters: ``multinomial(n, p).logpmf(x)``."""
+        return Frozen(self, (n, p), {})
+
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The logarithm of the probability of so many of each kind."""
+        x, n, p = _number(x), _number(n), _number(p)
+        if np.ndim(x) == 0:
+            raise ValueError("x must be an array.")
+        if np.size(x) and np.shape(x)[-1] != np.shape(p)[-1]:
+            raise ValueError(f"Size of each quantile should be size of p: received {np.shape(x)[-1]}, but expected "
+                             f"{np.shape(p)[-1]}.")  # fmt: skip
+        first = p[..., :-1]
+        rest = 1 - np.sum(first, axis=-1, keepdims=True)
+        last = np.where(np.abs(rest - p[..., -1:]) > 10 * np.finfo(float).eps, rest, p[..., -1:])  # of what is no sum of 1
+        p = np.concatenate((first, last), axis=-1)
+        possible = np.all((x >= 0) & (x == np.floor(x)), axis=-1) & (np.sum(x, axis=-1) == n)
+        counts = np.where(possible[..., None], x, 0)
+        value = sp.gammaln(n + 1) + np.sum(sp.xlogy(counts, p) - sp.gammaln(counts + 1), axis=-1)
+        return np.where((n >= 0) & np.all((p >= 0) & (p <= 1), axis=-1), np.where(possible, value, -INF), np.nan)
+
+    def pmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The probability."""
+        return np.exp(self.logpmf(x, n, p))
+
+
+multivariate_normal, dirichlet, multinomial = _MultivariateNormal(), _Dirichlet(), _Multinomial()
