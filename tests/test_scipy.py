@@ -298,9 +298,13 @@ FUNCTIONS = {
         Sample(A(4, 5), A(2, 3, 2, lo=0.2, hi=2.7), order=0),
     ],
     **{
-        f"fft.{name}": [Sample(A(6), type, norm=norm) for type in (2, 3) for norm in (None, "ortho")]
-        + [Sample(A(3, 5, 2), axis=1), Sample(A(1)), Sample(A(2, 1), 3, norm="ortho")]
-        for name in ("dct", "idct")
+        f"fft.{name}": [Sample(A(6), type, norm=norm) for type in (1, 2, 3, 4) for norm in (None, "ortho", "forward")]
+        + [Sample(A(3, 5, 2), axis=1), Sample(A(1)), Sample(A(2, 1), 3, norm="ortho"), Sample(A(1), 4), Sample(A(2), 1)]
+        + [
+            Sample(A(2, 5), type, n, norm=norm)
+            for type, n, norm in ((1, 4, "ortho"), (2, 3, None), (3, 7, None), (4, 6, "ortho"))
+        ]
+        for name in ("dct", "idct", "dst", "idst")
     },
     **{
         f"fft.{name}": [Sample(A(3, 4)), Sample(A(2, 3, 4), 3, axes=(0, -1), norm="ortho"), Sample(A(3, 4), axes=1)]
@@ -1546,14 +1550,27 @@ def test_filters_keep_single_precision():
 
 
 @pytest.mark.parametrize("dtype", [int, bool, np.int8, np.float16, np.float32])
-@pytest.mark.parametrize("name", ["dct", "idct", "dctn", "idctn"])
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst", "dctn", "idctn"])
 def test_cosine_transforms_of_small_numbers(name, dtype):
     """Of integers they were zeros."""
     x = np.array([[1, 0, 3, 2], [0, 1, 1, 5]]).astype(dtype)
-    for type, norm in itertools.product((2, 3), (None, "ortho")):
+    for type, norm in itertools.product((1, 2, 3, 4), (None, "ortho", "forward", "backward")):
         ours, theirs = (getattr(module.fft, name)(x, type, norm=norm) for module in (symgrad.scipy, scipy))
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
         assert ours.dtype == theirs.dtype
+
+
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
+def test_transforms_of_nothing(name):
+    for part in (fft, scipy.fft):
+        for x, type, n in (
+            (np.ones(0), 2, None),
+            (np.ones(3), 2, 0),
+            (np.ones(3), 4, -1),
+            *([(np.ones(1), 1, None)] * ("c" in name)),
+        ):
+            with pytest.raises((ValueError, RuntimeError)):
+                getattr(part, name)(x, type, n)
 
 
 @pytest.mark.filterwarnings("ignore:Calling")  # SciPy will take no booleans
@@ -1689,7 +1706,8 @@ def test_plain_arrays_go_to_scipy():
         lambda x: ndimage.convolve(x, x, origin=1),
         lambda x: ndimage.correlate1d(x, x[0], output=float),
         lambda x: ndimage.uniform_filter(x, mode="grid-wrap"),
-        lambda x: fft.dct(x, 1),
+        lambda x: fft.dct(x, orthogonalize=True),
+        lambda x: fft.dst(x, norm="none"),
         lambda x: fft.dctn(x, s=(4, 4)),
         lambda x: fft.idct(x + 1j),
     ],
