@@ -260,6 +260,44 @@ FUNCTIONS = {
         Sample(A(4), 1, 0),
         *(Sample(A(6), 5, 2, mode=mode, cval=2.0) for mode in ("mirror", "nearest", "wrap", "constant")),
     ],
+    "signal.hilbert": [*(Sample(A(n)) for n in (1, 2, 3, 6)), Sample(A(2, 5), 7), Sample(A(5, 2), N=4, axis=0)],
+    "signal.resample": [
+        *(Sample(A(n), num) for n, num in itertools.product((5, 6), (3, 4, 5, 6, 7, 9))),
+        Sample(A(2, 6, 2), 4, axis=1, window="hann"),
+        Sample(A(5), 8, window=np.arange(1.0, 6.0)),
+        Sample(A(6), 5, window=np.abs),
+        *(Sample(A(n), num, domain="freq") for n, num in itertools.product((5, 6), (3, 4, 6, 7, 8))),
+        Sample(A(6), 4, np.arange(6) * 0.5),
+    ],
+    "signal.periodogram": [
+        *(Sample(A(n), 2.0, nfft=nfft) for n in (6, 7) for nfft in (None, 4, 9)),
+        Sample(A(2, 6), window="hann", detrend="linear", scaling="spectrum", return_onesided=False),
+        Sample(A(6, 2), axis=0, detrend=False, window=np.arange(1.0, 7.0)),
+    ],
+    "signal.welch": [
+        Sample(A(12), 3.0, nperseg=5),
+        Sample(A(12), nperseg=4, noverlap=1, nfft=6, scaling="spectrum"),
+        Sample(A(2, 11, 2), nperseg=4, axis=1, average="median", window="hamming"),
+        Sample(A(11, 2), nperseg=4, axis=-2, detrend="linear", return_onesided=False),
+        Sample(A(9), window=A(4, lo=0.5)),
+    ],
+    "signal.csd": [
+        Sample(A(12), A(12), 3.0, nperseg=5),
+        Sample(A(12), A(9), nperseg=4, noverlap=1, average="median"),
+        Sample(A(2, 10), A(2, 10), nperseg=5, nfft=8, return_onesided=False, scaling="spectrum"),
+    ],
+    "signal.stft": [
+        Sample(A(11), 2.0, nperseg=4),
+        *(Sample(A(11), nperseg=5, boundary=edge, noverlap=1) for edge in ("even", "odd", "constant", None)),
+        Sample(A(2, 10), nperseg=4, padded=False, nfft=6, detrend="linear", scaling="psd"),
+        Sample(A(10, 2), nperseg=4, axis=0, return_onesided=False, window=A(4, lo=0.5)),
+    ],
+    "signal.istft": [
+        Sample(A(3, 5), 2.0),
+        Sample(A(3, 5), nperseg=5, noverlap=3, scaling="psd"),
+        Sample(A(2, 4, 5), nperseg=4, input_onesided=False, noverlap=1, window=A(4, lo=0.5)),
+        Sample(A(5, 2, 4), time_axis=0, freq_axis=2, nperseg=5, nfft=6),
+    ],
     "signal.detrend": [Sample(A(6)), Sample(A(2, 5)), Sample(A(5, 2), axis=0, type="constant")],
     **{
         f"ndimage.{name}": [
@@ -1549,6 +1587,59 @@ def test_filters_keep_single_precision():
         np.testing.assert_allclose(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:Input data is complex:UserWarning", "ignore:NOLA:UserWarning")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64, np.complex128])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("welch", {"nperseg": 5}), ("welch", {"nperseg": 4, "average": "median"}), ("periodogram", {}),
+        ("stft", {"nperseg": 4}), ("csd", {"y": np.arange(9.0, dtype=np.float32), "nperseg": 3, "average": "median"}),
+        ("resample", {"num": 7}),
+        ("resample", {"num": 17, "window": "hann"}), ("resample", {"num": 8, "domain": "freq"}), ("hilbert", {}), ("istft", {}),
+        ("istft", {"input_onesided": False, "boundary": False}),
+    ],
+)  # fmt: skip
+def test_spectra_of_other_kinds(name, options, dtype):
+    x = (rng.normal(size=12) + (1j * rng.normal(size=12) if np.iscomplexobj(dtype(1)) else 0.0)).astype(dtype)
+    x = x.reshape(4, 3) if name == "istft" else x
+    if name == "hilbert" and x.dtype.kind == "c":
+        with pytest.raises(ValueError, match="x must be real"):
+            signal.hilbert(x)
+        return
+    last = lambda found: found[-1] if isinstance(found, tuple) else found
+    fun = lambda x: (lambda y: (np.sum(np.abs(y) ** 2), y))(last(getattr(signal, name)(x, **options)))
+    expected = last(getattr(scipy.signal, name)(x, **options))
+    for mode in ("auto", "dynamic"):
+        (_, found), slopes = value_and_grad(fun, has_aux=True, mode=mode)(x)
+        assert (found.dtype, found.shape, slopes.dtype) == (expected.dtype, expected.shape, x.dtype)
+        np.testing.assert_allclose(found, expected, 1e-5, 1e-4 if dtype is np.float16 else 1e-6)
+
+
+def test_plain_signals_go_to_scipy():
+    """With what has no derivative rule, too; and what is wrong is an error of traced ones."""
+    x = np.arange(12.0)
+    by = lambda part: part - part[0]
+    for ours, theirs in zip(signal.welch(x, nperseg=5, detrend=by), scipy.signal.welch(x, nperseg=5, detrend=by), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.warns(UserWarning, match="nperseg=256 is greater"):
+        grad(lambda x: np.sum(signal.stft(x)[2].real))(x)
+    for fun, message in (
+        (lambda x: signal.welch(x, nperseg=0)[1], "not a positive integer"),
+        (lambda x: signal.welch(x, nperseg=4, nfft=3)[1], "nfft must be greater"),
+        (lambda x: signal.welch(x, nperseg=4, noverlap=4)[1], "noverlap must be less"),
+        (lambda x: signal.welch(x, nperseg=4, scaling="no")[1], "Parameter scaling='no'"),
+        (lambda x: signal.welch(x, nperseg=4, average="no")[1], "must be 'median' or 'mean'"),
+        (lambda x: signal.welch(x, window=np.ones(13))[1], "longer than input"),
+        (lambda x: signal.stft(x, nperseg=4, boundary="no")[2].real, "Unknown boundary"),
+        (lambda x: signal.stft(x[:2], nperseg=2, window=np.ones(3))[2].real, "different from length"),
+        (lambda x: signal.istft(x)[1], "at least 2d"),
+        (lambda x: signal.resample(x, 3, domain="no"), "not in"),
+        (lambda x: signal.resample(x, 3, window=np.ones(3)), "not equal to number of frequency bins"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            grad(lambda x, fun=fun: np.sum(fun(x)))(x)
+
+
 @pytest.mark.parametrize("dtype", [int, bool, np.int8, np.float16, np.float32])
 @pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst", "dctn", "idctn"])
 def test_cosine_transforms_of_small_numbers(name, dtype):
@@ -1701,6 +1792,7 @@ def test_plain_arrays_go_to_scipy():
         lambda x: linalg.pinvh(x, return_rank=True),
         lambda x: signal.filtfilt([1.0], [1.0], x, method="gust"),
         lambda x: signal.detrend(x, bp=[2]),
+        lambda x: signal.welch(x, nperseg=3, detrend=lambda part: part)[1],
         lambda x: ndimage.map_coordinates(x, x[:2]),
         lambda x: ndimage.map_coordinates(x, x[:2], order=1, mode="wrap"),
         lambda x: ndimage.convolve(x, x, origin=1),
