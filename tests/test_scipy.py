@@ -1467,6 +1467,63 @@ def test_pchip():
     agrees(lambda x, y, at: interpolate.CubicHermiteSpline(x, y, y * y)(at), x, rng.normal(size=6), at)
 
 
+@pytest.mark.parametrize("method", ["akima", "makima"])
+def test_akima(method):
+    x, at = np.array([0.0, 0.7, 1.5, 2.0, 3.1, 3.5]), np.array([0.11, 0.93, 1.7, 2.9, -0.2, 3.7])
+    for n in (2, 3, 4, 6):
+        for axis, y in (
+            (0, rng.normal(size=n)),
+            (1, rng.normal(size=(2, n, 3))),
+            (0, 2 * x[:n]),
+            (0, np.maximum(x[:n] - 1, 0)),
+        ):
+            for options in ({}, {"extrapolate": True}):
+                ours, theirs = (
+                    module.Akima1DInterpolator(x[:n], y, axis, method=method, **options)
+                    for module in (interpolate, scipy.interpolate)
+                )
+                for nu in range(3):
+                    np.testing.assert_allclose(ours(at, nu), theirs(at, nu), rtol=1e-9, atol=1e-9)
+    made = lambda x, y, at: interpolate.Akima1DInterpolator(x, y, method=method)(at)
+    agrees(made, x, np.array([1.0, 1.3, 2.0, 2.5, 0.3, 0.7]), at[:4])
+    for module in (interpolate, scipy.interpolate):
+        with pytest.raises(NotImplementedError, match="is unsupported"):
+            module.Akima1DInterpolator(x, x, method="no")
+        with pytest.raises(ValueError, match="only works with real values"):
+            module.Akima1DInterpolator(x, x * 1j)
+
+
+MADE = {
+    "CubicSpline": lambda part, x, y, **options: part.CubicSpline(x, y, **options),
+    "PchipInterpolator": lambda part, x, y, **options: part.PchipInterpolator(x, y, **options),
+    "CubicHermiteSpline": lambda part, x, y, **options: part.CubicHermiteSpline(x, y, 2 * y, **options),
+    "Akima1DInterpolator": lambda part, x, y, **options: part.Akima1DInterpolator(x, y, **options),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_derivatives_and_integrals_of_splines(kind):
+    x, at = np.array([0.3, 0.7, 1.5, 2.0, 3.1, 3.5]), np.array([[0.31, 0.93, 1.7], [2.9, -0.2, 3.7]])
+    for options, y in (({}, rng.normal(size=6)), ({"axis": 1, "extrapolate": False}, rng.normal(size=(2, 6, 3)))):
+        ours, theirs = (MADE[kind](part, x, y, **options) for part in (interpolate, scipy.interpolate))
+        for nu in range(-2, 6):
+            np.testing.assert_allclose(ours.derivative(nu)(at), theirs.derivative(nu)(at), 1e-9, 1e-9)
+            np.testing.assert_allclose(ours.antiderivative(nu)(at, 1), theirs.antiderivative(nu)(at, 1), 1e-9, 1e-9)
+        np.testing.assert_allclose(
+            ours.antiderivative().derivative(2)(at), theirs.antiderivative().derivative(2)(at), 1e-9, 1e-9
+        )
+        for ends in ((0.4, 3.3), (2.2, 0.3), (1.0, 1.0), (-1.0, 2.0), (1.0, 4.0)):
+            for extrapolate in (None, True, False):
+                mine, expected = (spline.integrate(*ends, extrapolate) for spline in (ours, theirs))
+                np.testing.assert_allclose(mine, expected, 1e-9, 1e-9)
+    made = lambda x, y: MADE[kind](interpolate, x, y)
+    places, heights = at.ravel()[:4], np.array([1.0, 1.3, 2.0, 2.5, 0.3, 0.7])
+    agrees(lambda x, y, at: made(x, y).derivative()(at) + made(x, y).antiderivative(2)(at), x, heights, places)
+    agrees(lambda x, y, a, b: made(x, y).integrate(a, b), x, heights, 0.4, 3.3)
+    with pytest.raises(ValueError, match="extrapolate='periodic' is not here"):
+        made(x, heights).integrate(0.4, 3.3, "periodic")
+
+
 @pytest.mark.parametrize("kind", ["linear", "cubic"])
 def test_interp1d(kind):
     x, at = np.array([0.0, 0.7, 1.5, 2.0, 3.1]), np.array([[0.11, 0.7, 1.7], [2.9, 0.0, 3.1]])
@@ -1730,7 +1787,9 @@ def test_splines_are_of_double_precision():
         interpolate.PchipInterpolator(x, x * 1j)
 
 
-@pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "interp1d", "RegularGridInterpolator"])
+@pytest.mark.parametrize(
+    "name", ["CubicSpline", "PchipInterpolator", "Akima1DInterpolator", "interp1d", "RegularGridInterpolator"]
+)
 def test_splines_that_are_made_in_the_function_are_compiled(name):
     """Of plain points, too, that are read at traced places."""
     points = lambda x: (x,) if name == "RegularGridInterpolator" else x
