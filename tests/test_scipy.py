@@ -158,6 +158,7 @@ def test_where_formulas_lose_their_digits_or_themselves():
 
 # -- Python functions: values and derivatives ----------------------------------------------------------------------
 
+CROSS = np.array([[False, True, False], [True, True, True], [False, False, True]])
 SECTIONS = scipy.signal.butter(3, 0.4, output="sos")
 MATRIX, SPD = A(3, 3, kind="well"), A(3, 3, kind="spd")
 FUNCTIONS = {
@@ -328,6 +329,36 @@ FUNCTIONS = {
     "ndimage.sobel": [Sample(A(4, 5)), Sample(A(4, 5), 0, mode="constant", cval=1.0)],
     "ndimage.prewitt": [Sample(A(4, 5)), Sample(A(4, 5), 0, mode="wrap")],
     "ndimage.laplace": [Sample(A(4, 5)), Sample(A(6), mode="mirror")],
+    **{
+        f"ndimage.{name}": [
+            Sample(A(6), 3),
+            Sample(A(4, 5), 2, axis=0, mode="wrap"),
+            Sample(A(5), 4, mode="constant", cval=0.3),
+        ]
+        for name in ("maximum_filter1d", "minimum_filter1d")
+    },
+    **{
+        f"ndimage.{name}": [
+            Sample(A(4, 5), 3),
+            Sample(A(4, 5), (2, 4), mode="mirror"),
+            Sample(A(4, 5), (1, 3), mode=("wrap", "nearest")),
+            Sample(A(3, 4, 2), 2, axes=(0, -2)),
+            Sample(A(4, 5), footprint=CROSS, mode="constant", cval=0.3),
+            Sample(A(4, 5), footprint=CROSS[:2]),
+        ]
+        for name in (
+            "maximum_filter",
+            "minimum_filter",
+            "grey_erosion",
+            "grey_dilation",
+            "grey_opening",
+            "grey_closing",
+            "morphological_gradient",
+            "morphological_laplace",
+            "white_tophat",
+            "black_tophat",
+        )
+    },
     "ndimage.map_coordinates": [
         *(
             Sample(A(4, 5), A(2, 7, lo=-2.3, hi=6.1), order=1, mode=mode, cval=0.5)
@@ -1775,6 +1806,28 @@ def test_images_of_integers():
     assert ndimage.convolve1d(x.astype(np.float32), [1j, 2.0]).dtype == np.complex64
 
 
+def test_extremes_of_images():
+    x = np.arange(12.0).reshape(3, 4) % 5
+    for name in ("maximum_filter", "minimum_filter", "grey_erosion", "grey_dilation", "white_tophat"):
+        ours, theirs = (getattr(module.ndimage, name) for module in (symgrad.scipy, scipy))
+        np.testing.assert_array_equal(ours(x.astype(int), 3, origin=1), theirs(x.astype(int), 3, origin=1), strict=True)
+        assert grad(lambda x, ours=ours: np.sum(ours(x, 3)))(x.astype(np.float32)).dtype == np.float32
+        ints = lambda x, ours=ours: np.sum(ours(np.floor(x).astype(int), footprint=CROSS) * x)
+        np.testing.assert_array_equal(grad(ints)(x), ours(x, footprint=CROSS))
+        with pytest.warns(UserWarning, match="ignoring size because footprint is set"):
+            grad(lambda x, ours=ours: np.sum(ours(x, 3, CROSS)))(x)
+        for wrong, error in (
+            (lambda x, ours=ours: ours(x), (RuntimeError, ValueError)),
+            (lambda x, ours=ours: ours(x, footprint=CROSS & False), ValueError),
+            (lambda x, ours=ours: ours(x, footprint=CROSS[0]), (RuntimeError, IndexError)),
+            (lambda x, ours=ours: np.real(ours(x + 1j, 3)), TypeError),
+        ):
+            with pytest.raises(error):
+                wrong(x)
+            with pytest.raises(error):
+                grad(lambda x, wrong=wrong: np.sum(wrong(x)))(x)
+
+
 def test_splines_are_of_double_precision():
     x = np.array([0.0, 0.7, 1.5, 2.0, 3.1], np.float32)
     at = np.array([0.11, 2.7, np.nan], np.float32)
@@ -1857,6 +1910,10 @@ def test_plain_arrays_go_to_scipy():
         lambda x: ndimage.convolve(x, x, origin=1),
         lambda x: ndimage.correlate1d(x, x[0], output=float),
         lambda x: ndimage.uniform_filter(x, mode="grid-wrap"),
+        lambda x: ndimage.maximum_filter(x, 3, origin=1),
+        lambda x: ndimage.minimum_filter1d(x, 3, output=float),
+        lambda x: ndimage.grey_opening(x, structure=np.ones((2, 2))),
+        lambda x: ndimage.grey_dilation(x, 3, mode="grid-wrap"),
         lambda x: fft.dct(x, orthogonalize=True),
         lambda x: fft.dst(x, norm="none"),
         lambda x: fft.dctn(x, s=(4, 4)),
