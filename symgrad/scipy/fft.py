@@ -1,4 +1,4 @@
-"""``scipy.fft``: cosine transforms; the others are NumPy's."""
+"""``scipy.fft``: cosine and sine transforms; the others are NumPy's."""
 
 from __future__ import annotations
 
@@ -21,16 +21,23 @@ __getattr__ = rest_of(sf)
 
 
 def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
-    """The cosine transform of type 2 or 3 along an axis."""
-    x, axis = _sized(x, type, n, axis, norm, options)
-    return _second(x, axis, norm) if type == 2 else _third(x, axis, norm)
+    """The cosine transform of type 1 to 4 along an axis."""
+    return _transformed(COSINE, x, type, n, axis, norm, options, False)
 
 
 def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
     """Its inverse."""
-    x, axis = _sized(x, type, n, axis, norm, options)
-    scale = 1.0 if norm == "ortho" else 0.5 / np.shape(x)[axis]
-    return scale * (_third(x, axis, norm) if type == 2 else _second(x, axis, norm))
+    return _transformed(COSINE, x, type, n, axis, norm, options, True)
+
+
+def dst(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
+    """The sine transform of type 1 to 4 along an axis."""
+    return _transformed(SINE, x, type, n, axis, norm, options, False)
+
+
+def idst(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
+    """Its inverse."""
+    return _transformed(SINE, x, type, n, axis, norm, options, True)
 
 
 def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None, **options: Any) -> Any:
@@ -52,19 +59,32 @@ def _along_all(transform: Any, x: Any, type: int, s: Any, axes: Any, norm: Any, 
     return x
 
 
-def _sized(x: Any, type: int, n: int | None, axis: int, norm: Any, options: Any) -> tuple[Any, int]:
+def _transformed(kinds: Any, x: Any, type: int, n: int | None, axis: int, norm: Any, options: Any, inverse: bool) -> Any:
+    """The transform, or its inverse: those of types 2 and 3 are each other's, the others their own, but for scales."""
     if (
-        type not in (2, 3)
-        or n is not None
-        or norm not in (None, "backward", "ortho")
+        type not in (1, 2, 3, 4)
+        or norm not in (None, "backward", "forward", "ortho")
         or options.get("orthogonalize") is not None
     ):
-        raise NotDifferentiable("scipy.fft.dct and idct are here for types 2 and 3, without n=, and norm=None or 'ortho'")
+        raise NotDifferentiable("scipy.fft.dct, dst and their inverses are here for types 1 to 4, and without orthogonalize=")
     x = floating(x)
     if np.iscomplexobj(x):
-        raise NotDifferentiable("scipy.fft.dct and idct are here for real arrays")
-    x = x.astype(np.float32) if x.dtype == np.float16 else x
-    return x, axis % np.ndim(x)
+        raise NotDifferentiable("scipy.fft.dct, dst and their inverses are here for real arrays")
+    x, axis = x.astype(np.float32) if x.dtype == np.float16 else x, axis % np.ndim(x)
+    x = x if n is None else _sized(x, n, axis)
+    size = np.shape(x)[axis]
+    period = 2 * (size if type > 1 else size - 1 if kinds is COSINE else size + 1)
+    if not size or not period:
+        raise ValueError(f"invalid number of data points ({size}) specified")
+    y = kinds[{2: 3, 3: 2}.get(type, type) if inverse else type](x, axis, norm)
+    return y if norm == "ortho" or (norm == "forward") == inverse else 1.0 / period * y
+
+
+def _sized(x: Any, n: int, axis: int) -> Any:
+    """Cut off, or filled up with zeros."""
+    have = np.shape(x)[axis]
+    widths = [(0, max(n - have, 0) if i == axis else 0) for i in range(np.ndim(x))]
+    return np.pad(x, widths) if n > have else x[along(axis, slice(0, max(n, 0)))]
 
 
 def _turns(x: Any, axis: int, sign: int) -> Any:
@@ -93,3 +113,43 @@ def _third(x: Any, axis: int, norm: Any) -> Any:
     half = x * _turns(x, axis, 1)
     whole = np.concatenate((half, np.zeros_like(half[along(axis, slice(0, 1))])), axis)
     return 2 * n * np.fft.irfft(whole, 2 * n, axis=axis)[along(axis, slice(0, n))]
+
+
+def _first(x: Any, axis: int, norm: Any) -> Any:
+    """That of the sequence and its mirror image, which have both ends in common."""
+    n = np.shape(x)[axis]
+    ends = np.reshape(np.array([2**0.5, *[1.0] * (n - 2), 2**0.5], x.dtype), vector_shape(axis, np.ndim(x)))
+    x = x * ends if norm == "ortho" else x
+    y = np.real(np.fft.rfft(np.concatenate((x, np.flip(x[along(axis, slice(1, n - 1))], axis)), axis), axis=axis))
+    return y / ends * (0.5 / (n - 1)) ** 0.5 if norm == "ortho" else y
+
+
+def _fourth(x: Any, axis: int, norm: Any) -> Any:
+    n = np.shape(x)[axis]
+    turned = x * _turns(x, axis, -1)
+    whole = np.fft.fft(np.concatenate((turned, np.zeros_like(turned)), axis), axis=axis)[along(axis, slice(0, n))]
+    turn = np.exp(-0.25j * np.pi / n).astype(whole.dtype)
+    y = 2.0 * np.real(whole * (_turns(x, axis, -1) * turn))
+    return y * (0.5 / n) ** 0.5 if norm == "ortho" else y
+
+
+def _first_sine(x: Any, axis: int, norm: Any) -> Any:
+    """That of the sequence and its negative mirror image, with zeros between."""
+    n = np.shape(x)[axis]
+    zero = np.zeros_like(x[along(axis, slice(0, 1))])
+    whole = np.fft.rfft(np.concatenate((zero, x, zero, -np.flip(x, axis)), axis), axis=axis)
+    y = -np.imag(whole[along(axis, slice(1, n + 1))])
+    return y * (0.5 / (n + 1)) ** 0.5 if norm == "ortho" else y
+
+
+def _signs(x: Any, axis: int) -> Any:
+    return np.reshape((1 - 2 * (np.arange(np.shape(x)[axis]) % 2)).astype(x.dtype), vector_shape(axis, np.ndim(x)))
+
+
+COSINE = {1: _first, 2: _second, 3: _third, 4: _fourth}
+SINE = {  # cosine transforms read backwards
+    1: _first_sine,
+    2: lambda x, axis, norm: np.flip(_second(x * _signs(x, axis), axis, norm), axis),
+    3: lambda x, axis, norm: _third(np.flip(x, axis), axis, norm) * _signs(x, axis),
+    4: lambda x, axis, norm: _fourth(np.flip(x, axis), axis, norm) * _signs(x, axis),
+}

@@ -23,7 +23,78 @@ def _double(x: Any) -> Any:
     return x.astype(np.result_type(x.dtype, float))
 
 
-class CubicHermiteSpline(Holding):
+class _Polynomials(Holding):
+    """Polynomials between points, by their coefficients in the distance from the point before, that of order 0 first."""
+
+    def __init__(self, x: Any, coefficients: list[Any], axis: int, extrapolate: bool) -> None:
+        self.x, self._coefficients, self.axis, self.extrapolate = x, coefficients, axis, extrapolate
+
+    def _parts(self, place: Any) -> tuple[Any, list[Any]]:
+        """The points before, and the coefficients, of the polynomials with these numbers."""
+        return take_at(self.x, place), [take_at(c, place) for c in self._coefficients]
+
+    def _all(self) -> list[Any]:
+        return self._parts(np.arange(np.shape(self.x)[0] - 1))[1]
+
+    def __call__(self, x: Any, nu: int = 0) -> Any:
+        """The values, or those of the ``nu``-th derivative."""
+        at = array_of(x)
+        flat, count = np.ravel(at), np.shape(self.x)[0]
+        place = np.clip(np.searchsorted(self.x, flat, side="right") - 1, 0, count - 2)
+        start, coefficients = self._parts(place)
+        low = coefficients[0]
+        column = vector_shape(0, np.ndim(low))
+        t = np.reshape(flat - start, column)
+        for _ in range(nu):
+            coefficients = _sloped(coefficients)
+        value: Any = 0.0 * (low + t)
+        for c in reversed(coefficients):
+            value = value * t + c
+        if not self.extrapolate:
+            inside = np.reshape((flat >= self.x[0]) & (flat <= self.x[-1]), column)
+            value = np.where(inside, value, np.nan)
+        whole = np.reshape(value, np.shape(at) + np.shape(low)[1:])
+        return np.moveaxis(whole, range(np.ndim(at)), range(self.axis, self.axis + np.ndim(at))) if self.axis else whole
+
+    def derivative(self, nu: int = 1) -> _Polynomials:
+        """The ``nu``-th derivative."""
+        if nu < 0:
+            return self.antiderivative(-nu)
+        coefficients = self._all()
+        zero = 0.0 * coefficients[0]
+        for _ in range(nu):
+            coefficients = _sloped(coefficients)
+        return _Polynomials(self.x, coefficients or [zero], self.axis, self.extrapolate)
+
+    def antiderivative(self, nu: int = 1) -> _Polynomials:
+        """That whose ``nu``-th derivative this is, and which is 0 at the first point, as those in between are."""
+        if nu < 0:
+            return self.derivative(-nu)
+        coefficients = self._all()
+        h = np.reshape(np.diff(self.x), vector_shape(0, np.ndim(coefficients[0])))
+        for _ in range(nu):
+            coefficients = [c / (k + 1) for k, c in enumerate(coefficients)]
+            gain: Any = 0.0
+            for c in reversed(coefficients):
+                gain = (gain + c) * h
+            start = np.concatenate((0.0 * gain[:1], np.cumsum(gain, axis=0)[:-1]))
+            coefficients = [start, *coefficients]
+        return _Polynomials(self.x, coefficients, self.axis, self.extrapolate)
+
+    def integrate(self, a: Any, b: Any, extrapolate: bool | None = None) -> Any:
+        """The integral from ``a`` to ``b``."""
+        if extrapolate not in (True, False, None):
+            raise ValueError(f"extrapolate={extrapolate!r} is not here; choose True or False")
+        whole = self.antiderivative()
+        whole.extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        return whole(b) - whole(a)
+
+
+def _sloped(coefficients: list[Any]) -> list[Any]:
+    return [k * c for k, c in enumerate(coefficients)][1:]
+
+
+class CubicHermiteSpline(_Polynomials):
     """The cubic polynomials between the points ``x`` that have the values ``y`` and the slopes ``dydx`` there.
 
     Beyond the ends the first and last polynomials go on, or give NaN with ``extrapolate=False``.
@@ -45,28 +116,13 @@ class CubicHermiteSpline(Holding):
         if bool(np.any(np.diff(self.x) <= 0)):
             raise ValueError("x must increase")
 
-    def __call__(self, x: Any, nu: int = 0) -> Any:
-        """The values of the spline, or of its ``nu``-th derivative."""
-        at = array_of(x)
-        flat, count = np.ravel(at), np.shape(self.x)[0]
-        place = np.clip(np.searchsorted(self.x, flat, side="right") - 1, 0, count - 2)
-        column = vector_shape(0, np.ndim(self.y))
+    def _parts(self, place: Any) -> tuple[Any, list[Any]]:
         start, low, slope = (take_at(a, place) for a in (self.x, self.y, self._slopes))
         end, high, next_slope = (take_at(a, place + 1) for a in (self.x, self.y, self._slopes))
-        t, h = np.reshape(flat - start, column), np.reshape(end - start, column)
+        h = np.reshape(end - start, vector_shape(0, np.ndim(low)))
         rise = (high - low) / h
         bend = (slope + next_slope - 2 * rise) / h
-        coefficients = [low, slope, (rise - slope) / h - bend, bend / h]
-        for _ in range(nu):
-            coefficients = [k * c for k, c in enumerate(coefficients)][1:]
-        value: Any = 0.0 * (low + t)
-        for c in reversed(coefficients):
-            value = value * t + c
-        if not self.extrapolate:
-            inside = np.reshape((flat >= self.x[0]) & (flat <= self.x[-1]), column)
-            value = np.where(inside, value, np.nan)
-        whole = np.reshape(value, np.shape(at) + np.shape(self.y)[1:])
-        return np.moveaxis(whole, range(np.ndim(at)), range(self.axis, self.axis + np.ndim(at))) if self.axis else whole
+        return start, [low, slope, (rise - slope) / h - bend, bend / h]
 
 
 class CubicSpline(CubicHermiteSpline):
@@ -135,6 +191,38 @@ def _at_end(h: Any, next_h: Any, rise: Any, next_rise: Any) -> Any:
     slope = ((2 * h + next_h) * rise - h * next_rise) / (h + next_h)
     steep = (np.sign(rise) != np.sign(next_rise)) & (np.abs(slope) > 3 * np.abs(rise))
     return np.where(np.sign(slope) != np.sign(rise), 0, np.where(steep, 3 * rise, slope))
+
+
+class Akima1DInterpolator(CubicHermiteSpline):
+    """Cubic polynomials through ``y`` at ``x`` whose slopes hang on the points nearby alone.
+
+    ``method``: ``"akima"`` or ``"makima"``. Beyond the ends it is NaN, or with ``extrapolate=True`` the first and last
+    polynomials go on.
+    """
+
+    def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: bool | None = None) -> None:
+        if method not in ("akima", "makima"):
+            raise NotImplementedError(f"`method`={method} is unsupported.")
+        self._take(x, y, axis, extrapolate)
+        self.extrapolate = bool(extrapolate)
+        if np.iscomplexobj(self.y):
+            raise ValueError("`Akima1DInterpolator` only works with real values for `y`.")
+        rise = np.diff(self.y, axis=0) / np.reshape(np.diff(self.x), vector_shape(0, np.ndim(self.y)))
+        if np.shape(self.x)[0] == 2:
+            self._slopes = np.concatenate((rise, rise))
+            return
+        ends = []
+        for near, far in ((rise[:1], rise[1:2]), (rise[-1:], rise[-2:-1])):  # those of two more points on either side
+            ends.append((2 * near - far, 3 * near - 2 * far))
+        m = np.concatenate((ends[0][1], ends[0][0], rise, *ends[1]))
+        change = np.abs(np.diff(m, axis=0))
+        if method == "makima":
+            change = change + 0.5 * np.abs(m[1:] + m[:-1])
+        before, after = change[:-2], change[2:]
+        total = before + after
+        defined = total > 1e-9 * np.max(total)
+        share = before / np.where(defined, total, 1)
+        self._slopes = np.where(defined, m[1:-2] + share * (m[2:-1] - m[1:-2]), 0.5 * (m[3:] + m[:-3]))
 
 
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import scipy.ndimage as sn
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, traced_in
 from symgrad.scipy import signal
 from symgrad.scipy.plain import rest_of
 from symgrad.scipy.signal import PADDED, window
@@ -195,6 +196,279 @@ def _axes(axes: Any, ndim: int) -> list[int]:
 def _each(option: Any, count: int) -> Sequence[Any]:
     several = isinstance(option, (Sequence, np.ndarray)) and not isinstance(option, str) and np.ndim(option) > 0
     return option if several else [option] * count
+
+
+# -- extremes ------------------------------------------------------------------------------------------------------
+
+
+def maximum_filter1d(
+    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The largest of so many elements, along one axis."""
+    if traced_in([input, cval]) is None:
+        return sn.maximum_filter1d(input, size, axis, output, mode, cval, origin)
+    return _extremes("maximum_filter1d", np.max, input, (size,), None, output, mode, cval, origin, axis)
+
+
+def minimum_filter1d(
+    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The least of so many elements, along one axis."""
+    if traced_in([input, cval]) is None:
+        return sn.minimum_filter1d(input, size, axis, output, mode, cval, origin)
+    return _extremes("minimum_filter1d", np.min, input, (size,), None, output, mode, cval, origin, axis)
+
+
+def maximum_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The largest within a window around each element: of some size along all axes, or some, or where it is true."""
+    if traced_in([input, cval]) is None:
+        return sn.maximum_filter(input, size, footprint, output, mode, cval, origin, axes=axes)
+    return _extremes("maximum_filter", np.max, input, size, footprint, output, mode, cval, origin, axes)
+
+
+def minimum_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The least within a window around each element: of some size along all axes, or some, or where it is true."""
+    if traced_in([input, cval]) is None:
+        return sn.minimum_filter(input, size, footprint, output, mode, cval, origin, axes=axes)
+    return _extremes("minimum_filter", np.min, input, size, footprint, output, mode, cval, origin, axes)
+
+
+def _extremes(
+    name: str,
+    find: Any,
+    input: Any,
+    size: Any,
+    footprint: Any,
+    output: Any,
+    mode: Any,
+    cval: Any,
+    origin: Any,
+    axes: Any,
+    turned: bool = False,
+) -> Any:
+    """What ``find`` finds within windows, which have one element more before the middle than behind if their size is even.
+
+    Those that are ``turned`` have it behind.
+    """
+    x = array_of(input)
+    if np.iscomplexobj(x):
+        raise TypeError("Complex type not supported")
+    along = _axes(axes, np.ndim(x))
+    modes = _each(mode, len(along))
+    for edge in modes:
+        _only(name, edge, origin, output)
+    mask = None
+    if footprint is not None:
+        if size is not None:
+            warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=3)
+        mask = array_of(footprint) != 0
+        mask = np.flip(mask) if turned else mask
+        if np.ndim(mask) != len(along):
+            raise RuntimeError(f"footprint.ndim ({np.ndim(mask)}) must match len(axes) ({len(along)})")
+        if not bool(np.any(mask)):
+            raise ValueError("All-zero footprint is not supported.")
+    elif size is None:
+        raise RuntimeError("no footprint provided")
+    sizes = _each(size, len(along)) if mask is None else np.shape(mask)
+    view = np.lib.stride_tricks.sliding_window_view
+    for axis, width, edge in zip(along, sizes, modes, strict=True):
+        known: Any = PADDED[edge]
+        ends = (width // 2, (width - 1) // 2)
+        pads = [(0, 0)] * np.ndim(x)
+        pads[axis] = ends[::-1] if turned else ends
+        x = np.pad(x, pads, known, **({"constant_values": cval} if edge == "constant" else {})) if width > 1 else x
+        if mask is None and width > 1:  # the extreme of extremes along one axis after the other
+            x = find(view(x, width, axis), axis=-1)
+    if mask is None:
+        return x
+    windows = view(x, np.shape(mask), tuple(along))
+    return find(np.where(mask, windows, _last(x.dtype, find is np.max)), axis=tuple(range(-len(along), 0)))
+
+
+def _last(dtype: Any, largest: bool) -> Any:
+    """What is never the largest, or least, but among others like it."""
+    if dtype.kind in "bf":
+        return dtype.type(not largest) if dtype.kind == "b" else dtype.type(-np.inf if largest else np.inf)
+    return np.iinfo(dtype).min if largest else np.iinfo(dtype).max
+
+
+def _grey(name: str, find: Any, input: Any, given: tuple[Any, ...], axes: Any) -> Any:
+    size, footprint, structure, output, mode, cval, origin = given
+    if traced_in([input, cval, structure]) is None:
+        return getattr(sn, name)(input, *given, axes=axes)
+    if structure is not None:
+        raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for structure=")
+    if size is None and footprint is None:
+        raise ValueError("size, footprint, or structure must be specified")
+    return _extremes(name, find, input, size, footprint, output, mode, cval, origin, axes, find is np.max)
+
+
+def grey_erosion(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The least within a window around each element."""
+    given = (size, footprint, structure, output, mode, cval, origin)
+    return _grey("grey_erosion", np.min, input, given, axes)
+
+
+def grey_dilation(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The largest within a window around each element, turned."""
+    given = (size, footprint, structure, output, mode, cval, origin)
+    return _grey("grey_dilation", np.max, input, given, axes)
+
+
+def grey_opening(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The dilation of the erosion."""
+    given = (size, footprint, structure, output, mode, cval, origin)
+    if traced_in([input, cval, structure]) is None:
+        return sn.grey_opening(input, *given, axes=axes)
+    return grey_dilation(grey_erosion(input, *given, axes=axes), *given, axes=axes)
+
+
+def grey_closing(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The erosion of the dilation."""
+    given = (size, footprint, structure, output, mode, cval, origin)
+    if traced_in([input, cval, structure]) is None:
+        return sn.grey_closing(input, *given, axes=axes)
+    return grey_erosion(grey_dilation(input, *given, axes=axes), *given, axes=axes)
+
+
+def morphological_gradient(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The dilation without the erosion."""
+    given = (size, footprint, structure, output, mode, cval, origin)
+    if traced_in([input, cval, structure]) is None:
+        return sn.morphological_gradient(input, *given, axes=axes)
+    return grey_dilation(input, *given, axes=axes) - grey_erosion(input, *given, axes=axes)
+
+
+def morphological_laplace(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The dilation and the erosion, without the image twice."""
+    given = (size, footprint, structure, output, mode, cval, origin)
+    if traced_in([input, cval, structure]) is None:
+        return sn.morphological_laplace(input, *given, axes=axes)
+    return grey_dilation(input, *given, axes=axes) + grey_erosion(input, *given, axes=axes) - 2 * array_of(input)
+
+
+def white_tophat(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The image without its opening."""
+    given = (size, footprint, structure, output, mode, cval, origin)
+    if traced_in([input, cval, structure]) is None:
+        return sn.white_tophat(input, *given, axes=axes)
+    return array_of(input) - grey_opening(input, *given, axes=axes)
+
+
+def black_tophat(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The closing without the image."""
+    given = (size, footprint, structure, output, mode, cval, origin)
+    if traced_in([input, cval, structure]) is None:
+        return sn.black_tophat(input, *given, axes=axes)
+    return grey_closing(input, *given, axes=axes) - array_of(input)
 
 
 # -- values between elements ---------------------------------------------------------------------------------------

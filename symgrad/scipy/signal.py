@@ -1,7 +1,8 @@
-"""``scipy.signal``: convolutions and filters."""
+"""``scipy.signal``: convolutions, filters and spectra."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
 from symgrad.ops.contract import conj
 from symgrad.ops.core import A, Op, Sample
-from symgrad.ops.index import array_of, floating
+from symgrad.ops.index import array_of, floating, traced_in
 from symgrad.ops.reduction import along, vector_shape
 from symgrad.scipy.linalg import companion
 from symgrad.scipy.plain import rest_of
@@ -297,3 +298,321 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     n = np.shape(x)[axis]
     lines = np.linalg.qr(np.stack((np.arange(1, n + 1) / n, np.ones(n)), axis=1))[0].astype(x.dtype)
     return x - np.moveaxis(np.tensordot(lines @ lines.T, x, (1, axis)), 0, axis)
+
+
+# -- spectra -------------------------------------------------------------------------------------------------------
+
+
+def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
+    """The analytic signal: without the negative frequencies."""
+    x = floating(x)
+    if np.iscomplexobj(x):
+        raise ValueError("x must be real.")
+    n = np.shape(x)[axis] if N is None else N
+    if n <= 0:
+        raise ValueError("N must be positive.")
+    x = x.astype(np.float32) if x.dtype == np.float16 else x
+    shares = np.zeros(n, x.dtype)
+    shares[1 : (n + 1) // 2] = 2
+    shares[[0, n // 2] if n % 2 == 0 else [0]] = 1  # the last of an even number has no other one beside it
+    whole = np.fft.fft(x, n, axis=axis)
+    return np.fft.ifft(whole * np.reshape(shares, vector_shape(axis % np.ndim(x), np.ndim(x))), axis=axis)
+
+
+def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
+    """So many samples of the same signal, by its frequencies."""
+    if domain not in ("time", "freq"):
+        raise ValueError(f"Parameter domain={domain!r} not in ('time', 'freq')!")
+    x = np.moveaxis(floating(x), axis, -1)
+    n = np.shape(x)[-1]
+    few = min(num, n)
+    half, factor, weights = few // 2 + 1, n / num, _frequency_weights(window, n)
+    x = x.astype(np.float32) if x.dtype == np.float16 else x
+    whole: Any
+    y: Any
+    if domain == "time" and not np.iscomplexobj(x):
+        whole = np.fft.rfft(x)[..., :half]
+        if weights is not None:
+            back = weights[-np.arange(n) % n]
+            whole = whole * (0.5 * (weights + back))[:half].astype(x.dtype)
+        if few % 2 == 0 and num != n:  # the last has no other one beside it in one of the two
+            shares = np.ones(half, x.dtype)
+            shares[-1] = 2 if num < n else 0.5
+            whole = whole * shares
+        y = np.fft.irfft(whole / factor, num)
+    else:
+        whole = np.fft.fft(x) if domain == "time" else x
+        whole = whole if weights is None else whole * weights
+        low, high, middle = whole[..., :half], whole[..., n - few + half :], num - few
+        parts = [low, high]
+        if few % 2 == 0 and num < n:
+            parts = [low[..., :-1], low[..., -1:] + whole[..., n - half + 1 : n - half + 2], high]
+        elif middle:
+            split = few % 2 == 0
+            last = [0.5 * low[..., -1:]] if split else []
+            zeros = np.zeros((*np.shape(x)[:-1], middle - split), x.dtype)
+            parts = [low[..., :-1] if split else low, *last, zeros, *last, high]
+        y = np.fft.ifft(np.concatenate(parts, axis=-1) / factor)
+    y = np.moveaxis(y, -1, axis)
+    return y if t is None else (y, t[0] + (t[1] - t[0]) * factor * np.arange(num))
+
+
+def _frequency_weights(window: Any, n: int) -> Any:
+    if window is None:
+        return None
+    if callable(window):
+        return window(np.fft.fftfreq(n))
+    if not hasattr(window, "shape"):
+        return np.fft.fftshift(ss.get_window(window, n))
+    if window.shape != (n,):
+        raise ValueError(f"{window.shape=} != ({n},), i.e., window length is not equal to number of frequency bins!")
+    return window
+
+
+def periodogram(
+    x: Any,
+    fs: float = 1.0,
+    window: Any = "boxcar",
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+) -> Any:
+    """The frequencies, and the power at each."""
+    if traced_in([x, window]) is None:
+        return ss.periodogram(x, fs, window, nfft, detrend, return_onesided, scaling, axis)
+    x = array_of(x)
+    size = np.shape(x)[axis]
+    if nfft is not None and nfft < size:
+        x, size, nfft = x[along(axis % np.ndim(x), slice(0, nfft))], nfft, None
+    window = "boxcar" if window is None else window
+    return welch(x, fs, window, size, 0, nfft, detrend, return_onesided, scaling, axis)
+
+
+def welch(
+    x: Any,
+    fs: float = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> Any:
+    """The frequencies, and the mean power at each, of segments of the signal."""
+    found = csd(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
+    return found[0], np.real(found[1])
+
+
+def csd(
+    x: Any,
+    y: Any,
+    fs: float = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> Any:
+    """The frequencies, and the mean cross power at each, of segments of two signals."""
+    if traced_in([x, y, window]) is None:
+        return ss.csd(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
+    if average not in ("mean", "median"):
+        raise ValueError(f"Parameter {average=} must be 'median' or 'mean'!")
+    same = y is x
+    signals = [array_of(x)] if same else [array_of(x), array_of(y)]
+    dtype = np.result_type(*[signal.dtype for signal in signals], np.complex64)
+    signals = [np.moveaxis(signal, axis, -1) for signal in signals]
+    n = max(np.shape(signal)[-1] for signal in signals)
+    signals = [np.concatenate((a, np.zeros((*a.shape[:-1], n - a.shape[-1]))), -1) if a.shape[-1] < n else a for a in signals]
+    onesided = return_onesided and not any(map(np.iscomplexobj, signals))
+    win, step, size = _segmented("csd", window, nperseg, noverlap, nfft, n, detrend)
+    spectra = [_spectra(a, win, step, size, detrend, onesided) for a in signals]
+    first, second = spectra[0], spectra[-1]
+    power = np.real(first) ** 2 + np.imag(first) ** 2 if same else conj(first) * second
+    power = power * _scale(win, fs, scaling)
+    if onesided:
+        doubled = np.full(size // 2 + 1, 2.0)
+        doubled[0] = 1
+        doubled[-1] = 1 if size % 2 == 0 else doubled[-1]
+        power = power * doubled
+    count = np.shape(power)[-2]
+    if average == "mean" or count == 1:
+        power = np.mean(power, axis=-2)
+    else:  # by SciPy's factor, the median of squares of normal numbers is their mean
+        pairs = 2.0 * np.arange(1.0, (count - 1) // 2 + 1)
+        median = np.median(np.real(power), axis=-2)
+        power = (median if same else median + 1j * np.median(np.imag(power), axis=-2)) / (
+            1 + np.sum(1 / (pairs + 1) - 1 / pairs)
+        )
+    power = power.astype(np.zeros(0, dtype).real.dtype if same else dtype)
+    return _frequencies(size, fs, onesided), np.moveaxis(power, -1, axis)
+
+
+def _frequencies(size: int, fs: float, onesided: bool) -> Any:
+    return np.fft.rfftfreq(size, 1 / fs) if onesided else np.fft.fftfreq(size, 1 / fs)
+
+
+def _scale(win: Any, fs: float, scaling: str) -> Any:
+    if scaling not in ("density", "spectrum"):
+        raise ValueError(f"Parameter {scaling=} not in ['density', 'spectrum']!")
+    return 1 / (fs * np.sum(win * win)) if scaling == "density" else 1 / np.sum(win) ** 2
+
+
+def _segmented(
+    name: str, window: Any, nperseg: int | None, noverlap: int | None, nfft: int | None, n: int | None, detrend: Any
+) -> tuple[Any, int, int]:
+    """The window, how far apart segments begin, and how many elements are transformed."""
+    if callable(detrend):
+        raise NotDifferentiable(
+            f"scipy.signal.{name} has no derivative rule for a function detrend=; choose 'constant' or 'linear'"
+        )
+    if isinstance(window, (str, tuple)):
+        size = 256 if nperseg is None else int(nperseg)
+        if size < 1:
+            raise ValueError(f"Parameter {nperseg=} is not a positive integer!")
+        if n is not None and n < size:
+            warnings.warn(f"nperseg={size} is greater than signal length {n}, using nperseg = {n}", stacklevel=3)
+            size = n
+        win: Any = ss.get_window(window, size)
+    else:
+        win = array_of(window)
+        if np.ndim(win) != 1:
+            raise ValueError("window must be 1-D")
+        size = np.size(win) if nperseg is None else int(nperseg)
+        if np.size(win) != size:
+            raise ValueError("value specified for nperseg is different from length of window")
+        if n is not None and n < size:
+            raise ValueError("window is longer than input signal")
+    whole, overlap = size if nfft is None else int(nfft), size // 2 if noverlap is None else int(noverlap)
+    if whole < size:
+        raise ValueError("nfft must be greater than or equal to nperseg.")
+    if overlap >= size:
+        raise ValueError("noverlap must be less than nperseg.")
+    return win, size - overlap, whole
+
+
+def _spectra(x: Any, win: Any, step: int, size: int, kind: Any, onesided: bool) -> Any:
+    """The transforms of the segments of ``x``, without their means or lines."""
+    parts = np.lib.stride_tricks.sliding_window_view(x, np.size(win), axis=-1)[..., ::step, :]
+    parts = (detrend(parts, type=kind) if kind else parts) * win
+    return np.fft.rfft(parts, size) if onesided else np.fft.fft(parts, size)
+
+
+def stft(
+    x: Any,
+    fs: float = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+    scaling: str = "spectrum",
+) -> Any:
+    """The frequencies, the times, and the transforms of segments of the signal around them."""
+    if traced_in([x, window]) is None:
+        return ss.stft(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, boundary, padded, axis, scaling)
+    if scaling not in ("spectrum", "psd"):
+        raise ValueError(f"Parameter {scaling=} not in ['spectrum', 'psd']!")
+    if boundary not in EXTENDED:
+        raise ValueError(f"Unknown boundary option '{boundary}', must be one of: {list(EXTENDED)}")
+    x = array_of(x)
+    dtype, x = np.result_type(x.dtype, np.complex64), np.moveaxis(x, axis, -1)
+    win, step, size = _segmented("stft", window, nperseg, noverlap, nfft, np.shape(x)[-1], detrend)
+    width, options = np.size(win), EXTENDED[boundary]
+    edges = [(0, 0)] * (np.ndim(x) - 1)
+    if options is not None and width > 1:
+        if boundary in ("even", "odd") and width // 2 > np.shape(x)[-1] - 1:
+            raise ValueError(f"The extension length n ({width // 2}) is too big. It must not exceed x.shape[axis]-1.")
+        x = np.pad(x, [*edges, (width // 2, width // 2)], **options)
+    if padded:
+        more = -(np.shape(x)[-1] - width) % step % width
+        x = np.pad(x, [*edges, (0, more)]) if more else x
+    onesided = return_onesided and not np.iscomplexobj(x)
+    if onesided != return_onesided:
+        warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=2)
+    y = _spectra(x, win, step, size, detrend, onesided) * np.sqrt(_scale(win, fs, {"psd": "density"}.get(scaling, scaling)))
+    times = np.arange(width / 2, np.shape(x)[-1] - width / 2 + 1, step) / float(fs)
+    times = times if options is None else times - width / 2 / fs
+    return _frequencies(size, fs, onesided), times, np.moveaxis(y.astype(dtype), -1, axis - 1 if axis < 0 else axis)
+
+
+EXTENDED: dict[str | None, Any] = {
+    "even": {"mode": "reflect"},
+    "odd": {"mode": "reflect", "reflect_type": "odd"},
+    "constant": {"mode": "edge"},
+    "zeros": {},
+    None: None,
+}
+
+
+def istft(
+    Zxx: Any,
+    fs: float = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+    scaling: str = "spectrum",
+) -> Any:
+    """The times, and the signal that has these transforms of its segments."""
+    if traced_in([Zxx, window]) is None:
+        return ss.istft(Zxx, fs, window, nperseg, noverlap, nfft, input_onesided, boundary, time_axis, freq_axis, scaling)
+    if scaling not in ("spectrum", "psd"):
+        raise ValueError(f"Parameter {scaling=} not in ['spectrum', 'psd']!")
+    z = array_of(Zxx) + 0j
+    if np.ndim(z) < 2:
+        raise ValueError("Input stft must be at least 2d!")
+    if freq_axis == time_axis:
+        raise ValueError("Must specify differing time and frequency axes!")
+    freq_axis, time_axis = freq_axis % np.ndim(z), time_axis % np.ndim(z)
+    z = np.moveaxis(z, (time_axis, freq_axis), (-2, -1))
+    usual = 2 * (np.shape(z)[-1] - 1) if input_onesided else np.shape(z)[-1]
+    width = usual if nperseg is None else int(nperseg)
+    if nfft is None:
+        nfft = width if input_onesided and width == usual + 1 else usual
+    win, step, size = _segmented("istft", window, width, noverlap, nfft, None, False)
+    parts = (np.fft.irfft(z, size) if input_onesided else np.fft.ifft(z, size))[..., :width]
+    win = win.astype(np.result_type(parts.dtype, np.float32)) if win.dtype != parts.dtype else win
+    scale = np.sum(win) if scaling == "spectrum" else np.sqrt(fs * np.sum(win**2))
+    count = np.shape(z)[-2]
+    x = _overlapping(parts * (scale * win), step)
+    norm = np.real(_overlapping(np.tile(win**2, (count, 1)), step))
+    if boundary:
+        x, norm = (a[..., width // 2 : -(width // 2)] for a in (x, norm))
+    some = norm > 1e-10
+    if not np.all(some):
+        more = "" if boundary else " Possibly due to missing boundary"
+        warnings.warn(f"NOLA condition failed, STFT may not be invertible.{more}", stacklevel=2)
+    x = x / np.where(some, norm, 1.0)
+    x = np.real(x) if input_onesided else x
+    x = np.moveaxis(x, -1, time_axis - (freq_axis < time_axis))
+    return np.arange(np.shape(x)[0]) / float(fs), x  # as many as SciPy's
+
+
+def _overlapping(parts: Any, step: int) -> Any:
+    """The sum of the rows, of which each begins ``step`` elements after the one before."""
+    *outer, count, width = np.shape(parts)
+    edges, several = [(0, 0)] * len(outer), -(-width // step)
+    parts = np.pad(parts, [*edges, (0, 0), (0, several * step - width)])
+    total: Any = 0
+    for i in range(several):  # elements of rows that do not overlap follow one another
+        row = np.reshape(parts[..., i * step : (i + 1) * step], (*outer, count * step))
+        total = total + np.pad(row, [*edges, (i * step, (several - 1 - i) * step)])
+    return total[..., : width + (count - 1) * step]

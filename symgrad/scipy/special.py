@@ -501,7 +501,7 @@ _rule(sp.gdtr,    lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), lamb
 
 # -- parts of the formulas of symgrad.scipy.stats ------------------------------------------------------------------
 
-# ``gammainc(a, x**2)``, ``gammaincc(a, x**2)`` and the inverse of the first one, with their derivatives where ``x`` is 0
+# ``gammainc(a, x**2)``, ``gammaincc(a, x**2)`` and their inverses, with their derivatives where ``x`` is 0
 GAMMAINC_SQUARE = Op(
     lambda a, x: sp.gammainc(a, x * x), "elementwise",
     (lambda g, y, a, x: g * _gammainc_a(a, x * x), lambda g, y, a, x: g * _gamma_root_density(a, x)),
@@ -515,6 +515,22 @@ GAMMAINCINV_ROOT = Op(
     (lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y * y), _gamma_root_density(a, y)),
      lambda g, y, a, p: g / _gamma_root_density(a, y)),
     name="gammaincinv_root", complex=False, samples=_three(_GAMMA_INVERSE))
+GAMMAINCCINV_ROOT = Op(
+    lambda a, p: np.sqrt(sp.gammainccinv(a, p)), "elementwise",
+    (lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y * y), _gamma_root_density(a, y)),
+     lambda g, y, a, p: g / -_gamma_root_density(a, y)),
+    name="gammainccinv_root", complex=False, samples=_three(_GAMMA_INVERSE))
+
+# ``gammaincc(1 / b, x**b)`` and its inverse, with their derivatives where ``x`` is 0
+GAMMAINCC_POWER = Op(
+    lambda b, x: sp.gammaincc(1 / b, x ** b), "elementwise",
+    (lambda g, y, b, x: g * _gamma_power_b(b, x), lambda g, y, b, x: g * -_gamma_power_density(b, x)),
+    name="gammaincc_power", complex=False, samples=_three([(0.6, 3), (0.2, 1.8)]))
+GAMMAINCCINV_POWER = Op(
+    lambda b, p: sp.gammainccinv(1 / b, p) ** (1 / b), "elementwise",
+    (lambda g, y, b, p: g * _ratio(_gamma_power_b(b, y), _gamma_power_density(b, y)),
+     lambda g, y, b, p: g / -_gamma_power_density(b, y)),
+    name="gammainccinv_power", complex=False, samples=_three([(0.6, 3), (0.1, 0.9)]))
 
 # ``betainc`` and ``betaincc`` of ``x / (1 + x)``, to have all digits where that is nearly 1
 BETAINC_ODDS = Op(
@@ -531,6 +547,14 @@ BETAINCC_ODDS = Op(
 
 def _beta_odds_density(a: Any, b: Any, x: Any) -> Any:
     return POWER_EXP(x, a - 1, -(a + b) * np.log1p(x) - sp.betaln(a, b))
+
+
+def _gamma_power_density(b: Any, x: Any) -> Any:
+    return b * np.exp(-(x**b) - sp.gammaln(1 / b))
+
+
+def _gamma_power_b(b: Any, x: Any) -> Any:
+    return _gammainc_a(1 / b, x**b) / (b * b) - _gamma_power_density(b, x) * sp.xlogy(x, x) / b
 
 
 def _gamma_root_density(a: Any, x: Any) -> Any:

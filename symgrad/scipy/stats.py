@@ -25,7 +25,10 @@ from symgrad.scipy.special import (
     BETAINC_ODDS,
     BETAINCC_ODDS,
     GAMMAINC_SQUARE,
+    GAMMAINCC_POWER,
     GAMMAINCC_SQUARE,
+    GAMMAINCCINV_POWER,
+    GAMMAINCCINV_ROOT,
     GAMMAINCINV_ROOT,
     LOG_DIGITS,
     POWER_EXP,
@@ -36,6 +39,7 @@ Fun = Callable[..., Any]
 INF, ROOT_2, LOG_2, LOG_2PI = math.inf, math.sqrt(2), math.log(2), math.log(2 * math.pi)
 LEAST = -746.0  # of what is less, ``exp`` is 0
 LARGE = 700.0  # its ``exp`` does not overflow
+FAR = 1e100  # as good as infinity under a normal density, and not squared either
 TINY = 1e-150  # its inverse does not overflow, and that squared neither
 
 
@@ -124,36 +128,27 @@ def _frozen(frozen: Frozen, function: Fun, *x: Any) -> Any:
     return function(frozen.dist, *x, *frozen.args, **frozen.kwds)
 
 
-class Continuous(Distribution):
+class Density(Distribution):
     """A distribution in standard form; each function takes the standardised ``z`` and the shape parameters.
 
     ``powers`` are factors of the density that ``logpdf`` then leaves out, as ``_log_powers`` takes them; it is ``steep``
-    where it falls so fast that its slope overflows.
+    where it falls so fast that its slope overflows. The ``support`` may hang on the shape parameters, and with it ``inner``.
     """
 
     def __init__(
         self,
         shapes: str,
         logpdf: Fun,
-        cdf: Fun,
-        ppf: Fun | None = None,
         *,
-        sf: Fun | None = None,
-        logcdf: Fun | None = None,
-        logsf: Fun | None = None,
         powers: Fun | None = None,
         steep: bool = False,
-        support: tuple[float, float] = (-INF, INF),
-        inner: float = 0.0,
+        support: tuple[float, float] | Fun = (-INF, INF),
+        inner: float | Fun = 0.0,
         open: str = "",
         valid: Fun = _positive,
     ) -> None:
         self.names = [*shapes.split(), "loc", "scale"]
-        self._logpdf, self._cdf, self._ppf = logpdf, cdf, ppf
-        self._sf: Fun = sf or (lambda *values: 1 - cdf(*values))
-        self._logcdf: Fun = logcdf or (lambda *values: _log_of(cdf(*values), self._sf(*values)))
-        self._logsf: Fun = logsf or (lambda *values: _log_of(self._sf(*values), cdf(*values)))
-        self._powers = powers
+        self._logpdf, self._powers = logpdf, powers
         self._exp: Fun = _exp if steep else np.exp
         self.support, self.inner, self.open, self.valid = support, inner, open, valid
 
@@ -185,21 +180,22 @@ class Continuous(Distribution):
     def _valid(self, shapes: list[Any], scale: Any) -> Any:
         return _where_all(self.valid(*shapes) + ([] if scale is None else [scale > 0]))
 
-    def _within(self, z: Any) -> tuple[Any, Any, Any]:
+    def _within(self, z: Any, shapes: list[Any]) -> tuple[Any, Any, Any]:
         """``z`` where the formulas hold, else some number where they do; and where it is below and above, if anywhere.
 
         They hold at the ends of the support, but at those that are ``open``.
         """
-        low, high = self.support
-        below = z <= low if "low" in self.open else None if low == -INF else z < low
-        above = z >= high if "high" in self.open else None if high == INF else z > high
+        support, inner = self.support, self.inner
+        low, high = support(*shapes) if callable(support) else support
+        below = z <= low if "low" in self.open else None if not callable(support) and low == -INF else z < low
+        above = z >= high if "high" in self.open else None if not callable(support) and high == INF else z > high
         outside = below if above is None else above if below is None else below | above
-        return (z if outside is None else np.where(outside, self.inner, z)), below, above
+        return (z if outside is None else np.where(outside, inner(*shapes) if callable(inner) else inner, z)), below, above
 
     def _extended(self, x: Any, args: Any, kwds: Any, fun: Fun, first: float, last: float) -> Any:
         """``fun``, and beyond the ends of the support ``first`` and ``last``."""
         z, shapes, valid = self._standard(x, args, kwds)
-        z, below, above = self._within(z)
+        z, below, above = self._within(z, shapes)
         value = fun(z, *shapes)
         value = value if below is None else np.where(below, first, value)
         return _checked(value if above is None else np.where(above, last, value), valid)
@@ -225,6 +221,29 @@ class Continuous(Distribution):
 
         return self._extended(x, args, kwds, fun, 0.0, 0.0)
 
+
+class Continuous(Density):
+    """One with a distribution function, and quantiles: ``ppf`` and ``isf`` of the probability at either side, if any."""
+
+    def __init__(
+        self,
+        shapes: str,
+        logpdf: Fun,
+        cdf: Fun,
+        ppf: Fun | None = None,
+        isf: Fun | None = None,
+        *,
+        sf: Fun | None = None,
+        logcdf: Fun | None = None,
+        logsf: Fun | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(shapes, logpdf, **options)
+        self._cdf, self._ppf, self._isf = cdf, ppf, isf
+        self._sf: Fun = sf or (lambda *values: 1 - cdf(*values))
+        self._logcdf: Fun = logcdf or (lambda *values: _log_of(cdf(*values), self._sf(*values)))
+        self._logsf: Fun = logsf or (lambda *values: _log_of(self._sf(*values), cdf(*values)))
+
     def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The distribution function."""
         return self._extended(x, args, kwds, self._cdf, 0.0, 1.0)
@@ -245,11 +264,23 @@ class Continuous(Distribution):
         """The quantile function, the inverse of ``cdf``."""
         if self._ppf is None:
             raise NotImplementedError("the quantiles of this distribution are not here")
+        return self._quantile(self._ppf, q, args, kwds)
+
+    def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        """The inverse of ``sf``."""
+        if self._isf is None:
+            return self._scipys().isf(q, *args, **kwds)
+        return self._quantile(self._isf, q, args, kwds)
+
+    def _quantile(self, fun: Fun, q: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
         shapes, loc, scale = self._given(args, kwds)
         q = _number(q)
         q = _checked(q, _where_all([q >= 0, q <= 1]))
-        valid, ends = self._valid(shapes, scale), (q == 0) | (q == 1)  # which do not move with the shapes
-        z: Any = _checked(self._ppf(q, *[np.where(ends, STOP(shape), shape) for shape in shapes]), valid)
+        valid, given = self._valid(shapes, scale), shapes
+        if not callable(self.support):  # its ends do not move with the shapes
+            ends = (q == 0) | (q == 1)
+            given = [np.where(ends, STOP(shape), shape) for shape in shapes]
+        z: Any = _checked(fun(q, *given), valid)
         z = z if scale is None else z * scale
         return z if loc is None else z + loc
 
@@ -344,84 +375,165 @@ def _cauchy_ppf(q: Any) -> Any:
     return np.where(tail, far, np.tan(math.pi * (np.where(tail, 0.5, q) - 0.5)))
 
 
+def _gennorm_cdf(z: Any, beta: Any) -> Any:
+    left = z < 0
+    tail = 0.5 * GAMMAINCC_POWER(beta, np.where(left, -z, z))  # which has a slope at 0
+    return np.where(left, tail, 1 - tail)
+
+
+def _gennorm_ppf(q: Any, beta: Any) -> Any:
+    left = q < 0.5
+    return np.where(left, -1.0, 1.0) * GAMMAINCCINV_POWER(beta, 2 * np.where(left, q, 1 - q))
+
+
+def _wrapped(z: Any, c: Any, side: float) -> Any:
+    """The angle that is ``z / 2`` on a circle which is drawn out by ``c``, from one side or the other."""
+    return np.arctan2(c * np.sin(z), side * np.cos(z))
+
+
+def _mirrored(low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """Two ends of which the first is not above 0, mirrored if need be, and whether neither is."""
+    turn = low > 0
+    low, high = np.where(turn, -high, low), np.where(turn, -low, high)
+    return np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR), high <= 0  # at infinity, slopes are 0 times something finite
+
+
+def _normal_share(low: Any, high: Any, log_mass: Any) -> Any:
+    """The probability between the ends under the normal density, by one that has that logarithm."""
+    low, high, tail = _mirrored(low, high)
+    edge = sp.log_ndtr(np.where(tail, high, 0))
+    far = np.exp(edge - log_mass) * (0 - sp.expm1(np.where(tail, sp.log_ndtr(low) - edge, 0)))
+    return np.where(tail, far, 0.5 * (sp.erf(high / ROOT_2) - sp.erf(low / ROOT_2)) * np.exp(-log_mass))
+
+
+def _log_normal_mass(low: Any, high: Any) -> Any:
+    """The logarithm of the probability between the ends under the normal density."""
+    low, high, tail = _mirrored(low, high)
+    edge = sp.log_ndtr(np.where(tail, high, 0))
+    far = edge + np.log(0 - sp.expm1(np.where(tail, sp.log_ndtr(low) - edge, -1)))
+    near = 0.5 * (sp.erf(np.where(tail, 1, high) / ROOT_2) - sp.erf(np.where(tail, -1, low) / ROOT_2))
+    return np.where(tail, far, np.log(near))
+
+
+def _truncnorm_ppf(q: Any, a: Any, b: Any) -> Any:
+    left, inside = a < 0, (q > 0) & (q < 1)
+    p = np.where(inside, q, 0.5)
+    log = np.logaddexp(sp.log_ndtr(np.maximum(np.where(left, a, -b), -FAR)), np.where(left, np.log(p), np.log1p(-p))
+                       + _log_normal_mass(a, b))  # fmt: skip
+    return np.where(inside, np.where(left, 1, -1) * sp.ndtri_exp(log), np.where(q == 0, a, np.where(q == 1, b, q)))
+
+
+def _truncnorm_inner(a: Any, b: Any) -> Any:
+    """A number between the ends, which may be infinite."""
+    a, b = np.maximum(STOP(a), -FAR), np.minimum(STOP(b), FAR)
+    return np.where(a > -FAR, np.minimum(a + 1, 0.5 * (a + b)), np.minimum(b - 1, 0))
+
+
 # fmt: off
 norm = Continuous("", lambda z: -0.5 * z * z - 0.5 * LOG_2PI, lambda z: sp.ndtr(z), lambda q: sp.ndtri(q),
+                  isf=lambda q: -sp.ndtri(q),
                   sf=lambda z: sp.ndtr(-z), logcdf=lambda z: sp.log_ndtr(z), logsf=lambda z: sp.log_ndtr(-z))
-uniform = Continuous("", lambda z: 0 * z, lambda z: z, lambda q: q, sf=lambda z: 1 - z, support=(0.0, 1.0), inner=0.5)
-expon = Continuous("", lambda z: -z, lambda z: -sp.expm1(-z), lambda q: -np.log1p(-q), sf=lambda z: np.exp(-z),
+uniform = Continuous("", lambda z: 0 * z, lambda z: z, lambda q: q, isf=lambda q: 1 - q,
+                     sf=lambda z: 1 - z, support=(0.0, 1.0), inner=0.5)
+expon = Continuous("", lambda z: -z, lambda z: -sp.expm1(-z), lambda q: -np.log1p(-q), isf=lambda q: -np.log(q),
+                   sf=lambda z: np.exp(-z),
                    logsf=lambda z: -z, support=(0.0, INF), inner=1.0)
-laplace = Continuous("", lambda z: -np.abs(z) - LOG_2, _laplace_cdf, _laplace_ppf, sf=lambda z: _laplace_cdf(-z),
+laplace = Continuous("", lambda z: -np.abs(z) - LOG_2, _laplace_cdf, _laplace_ppf, isf=lambda q: -_laplace_ppf(q),
+                     sf=lambda z: _laplace_cdf(-z),
                      logcdf=_laplace_logcdf, logsf=lambda z: _laplace_logcdf(-z))
 logistic = Continuous("", lambda z: sp.log_expit(z) + sp.log_expit(-z), lambda z: sp.expit(z), lambda q: sp.logit(q),
+                      isf=lambda q: -sp.logit(q),
                       sf=lambda z: sp.expit(-z), logcdf=lambda z: sp.log_expit(z), logsf=lambda z: sp.log_expit(-z))
 cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: _cauchy_tail(-z), _cauchy_ppf,
+                    isf=lambda q: -_cauchy_ppf(q),
                     sf=_cauchy_tail)
 gumbel_r = Continuous("", lambda z: -z - np.exp(-z), lambda z: _exp(-np.exp(-z)), lambda q: -np.log(-np.log(q)),
+                      isf=lambda q: -np.log(-np.log1p(-q)),
                       sf=lambda z: _without_exp(-np.exp(-z)), logcdf=lambda z: -np.exp(-z),
                       logsf=lambda z: _log_without_gumbel(-z), steep=True)
 halfnorm = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, lambda z: sp.erf(z / ROOT_2),
-                      lambda q: sp.ndtri(0.5 * (1 + q)), sf=lambda z: sp.erfc(z / ROOT_2),
+                      lambda q: sp.ndtri(0.5 * (1 + q)), isf=lambda q: -sp.ndtri(0.5 * q),
+                      sf=lambda z: sp.erfc(z / ROOT_2),
                       logsf=lambda z: _log_erfc(z / ROOT_2), support=(0.0, INF), inner=1.0)
 gumbel_l = Continuous("", lambda z: z - np.exp(z), lambda z: _without_exp(-np.exp(z)), lambda q: np.log(-np.log1p(-q)),
+                      isf=lambda q: np.log(-np.log(q)),
                       sf=lambda z: _exp(-np.exp(z)), logcdf=lambda z: _log_without_gumbel(z), logsf=lambda z: -np.exp(z),
                       steep=True)
 halfcauchy = Continuous("", lambda z: math.log(2 / math.pi) - np.log1p(z * z), lambda z: 2 / math.pi * np.arctan(z),
-                        lambda q: _halfcauchy_ppf(q), sf=lambda z: 2 * _cauchy_tail(z), support=(0.0, INF), inner=1.0)
+                        lambda q: _halfcauchy_ppf(q), isf=lambda q: 1 / _halfcauchy_ppf(q),
+                        sf=lambda z: 2 * _cauchy_tail(z), support=(0.0, INF), inner=1.0)
 maxwell = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, lambda z: GAMMAINC_SQUARE(1.5, z / ROOT_2),
-                     lambda q: ROOT_2 * GAMMAINCINV_ROOT(1.5, q), sf=lambda z: GAMMAINCC_SQUARE(1.5, z / ROOT_2),
+                     lambda q: ROOT_2 * GAMMAINCINV_ROOT(1.5, q), isf=lambda q: ROOT_2 * GAMMAINCCINV_ROOT(1.5, q),
+                     sf=lambda z: GAMMAINCC_SQUARE(1.5, z / ROOT_2),
                      powers=lambda z: (z, 2.0), support=(0.0, INF), inner=1.0)
 rayleigh = Continuous("", lambda z: -0.5 * z * z, lambda z: -sp.expm1(-0.5 * z * z),
-                      lambda q: np.sqrt(-2 * np.log1p(-q)), sf=lambda z: np.exp(-0.5 * z * z), logsf=lambda z: -0.5 * z * z,
+                      lambda q: np.sqrt(-2 * np.log1p(-q)), isf=lambda q: np.sqrt(-2 * np.log(q)),
+                      sf=lambda z: np.exp(-0.5 * z * z), logsf=lambda z: -0.5 * z * z,
                       powers=lambda z: (z, 1.0), support=(0.0, INF), inner=1.0, open="high")
 t = Continuous("df", lambda z, df: -sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(z * z / df),
-               lambda z, df: sp.stdtr(df, z), lambda q, df: _t_ppf(q, df), sf=lambda z, df: sp.stdtr(df, -z), steep=True)
+               lambda z, df: sp.stdtr(df, z), lambda q, df: _t_ppf(q, df), isf=lambda q, df: -_t_ppf(q, df),
+               sf=lambda z, df: sp.stdtr(df, -z), steep=True)
 gamma = Continuous("a", lambda z, a: -z - sp.gammaln(a), lambda z, a: sp.gammainc(a, z), lambda q, a: sp.gammaincinv(a, q),
+                   isf=lambda q, a: sp.gammainccinv(a, q),
                    sf=lambda z, a: sp.gammaincc(a, z), powers=lambda z, a: (z, a - 1), support=(0.0, INF), inner=1.0)
 invgamma = Continuous("a", lambda z, a: -(a + 1) * np.log(z) - sp.gammaln(a) - 1 / z,
                       lambda z, a: sp.gammaincc(a, 1 / np.maximum(z, TINY)), lambda q, a: 1 / sp.gammainccinv(a, q),
+                      isf=lambda q, a: 1 / sp.gammaincinv(a, q),
                       sf=lambda z, a: sp.gammainc(a, 1 / np.maximum(z, TINY)), support=(0.0, INF), inner=1.0, open="low",
                       steep=True)
 chi2 = Continuous("df", lambda z, df: -0.5 * z - sp.gammaln(0.5 * df) - 0.5 * df * LOG_2, lambda z, df: sp.chdtr(df, z),
-                  lambda q, df: 2 * sp.gammaincinv(0.5 * df, q), sf=lambda z, df: sp.chdtrc(df, z),
+                  lambda q, df: 2 * sp.gammaincinv(0.5 * df, q), isf=lambda q, df: 2 * sp.gammainccinv(0.5 * df, q),
+                  sf=lambda z, df: sp.chdtrc(df, z),
                   powers=lambda z, df: (z, 0.5 * df - 1), support=(0.0, INF), inner=1.0)
 chi = Continuous("df", lambda z, df: (1 - 0.5 * df) * LOG_2 - sp.gammaln(0.5 * df) - 0.5 * z * z,
                  lambda z, df: GAMMAINC_SQUARE(0.5 * df, z / ROOT_2), lambda q, df: ROOT_2 * GAMMAINCINV_ROOT(0.5 * df, q),
+                 isf=lambda q, df: ROOT_2 * GAMMAINCCINV_ROOT(0.5 * df, q),
                  sf=lambda z, df: GAMMAINCC_SQUARE(0.5 * df, z / ROOT_2), powers=lambda z, df: (z, df - 1),
                  support=(0.0, INF), inner=1.0)
 f = Continuous("dfn dfd", lambda z, n, d: 0.5 * n * np.log(n) + 0.5 * d * np.log(d) - 0.5 * (n + d) * np.log(d + n * z)
                - sp.betaln(0.5 * n, 0.5 * d), lambda z, n, d: sp.fdtr(n, d, z),
                lambda q, n, d: d / n * _odds(sp.betaincinv(0.5 * n, 0.5 * d, q)),
+               isf=lambda q, n, d: d / n / _odds(sp.betaincinv(0.5 * d, 0.5 * n, q)),
                sf=lambda z, n, d: sp.fdtrc(n, d, z), powers=lambda z, n, d: (z, 0.5 * n - 1), support=(0.0, INF), inner=1.0,
                open="high")
 beta = Continuous("a b", lambda z, a, b: -sp.betaln(a, b), lambda z, a, b: sp.betainc(a, b, z),
-                  lambda q, a, b: sp.betaincinv(a, b, q), sf=lambda z, a, b: sp.betaincc(a, b, z),
+                  lambda q, a, b: sp.betaincinv(a, b, q), isf=lambda q, a, b: sp.betainccinv(a, b, q),
+                  sf=lambda z, a, b: sp.betaincc(a, b, z),
                   powers=lambda z, a, b: (z, a - 1, b - 1), support=(0.0, 1.0), inner=0.5)
 lognorm = Continuous("s", lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * z) - 0.5 * LOG_2PI,
                      lambda z, s: sp.ndtr(np.log(z) / s), lambda q, s: np.exp(s * sp.ndtri(q)),
+                     isf=lambda q, s: np.exp(-s * sp.ndtri(q)),
                      sf=lambda z, s: sp.ndtr(-np.log(z) / s), logcdf=lambda z, s: sp.log_ndtr(np.log(z) / s),
                      logsf=lambda z, s: sp.log_ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0, open="low", steep=True)
 weibull_min = Continuous("c", lambda z, c: np.log(c) - z ** c, lambda z, c: _without_exp(-(z ** c)),
-                         lambda q, c: (-np.log1p(-q)) ** (1 / c), sf=lambda z, c: _exp(-(z ** c)),
+                         lambda q, c: (-np.log1p(-q)) ** (1 / c), isf=lambda q, c: (0 - np.log(q)) ** (1 / c),
+                         sf=lambda z, c: _exp(-(z ** c)),
                          logsf=lambda z, c: -(z ** c), powers=lambda z, c: (z, c - 1), support=(0.0, INF), inner=1.0)
 weibull_max = Continuous("c", lambda z, c: np.log(c) - (-z) ** c, lambda z, c: _exp(-((-z) ** c)),
-                         lambda q, c: -((-np.log(q)) ** (1 / c)), sf=lambda z, c: _without_exp(-((-z) ** c)),
+                         lambda q, c: -((-np.log(q)) ** (1 / c)), isf=lambda q, c: -((-np.log1p(-q)) ** (1 / c)),
+                         sf=lambda z, c: _without_exp(-((-z) ** c)),
                          logcdf=lambda z, c: -((-z) ** c), powers=lambda z, c: (-z, c - 1), support=(-INF, 0.0), inner=-1.0)
 powerlaw = Continuous("a", lambda z, a: np.log(a), lambda z, a: z ** a, lambda q, a: q ** (1 / a),
+                      isf=lambda q, a: np.exp(np.log1p(-q) / a),
                       sf=lambda z, a: 0 - sp.powm1(z, a), logcdf=lambda z, a: sp.xlogy(a, z),
                       powers=lambda z, a: (z, np.where((z == 0) & (a < 1), 2, a - 1)),  # where it has a pole, SciPy has 0
                       support=(0.0, 1.0), inner=0.5)
 fisk = Continuous("c", lambda z, c: np.log(c) - 2 * np.log1p(z ** c), lambda z, c: _without_exp(-np.log1p(z ** c)),
-                  lambda q, c: q ** (1 / c) * (1 - q) ** (-1 / c), sf=lambda z, c: _exp(-np.log1p(z ** c)),
+                  lambda q, c: q ** (1 / c) * (1 - q) ** (-1 / c), isf=lambda q, c: (1 - q) ** (1 / c) * q ** (-1 / c),
+                  sf=lambda z, c: _exp(-np.log1p(z ** c)),
                   logsf=lambda z, c: -np.log1p(z ** c), powers=lambda z, c: (z, c - 1), support=(0.0, INF), inner=1.0,
                   open="high")
 pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 0 - sp.powm1(z, -b),
-                    lambda q, b: (1 - q) ** (-1 / b), sf=lambda z, b: z ** -b,
+                    lambda q, b: (1 - q) ** (-1 / b), isf=lambda q, b: q ** (-1 / b),
+                    sf=lambda z, b: z ** -b,
                     logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
 lomax = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log1p(z), lambda z, c: -sp.expm1(-c * np.log1p(z)),
-                   lambda q, c: np.expm1(-np.log1p(-q) / c), sf=lambda z, c: np.exp(-c * np.log1p(z)),
+                   lambda q, c: np.expm1(-np.log1p(-q) / c), isf=lambda q, c: np.expm1(-np.log(q) / c),
+                   sf=lambda z, c: np.exp(-c * np.log1p(z)),
                    logsf=lambda z, c: -c * np.log1p(z), support=(0.0, INF), inner=1.0)
 gompertz = Continuous("c", lambda z, c: np.log(c) + z - c * np.expm1(z), lambda z, c: _without_exp(-c * np.expm1(z)),
-                      lambda q, c: np.log1p(-np.log1p(-q) / c), sf=lambda z, c: _exp(-c * np.expm1(z)),
+                      lambda q, c: np.log1p(-np.log1p(-q) / c), isf=lambda q, c: np.log1p(-np.log(q) / c),
+                      sf=lambda z, c: _exp(-c * np.expm1(z)),
                       logsf=lambda z, c: -c * np.expm1(z), support=(0.0, INF), inner=1.0, steep=True)
 invgauss = Continuous("mu", lambda z, mu: -0.5 * LOG_2PI - 1.5 * np.log(z) - (z - mu) ** 2 / (2 * mu * mu * z),
                       lambda z, mu: _exp(_invgauss_log(z, mu, 1)), sf=lambda z, mu: _exp(_invgauss_log(z, mu, -1)),
@@ -429,35 +541,65 @@ invgauss = Continuous("mu", lambda z, mu: -0.5 * LOG_2PI - 1.5 * np.log(z) - (z 
                       logsf=lambda z, mu: LOG_DIGITS(_invgauss_log(z, mu, -1), np.exp(_invgauss_log(z, mu, 1))),
                       support=(0.0, INF), inner=1.0, open="low high", steep=True)
 loggamma = Continuous("c", lambda z, c: c * z - np.exp(z) - sp.gammaln(c), _loggamma_cdf,
-                      lambda q, c: np.log(sp.gammaincinv(c, q)), sf=_loggamma_sf, logcdf=_loggamma_logcdf, steep=True)
+                      lambda q, c: np.log(sp.gammaincinv(c, q)), isf=lambda q, c: np.log(sp.gammainccinv(c, q)),
+                      sf=_loggamma_sf, logcdf=_loggamma_logcdf, steep=True)
 nakagami = Continuous("nu", lambda z, nu: LOG_2 + nu * np.log(nu) - sp.gammaln(nu) - nu * z * z,
                       lambda z, nu: GAMMAINC_SQUARE(nu, np.sqrt(nu) * z), lambda q, nu: GAMMAINCINV_ROOT(nu, q) / np.sqrt(nu),
+                      isf=lambda q, nu: GAMMAINCCINV_ROOT(nu, q) / np.sqrt(nu),
                       sf=lambda z, nu: GAMMAINCC_SQUARE(nu, np.sqrt(nu) * z), powers=lambda z, nu: (z, 2 * nu - 1),
                       support=(0.0, INF), inner=1.0)
 burr12 = Continuous("c d", lambda z, c, d: np.log(c * d) - (d + 1) * np.log1p(z ** c),
                     lambda z, c, d: _without_exp(-d * np.log1p(z ** c)),
-                    lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1 / c), sf=lambda z, c, d: _exp(-d * np.log1p(z ** c)),
+                    lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1 / c),
+                    isf=lambda q, c, d: np.expm1(-np.log(q) / d) ** (1 / c),
+                    sf=lambda z, c, d: _exp(-d * np.log1p(z ** c)),
                     logsf=lambda z, c, d: -d * np.log1p(z ** c), powers=lambda z, c, d: (z, c - 1), support=(0.0, INF),
                     inner=1.0)
 invweibull = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log(z) - z ** -c, lambda z, c: _exp(-(z ** -c)),
-                        lambda q, c: (0 - np.log(q)) ** (-1 / c), sf=lambda z, c: _without_exp(-(z ** -c)),
+                        lambda q, c: (0 - np.log(q)) ** (-1 / c), isf=lambda q, c: (-np.log1p(-q)) ** (-1 / c),
+                        sf=lambda z, c: _without_exp(-(z ** -c)),
                         logcdf=lambda z, c: -(z ** -c), support=(0.0, INF), inner=1.0, open="low", steep=True)
 levy = Continuous("", lambda z: -0.5 * LOG_2PI - 1.5 * np.log(z) - 0.5 / z, lambda z: sp.erfc(_levy_root(z)),
-                  lambda q: sp.ndtri(0.5 * q) ** -2, sf=lambda z: sp.erf(_levy_root(z)),
+                  lambda q: sp.ndtri(0.5 * q) ** -2, isf=lambda q: 0.5 * sp.erfinv(q) ** -2,
+                  sf=lambda z: sp.erf(_levy_root(z)),
                   logcdf=lambda z: _log_erfc(np.sqrt(0.5 / z)), support=(0.0, INF), inner=1.0, open="low", steep=True)
 moyal = Continuous("", lambda z: -0.5 * (z + np.exp(-z) + LOG_2PI), lambda z: sp.erfc(_large_exp(-0.5 * z) / ROOT_2),
-                   lambda q: -np.log(2 * sp.erfcinv(q) ** 2), sf=lambda z: sp.erf(_large_exp(-0.5 * z) / ROOT_2),
+                   lambda q: -np.log(2 * sp.erfcinv(q) ** 2), isf=lambda q: -np.log(2 * sp.erfinv(q) ** 2),
+                   sf=lambda z: sp.erf(_large_exp(-0.5 * z) / ROOT_2),
                    logcdf=lambda z: _log_erfc(np.exp(-0.5 * z) / ROOT_2), steep=True)
 johnsonsu = Continuous("a b", lambda z, a, b: np.log(b) - 0.5 * np.log1p(z * z) - 0.5 * LOG_2PI
                        - 0.5 * (a + b * np.arcsinh(z)) ** 2, lambda z, a, b: sp.ndtr(a + b * np.arcsinh(z)),
-                       lambda q, a, b: np.sinh((sp.ndtri(q) - a) / b), sf=lambda z, a, b: sp.ndtr(-(a + b * np.arcsinh(z))),
+                       lambda q, a, b: np.sinh((sp.ndtri(q) - a) / b), isf=lambda q, a, b: -np.sinh((sp.ndtri(q) + a) / b),
+                       sf=lambda z, a, b: sp.ndtr(-(a + b * np.arcsinh(z))),
                        logcdf=lambda z, a, b: sp.log_ndtr(a + b * np.arcsinh(z)),
                        logsf=lambda z, a, b: sp.log_ndtr(-(a + b * np.arcsinh(z))), valid=lambda a, b: [a == a, b > 0])
 betaprime = Continuous("a b", lambda z, a, b: -(a + b) * np.log1p(z) - sp.betaln(a, b),
                        lambda z, a, b: BETAINC_ODDS(a, b, z), lambda q, a, b: _odds(sp.betaincinv(a, b, q)),
+                       isf=lambda q, a, b: 1 / _odds(sp.betaincinv(b, a, q)),
                        sf=lambda z, a, b: BETAINCC_ODDS(a, b, z),
                        powers=lambda z, a, b: (z, np.where((z == 0) & (a <= 1), 2, a - 1)),  # where it is not 0, SciPy has 0
                        support=(0.0, INF), inner=1.0, open="high")
+gennorm = Continuous("beta", lambda z, beta: np.log(0.5 * beta) - sp.gammaln(1 / beta) - np.abs(z) ** beta, _gennorm_cdf,
+                     _gennorm_ppf, lambda q, beta: -_gennorm_ppf(q, beta), sf=lambda z, beta: _gennorm_cdf(-z, beta),
+                     steep=True)
+wrapcauchy = Continuous("c", lambda z, c: np.log((1 - c) * (1 + c) / (2 * math.pi)) - np.log((1 - c) ** 2
+                        + 4 * c * np.sin(0.5 * z) ** 2), lambda z, c: _wrapped(0.5 * z, (1 + c) / (1 - c), 1) / math.pi,
+                        lambda q, c: 2 * _wrapped(math.pi * q, (1 - c) / (1 + c), 1),
+                        lambda q, c: 2 * _wrapped(math.pi * q, (1 - c) / (1 + c), -1),
+                        sf=lambda z, c: _wrapped(0.5 * z, (1 + c) / (1 - c), -1) / math.pi, support=(0.0, 2 * math.pi),
+                        inner=1.0, valid=lambda c: [c > 0, c < 1])
+truncnorm = Continuous("a b", lambda z, a, b: -0.5 * z * z - 0.5 * LOG_2PI - _log_normal_mass(a, b),
+                       lambda z, a, b: _normal_share(a, z, _log_normal_mass(a, b)), _truncnorm_ppf,
+                       lambda q, a, b: -_truncnorm_ppf(q, -b, -a),
+                       sf=lambda z, a, b: _normal_share(z, b, _log_normal_mass(a, b)),
+                       logcdf=lambda z, a, b: LOG_DIGITS(_log_normal_mass(a, z) - _log_normal_mass(a, b),
+                                                         _normal_share(z, b, _log_normal_mass(a, b))),
+                       logsf=lambda z, a, b: LOG_DIGITS(_log_normal_mass(z, b) - _log_normal_mass(a, b),
+                                                        _normal_share(a, z, _log_normal_mass(a, b))),
+                       support=lambda a, b: (a, b), inner=_truncnorm_inner, valid=lambda a, b: [a < b])
+# its distribution function has no closed form
+vonmises = Density("kappa", lambda z, kappa: kappa * sp.cosm1(z) - LOG_2PI - np.log(sp.i0e(kappa)),
+                   valid=lambda kappa: [kappa >= 0])
 # fmt: on
 
 
@@ -471,28 +613,17 @@ def _t_ppf(q: Any, df: Any) -> Any:
     return np.where(mirrored, -1, 1) * sp.stdtrit(df, np.where(mirrored, 1 - q, q))
 
 
-class Discrete(Distribution):
+class Probabilities(Distribution):
     """A distribution of whole numbers; each function takes the number ``k`` and the shape parameters.
 
     ``powers`` are factors of the probability that ``logpmf`` then leaves out, as ``_log_powers`` takes them.
     """
 
     def __init__(
-        self,
-        shapes: str,
-        logpmf: Fun,
-        cdf: Fun,
-        sf: Fun,
-        *,
-        powers: Fun,
-        valid: Fun,
-        logsf: Fun | None = None,
-        low: int = 0,
-        high: Fun | None = None,
+        self, shapes: str, logpmf: Fun, *, powers: Fun | None = None, valid: Fun, low: int = 0, high: Fun | None = None
     ) -> None:
         self.names = [*shapes.split(), "loc"]
-        self._logpmf, self._cdf, self._sf, self._powers = logpmf, cdf, sf, powers
-        self._logsf: Fun = logsf or (lambda *values: _log_of(sf(*values), cdf(*values)))
+        self._logpmf, self._powers = logpmf, powers
         self.valid, self.low, self.high = valid, low, high
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
@@ -510,21 +641,32 @@ class Discrete(Distribution):
         shapes = [_number(given[name]) for name in self.names[:-1]]
         return k, shapes, _where_all([*self.valid(*shapes), k == k])
 
-    def _at(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any], product: Fun, nowhere: float) -> Any:
-        """``product`` of the powers and what else there is, and ``nowhere`` at numbers without a probability."""
+    def _at(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any], product: Fun, alone: Fun, nowhere: float) -> Any:
+        """``product`` of the powers and what else there is, or that ``alone``; ``nowhere`` without a probability."""
         k, shapes, valid = self._given(k, args, kwds)
         inside = (k >= self.low) & (k == np.floor(k))
         inside = inside if self.high is None else inside & (k <= self.high(*shapes))
         values = (np.where(inside, k, self.low), *shapes)
-        return _checked(np.where(inside, product(self._powers(*values), self._logpmf(*values)), nowhere), valid)
+        log = self._logpmf(*values)
+        value = alone(log) if self._powers is None else product(self._powers(*values), log)
+        return _checked(np.where(inside, value, nowhere), valid)
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability."""
-        return self._at(k, args, kwds, _log_powers, -INF)
+        return self._at(k, args, kwds, _log_powers, np.positive, -INF)
 
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability."""
-        return self._at(k, args, kwds, _powers, 0.0)
+        return self._at(k, args, kwds, _powers, np.exp, 0.0)
+
+
+class Discrete(Probabilities):
+    """One with a distribution function."""
+
+    def __init__(self, shapes: str, logpmf: Fun, cdf: Fun, sf: Fun, *, logsf: Fun | None = None, **options: Any) -> None:
+        super().__init__(shapes, logpmf, **options)
+        self._cdf, self._sf = cdf, sf
+        self._logsf: Fun = logsf or (lambda *values: _log_of(sf(*values), cdf(*values)))
 
     def _until(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any], fun: Fun, first: float, last: float) -> Any:
         """``fun``, and ``first`` below all numbers, ``last`` from the highest on."""
@@ -570,6 +712,9 @@ geom = Discrete("p", lambda k, p: 0.0, lambda k, p: -sp.expm1(np.log1p(-p) * k),
 nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k), lambda k, n, p: sp.betainc(n, k + 1, p),
                   lambda k, n, p: sp.betaincc(n, k + 1, p), powers=lambda k, n, p: (p, n, k),
                   valid=lambda n, p: [n > 0, p > 0, p <= 1])
+# its distribution function is a sum
+betabinom = Probabilities("n a b", lambda k, n, a, b: sp.betaln(k + a, n - k + b) - sp.betaln(a, b) + _log_choose(n, k),
+                          high=lambda n, a, b: n, valid=lambda n, a, b: [n >= 0, n == np.floor(n), a > 0, b > 0])
 # fmt: on
 
 
@@ -658,4 +803,33 @@ class _Dirichlet(Distribution):
         return np.exp(self.logpdf(x, alpha))
 
 
-multivariate_normal, dirichlet = _MultivariateNormal(), _Dirichlet()
+class _Multinomial(Distribution):
+    """``multinomial``: ``x`` and ``p`` have their components along the last axis."""
+
+    def __call__(self, n: Any, p: Any) -> Frozen:
+        """The distribution with these parameters: ``multinomial(n, p).logpmf(x)``."""
+        return Frozen(self, (n, p), {})
+
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The logarithm of the probability of so many of each kind."""
+        x, n, p = _number(x), _number(n), _number(p)
+        if np.ndim(x) == 0:
+            raise ValueError("x must be an array.")
+        if np.size(x) and np.shape(x)[-1] != np.shape(p)[-1]:
+            raise ValueError(f"Size of each quantile should be size of p: received {np.shape(x)[-1]}, but expected "
+                             f"{np.shape(p)[-1]}.")  # fmt: skip
+        first = p[..., :-1]
+        rest = 1 - np.sum(first, axis=-1, keepdims=True)
+        last = np.where(np.abs(rest - p[..., -1:]) > 10 * np.finfo(float).eps, rest, p[..., -1:])  # of what is no sum of 1
+        p = np.concatenate((first, last), axis=-1)
+        possible = np.all((x >= 0) & (x == np.floor(x)), axis=-1) & (np.sum(x, axis=-1) == n)
+        counts = np.where(possible[..., None], x, 0)
+        value = sp.gammaln(n + 1) + np.sum(sp.xlogy(counts, p) - sp.gammaln(counts + 1), axis=-1)
+        return np.where((n >= 0) & np.all((p >= 0) & (p <= 1), axis=-1), np.where(possible, value, -INF), np.nan)
+
+    def pmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The probability."""
+        return np.exp(self.logpmf(x, n, p))
+
+
+multivariate_normal, dirichlet, multinomial = _MultivariateNormal(), _Dirichlet(), _Multinomial()
