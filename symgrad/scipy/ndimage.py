@@ -189,6 +189,11 @@ def laplace(input: Any, output: Any = None, mode: str = "reflect", cval: float =
     return total
 
 
+def _named(axes: Any) -> dict[str, Any]:
+    """The option, which not all functions of older SciPys have."""
+    return {} if axes is None else {"axes": axes}
+
+
 def _axes(axes: Any, ndim: int) -> list[int]:
     return list(range(ndim)) if axes is None else [axis % ndim for axis in np.atleast_1d(axes).tolist()]
 
@@ -315,7 +320,7 @@ def _last(dtype: Any, largest: bool) -> Any:
 def _grey(name: str, find: Any, input: Any, given: tuple[Any, ...], axes: Any) -> Any:
     size, footprint, structure, output, mode, cval, origin = given
     if traced_in([input, cval, structure]) is None:
-        return getattr(sn, name)(input, *given, axes=axes)
+        return getattr(sn, name)(input, *given, **_named(axes))
     if structure is not None:
         raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for structure=")
     if size is None and footprint is None:
@@ -372,7 +377,7 @@ def grey_opening(
     """The dilation of the erosion."""
     given = (size, footprint, structure, output, mode, cval, origin)
     if traced_in([input, cval, structure]) is None:
-        return sn.grey_opening(input, *given, axes=axes)
+        return sn.grey_opening(input, *given, **_named(axes))
     return grey_dilation(grey_erosion(input, *given, axes=axes), *given, axes=axes)
 
 
@@ -391,7 +396,7 @@ def grey_closing(
     """The erosion of the dilation."""
     given = (size, footprint, structure, output, mode, cval, origin)
     if traced_in([input, cval, structure]) is None:
-        return sn.grey_closing(input, *given, axes=axes)
+        return sn.grey_closing(input, *given, **_named(axes))
     return grey_erosion(grey_dilation(input, *given, axes=axes), *given, axes=axes)
 
 
@@ -410,7 +415,7 @@ def morphological_gradient(
     """The dilation without the erosion."""
     given = (size, footprint, structure, output, mode, cval, origin)
     if traced_in([input, cval, structure]) is None:
-        return sn.morphological_gradient(input, *given, axes=axes)
+        return sn.morphological_gradient(input, *given, **_named(axes))
     return grey_dilation(input, *given, axes=axes) - grey_erosion(input, *given, axes=axes)
 
 
@@ -429,7 +434,7 @@ def morphological_laplace(
     """The dilation and the erosion, without the image twice."""
     given = (size, footprint, structure, output, mode, cval, origin)
     if traced_in([input, cval, structure]) is None:
-        return sn.morphological_laplace(input, *given, axes=axes)
+        return sn.morphological_laplace(input, *given, **_named(axes))
     return grey_dilation(input, *given, axes=axes) + grey_erosion(input, *given, axes=axes) - 2 * array_of(input)
 
 
@@ -448,7 +453,7 @@ def white_tophat(
     """The image without its opening."""
     given = (size, footprint, structure, output, mode, cval, origin)
     if traced_in([input, cval, structure]) is None:
-        return sn.white_tophat(input, *given, axes=axes)
+        return sn.white_tophat(input, *given, **_named(axes))
     return array_of(input) - grey_opening(input, *given, axes=axes)
 
 
@@ -467,7 +472,7 @@ def black_tophat(
     """The closing without the image."""
     given = (size, footprint, structure, output, mode, cval, origin)
     if traced_in([input, cval, structure]) is None:
-        return sn.black_tophat(input, *given, axes=axes)
+        return sn.black_tophat(input, *given, **_named(axes))
     return grey_closing(input, *given, axes=axes) - array_of(input)
 
 
