@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -362,118 +362,29 @@ def grey_dilation(
     return _grey("grey_dilation", np.max, input, given, axes)
 
 
-def grey_opening(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The dilation of the erosion."""
-    given = (size, footprint, structure, output, mode, cval, origin)
-    if traced_in([input, cval, structure]) is None:
-        return sn.grey_opening(input, *given, **_named(axes))
-    return grey_dilation(grey_erosion(input, *given, axes=axes), *given, axes=axes)
+def _composed(name: str, text: str, made: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """A function of the image, and of what erodes and what dilates one, with the options of these."""
+
+    def fun(input: Any, *given: Any, **options: Any) -> Any:
+        if traced_in([input, *given, *options.values()]) is None:
+            return getattr(sn, name)(input, *given, **options)
+        erode, dilate = (lambda x, step=step: step(x, *given, **options) for step in (grey_erosion, grey_dilation))
+        return made(array_of(input), erode, dilate)
+
+    fun.__name__, fun.__qualname__, fun.__doc__ = name, name, text
+    return fun
 
 
-def grey_closing(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The erosion of the dilation."""
-    given = (size, footprint, structure, output, mode, cval, origin)
-    if traced_in([input, cval, structure]) is None:
-        return sn.grey_closing(input, *given, **_named(axes))
-    return grey_erosion(grey_dilation(input, *given, axes=axes), *given, axes=axes)
-
-
-def morphological_gradient(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The dilation without the erosion."""
-    given = (size, footprint, structure, output, mode, cval, origin)
-    if traced_in([input, cval, structure]) is None:
-        return sn.morphological_gradient(input, *given, **_named(axes))
-    return grey_dilation(input, *given, axes=axes) - grey_erosion(input, *given, axes=axes)
-
-
-def morphological_laplace(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The dilation and the erosion, without the image twice."""
-    given = (size, footprint, structure, output, mode, cval, origin)
-    if traced_in([input, cval, structure]) is None:
-        return sn.morphological_laplace(input, *given, **_named(axes))
-    return grey_dilation(input, *given, axes=axes) + grey_erosion(input, *given, axes=axes) - 2 * array_of(input)
-
-
-def white_tophat(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The image without its opening."""
-    given = (size, footprint, structure, output, mode, cval, origin)
-    if traced_in([input, cval, structure]) is None:
-        return sn.white_tophat(input, *given, **_named(axes))
-    return array_of(input) - grey_opening(input, *given, axes=axes)
-
-
-def black_tophat(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The closing without the image."""
-    given = (size, footprint, structure, output, mode, cval, origin)
-    if traced_in([input, cval, structure]) is None:
-        return sn.black_tophat(input, *given, **_named(axes))
-    return grey_closing(input, *given, axes=axes) - array_of(input)
+# fmt: off
+grey_opening = _composed("grey_opening", "The dilation of the erosion.", lambda x, erode, dilate: dilate(erode(x)))
+grey_closing = _composed("grey_closing", "The erosion of the dilation.", lambda x, erode, dilate: erode(dilate(x)))
+morphological_gradient = _composed("morphological_gradient", "The dilation without the erosion.",
+                                   lambda x, erode, dilate: dilate(x) - erode(x))
+morphological_laplace = _composed("morphological_laplace", "The dilation and the erosion, without the image twice.",
+                                  lambda x, erode, dilate: dilate(x) + erode(x) - 2 * x)
+white_tophat = _composed("white_tophat", "The image without its opening.", lambda x, erode, dilate: x - dilate(erode(x)))
+black_tophat = _composed("black_tophat", "The closing without the image.", lambda x, erode, dilate: erode(dilate(x)) - x)
+# fmt: on
 
 
 # -- values between elements ---------------------------------------------------------------------------------------
