@@ -8,6 +8,7 @@ import numpy as np
 import scipy.fft as sf
 
 from symgrad.errors import NotDifferentiable
+from symgrad.ops.fft import resized
 from symgrad.ops.index import array_of, floating
 from symgrad.ops.reduction import along, vector_shape
 from symgrad.scipy.plain import rest_of
@@ -71,20 +72,13 @@ def _transformed(kinds: Any, x: Any, type: int, n: int | None, axis: int, norm: 
     if np.iscomplexobj(x):
         raise NotDifferentiable("scipy.fft.dct, dst and their inverses are here for real arrays")
     x, axis = x.astype(np.float32) if x.dtype == np.float16 else x, axis % np.ndim(x)
-    x = x if n is None else _sized(x, n, axis)
+    x = x if n is None else resized(x, (*np.shape(x)[:axis], max(n, 0), *np.shape(x)[axis + 1 :]))
     size = np.shape(x)[axis]
     period = 2 * (size if type > 1 else size - 1 if kinds is COSINE else size + 1)
     if not size or not period:
         raise ValueError(f"invalid number of data points ({size}) specified")
     y = kinds[{2: 3, 3: 2}.get(type, type) if inverse else type](x, axis, norm)
     return y if norm == "ortho" or (norm == "forward") == inverse else 1.0 / period * y
-
-
-def _sized(x: Any, n: int, axis: int) -> Any:
-    """Cut off, or filled up with zeros."""
-    have = np.shape(x)[axis]
-    widths = [(0, max(n - have, 0) if i == axis else 0) for i in range(np.ndim(x))]
-    return np.pad(x, widths) if n > have else x[along(axis, slice(0, max(n, 0)))]
 
 
 def _turns(x: Any, axis: int, sign: int) -> Any:

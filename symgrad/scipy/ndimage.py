@@ -189,11 +189,6 @@ def laplace(input: Any, output: Any = None, mode: str = "reflect", cval: float =
     return total
 
 
-def _named(axes: Any) -> dict[str, Any]:
-    """The option, which not all functions of older SciPys have."""
-    return {} if axes is None else {"axes": axes}
-
-
 def _axes(axes: Any, ndim: int) -> list[int]:
     return list(range(ndim)) if axes is None else [axis % ndim for axis in np.atleast_1d(axes).tolist()]
 
@@ -206,56 +201,49 @@ def _each(option: Any, count: int) -> Sequence[Any]:
 # -- extremes ------------------------------------------------------------------------------------------------------
 
 
-def maximum_filter1d(
-    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: int = 0
-) -> Any:
-    """The largest of so many elements, along one axis."""
-    if traced_in([input, cval]) is None:
-        return sn.maximum_filter1d(input, size, axis, output, mode, cval, origin)
-    return _extremes("maximum_filter1d", np.max, input, (size,), None, output, mode, cval, origin, axis)
+def _along_one(name: str, text: str, find: Any) -> Callable[..., Any]:
+    """A filter of so many elements along one axis."""
+
+    def fun(
+        input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: int = 0
+    ) -> Any:
+        if traced_in([input, cval]) is None:
+            return getattr(sn, name)(input, size, axis, output, mode, cval, origin)
+        return _extremes(name, find, input, (size,), None, output, mode, cval, origin, axis)
+
+    return _called(fun, name, text)
 
 
-def minimum_filter1d(
-    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: int = 0
-) -> Any:
-    """The least of so many elements, along one axis."""
-    if traced_in([input, cval]) is None:
-        return sn.minimum_filter1d(input, size, axis, output, mode, cval, origin)
-    return _extremes("minimum_filter1d", np.min, input, (size,), None, output, mode, cval, origin, axis)
+def _along_several(name: str, text: str, find: Any) -> Callable[..., Any]:
+    """A filter of some size along all axes, or some, or where the footprint is true."""
+
+    def fun(
+        input: Any,
+        size: Any = None,
+        footprint: Any = None,
+        output: Any = None,
+        mode: Any = "reflect",
+        cval: float = 0.0,
+        origin: Any = 0,
+        *,
+        axes: Any = None,
+    ) -> Any:
+        if traced_in([input, cval]) is None:
+            return getattr(sn, name)(input, size, footprint, output, mode, cval, origin, axes=axes)
+        return _extremes(name, find, input, size, footprint, output, mode, cval, origin, axes)
+
+    return _called(fun, name, text)
 
 
-def maximum_filter(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The largest within a window around each element: of some size along all axes, or some, or where it is true."""
-    if traced_in([input, cval]) is None:
-        return sn.maximum_filter(input, size, footprint, output, mode, cval, origin, axes=axes)
-    return _extremes("maximum_filter", np.max, input, size, footprint, output, mode, cval, origin, axes)
+def _called(fun: Callable[..., Any], name: str, text: str) -> Callable[..., Any]:
+    fun.__name__, fun.__qualname__, fun.__doc__ = name, name, text
+    return fun
 
 
-def minimum_filter(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The least within a window around each element: of some size along all axes, or some, or where it is true."""
-    if traced_in([input, cval]) is None:
-        return sn.minimum_filter(input, size, footprint, output, mode, cval, origin, axes=axes)
-    return _extremes("minimum_filter", np.min, input, size, footprint, output, mode, cval, origin, axes)
+maximum_filter1d = _along_one("maximum_filter1d", "The largest of so many elements, along one axis.", np.max)
+minimum_filter1d = _along_one("minimum_filter1d", "The least of so many elements, along one axis.", np.min)
+maximum_filter = _along_several("maximum_filter", "The largest within a window around each element.", np.max)
+minimum_filter = _along_several("minimum_filter", "The least within a window around each element.", np.min)
 
 
 def _extremes(
@@ -317,49 +305,31 @@ def _last(dtype: Any, largest: bool) -> Any:
     return np.iinfo(dtype).min if largest else np.iinfo(dtype).max
 
 
-def _grey(name: str, find: Any, input: Any, given: tuple[Any, ...], axes: Any) -> Any:
-    size, footprint, structure, output, mode, cval, origin = given
-    if traced_in([input, cval, structure]) is None:
-        return getattr(sn, name)(input, *given, **_named(axes))
-    if structure is not None:
-        raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for structure=")
-    if size is None and footprint is None:
-        raise ValueError("size, footprint, or structure must be specified")
-    return _extremes(name, find, input, size, footprint, output, mode, cval, origin, axes, find is np.max)
+def _grey(name: str, text: str, find: Any) -> Callable[..., Any]:
+    """Erosion or dilation, whose windows are turned."""
 
+    def fun(
+        input: Any,
+        size: Any = None,
+        footprint: Any = None,
+        structure: Any = None,
+        output: Any = None,
+        mode: Any = "reflect",
+        cval: float = 0.0,
+        origin: Any = 0,
+        *,
+        axes: Any = None,
+    ) -> Any:
+        if traced_in([input, cval, structure]) is None:
+            options = {} if axes is None else {"axes": axes}  # which older SciPys do not have
+            return getattr(sn, name)(input, size, footprint, structure, output, mode, cval, origin, **options)
+        if structure is not None:
+            raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for structure=")
+        if size is None and footprint is None:
+            raise ValueError("size, footprint, or structure must be specified")
+        return _extremes(name, find, input, size, footprint, output, mode, cval, origin, axes, find is np.max)
 
-def grey_erosion(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The least within a window around each element."""
-    given = (size, footprint, structure, output, mode, cval, origin)
-    return _grey("grey_erosion", np.min, input, given, axes)
-
-
-def grey_dilation(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The largest within a window around each element, turned."""
-    given = (size, footprint, structure, output, mode, cval, origin)
-    return _grey("grey_dilation", np.max, input, given, axes)
+    return _called(fun, name, text)
 
 
 def _composed(name: str, text: str, made: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
@@ -371,11 +341,12 @@ def _composed(name: str, text: str, made: Callable[[Any, Any, Any], Any]) -> Cal
         erode, dilate = (lambda x, step=step: step(x, *given, **options) for step in (grey_erosion, grey_dilation))
         return made(array_of(input), erode, dilate)
 
-    fun.__name__, fun.__qualname__, fun.__doc__ = name, name, text
-    return fun
+    return _called(fun, name, text)
 
 
 # fmt: off
+grey_erosion = _grey("grey_erosion", "The least within a window around each element.", np.min)
+grey_dilation = _grey("grey_dilation", "The largest within a window around each element, turned.", np.max)
 grey_opening = _composed("grey_opening", "The dilation of the erosion.", lambda x, erode, dilate: dilate(erode(x)))
 grey_closing = _composed("grey_closing", "The erosion of the dilation.", lambda x, erode, dilate: erode(dilate(x)))
 morphological_gradient = _composed("morphological_gradient", "The dilation without the erosion.",

@@ -10,6 +10,7 @@ import scipy.signal as ss
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
+from symgrad.ops import fft as transforms
 from symgrad.ops.contract import conj
 from symgrad.ops.core import A, Op, Sample
 from symgrad.ops.index import array_of, floating, traced_in
@@ -440,10 +441,7 @@ def csd(
     power = np.real(first) ** 2 + np.imag(first) ** 2 if same else conj(first) * second
     power = power * _scale(win, fs, scaling)
     if onesided:
-        doubled = np.full(size // 2 + 1, 2.0)
-        doubled[0] = 1
-        doubled[-1] = 1 if size % 2 == 0 else doubled[-1]
-        power = power * doubled
+        power = power * transforms.weights(size, -1, np.zeros(0), 2.0)
     count = np.shape(power)[-2]
     if average == "mean" or count == 1:
         power = np.mean(power, axis=-2)
