@@ -640,7 +640,9 @@ class _Reader:
         begin, moving = self.bounds[0], known.moving[-1]
         elsewhere = self.other or (first, known.first) != (0, 0)
         most = known.most if elsewhere else None
-        self.recall = recall = Recall(self.trace, known.nodes, begin.nodes, known.arrays, most, apart=self.names.apart)
+        self.recall = recall = Recall(
+            self.trace, known.nodes, begin.nodes, known.arrays, most, apart=self.names.apart, moving=moving
+        )
         if any([key not in bound.nodes for bound in self.bounds for key in moving]):
             raise Unclear
         for node, seen in known.fixed.items():

@@ -28,6 +28,7 @@ class Recall:
     ``most``: how many operations an iteration of another run took, or of one that began behind other decisions; None for the
     same run of an earlier call. ``again``: the indices of all that iterations there asked for once more, if that is known.
     ``apart`` are locals that the statement has nothing to do with: what one of these held there, too, is another local's.
+    ``moving`` are those that go round: two that held one value there may hold two here, as nobody asks what that value is.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Recall:
         most: int | None,
         again: Collection[int] | None = None,
         apart: Collection[str] = (),
+        moving: Collection[Key] = (),
     ) -> None:
         self.trace, self.arrays, self.other = trace, arrays, most is not None
         same: dict[Node, Node] = {}
@@ -46,9 +48,13 @@ class Recall:
             node, here = before[key], now[key]
             if same.setdefault(node, here) is not here and key[0] in apart:
                 continue
-            if same[node] is not here or (self.other and joined_kind(node.aval, here.aval) is None):
+            if self.other and joined_kind(node.aval, here.aval) is None:
                 raise Unclear
-        self.held = same
+        asked = {key for key in before if key[0] not in apart}
+        self.parted = {before[key] for key in asked if same[before[key]] is not now[key]}
+        if any([before[key] in self.parted and key not in moving for key in asked]):
+            raise Unclear
+        self.held = same = {node: here for node, here in same.items() if node not in self.parted}
         self.readings = [{**same}]
         if most is not None:  # what a local held there, an iteration may have computed too, or have been given by its code
             computed = _computed_from([*same], most)
@@ -90,6 +96,8 @@ class Recall:
         trace = self.trace
         for x in ancestors([node], known=same):
             found: Node | None
+            if x in self.parted:
+                raise Unclear
             if x.op is INPUT:
                 found = trace.graph.find(INPUT, (), x.params)
             elif x.op is CAPTURED:

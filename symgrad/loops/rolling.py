@@ -38,6 +38,7 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, content_of, is_inexact
 from symgrad.loops.appended import Chosen, Grown
+from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
@@ -181,6 +182,7 @@ class Roller:
         self.parts: list[Tracer] = []  # of the test that is being computed, but for its last one
         self.anew: set[Node] = set()  # arrays that iterations made for themselves, if nothing else holds them
         self.held: Counter[int] = Counter()  # the values that the locals hold, by identity
+        self.left_in: Counter[int] = Counter()  # of these, those in locals that nobody reads
         # the locals that go round in the loop, and those that it leaves behind
         self.wanted: tuple[list[Key], list[Key]] = ([], [])
         # those that NumPy's numbers go on in, and that hold Python's where some ways were taken; what made these one before
@@ -409,6 +411,7 @@ class Roller:
             self.many = max(self.many, EACH * (len(trace.graph.nodes) - self.boundaries[-1].length))
         if self.anew or self.forked or self.open:
             self.held = Counter(map(id, frame.f_locals.values()))
+            self.left_in = Counter([id(value) for name, value in frame.f_locals.items() if name in self.unread])
         if self.forked:
             within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
             self.names = self.names._replace(stored=self.names.stored.union(*within))
@@ -489,8 +492,9 @@ class Roller:
             self.sealed.pop(name, None)
             if not self.place:  # looked at from a loop in it
                 return False
-            code, often = self.place[1], Counter(map(id, self.trace.writes))
-            often.update([id(grown.owner) for roller in self.trace.rollers for grown in roller.grown.values()])
+            code, often = self.place[1], self._noted()
+            lists = [grown for roller in self.trace.rollers for grown in roller.grown.values()]
+            often.update([id(one) for grown in lists for one in (grown.owner, *grown.items)])
             # its holders: the local, and the frame's copy; who calls this, and this name
             alone = is_held_so_often(value, often[id(value)] + 1, 1)
             if alone and name not in code.co_cellvars and name not in code.co_freevars and holds_plain(value, often):
@@ -990,8 +994,10 @@ class Roller:
             views = {key for key in unread if key in held and held[key].base is not None}
             self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
             often = self.what is not None and self._is_often(self.what.length)
-            # what all calls do is faster without a loop; but in others, each run would have decisions of its own
-            short = not (several or self.open or often) and len(bounds) + skipped <= FAR
+            # what all calls do is faster without a loop; but in others, each run would have decisions of its own, and copies of
+            # loops that may run long are no faster
+            free = several or self.open or often or any([may_go_on(step[0]) for step in pattern.steps])
+            short = not free and len(bounds) + skipped <= FAR
             if short:
                 alone, together = alone or (known, ways), together or pattern
                 if not self.nested:
@@ -1472,7 +1478,8 @@ class Roller:
             if (len(key) == 1 and key[0] in self.unread) or not (before is not after or key in self.rebound):
                 continue
             own = int(before is after)
-            if self.held[id(before)] > own or not is_held_so_often(before, noted[id(before)] + 1 + own, own):
+            locals = own + self._spare(key, before)
+            if self.held[id(before)] > locals or not is_held_so_often(before, noted[id(before)] + 1 + own, locals):
                 found += [before, after]
         return [array.owner() for array in found]
 
@@ -1558,7 +1565,12 @@ class Roller:
         others = self.replaced.union(*self.parted)  # lists, dicts and objects in whose place others may be
         if self.forked and any([key[:n] in others for n in range(1, len(key))]):
             return False
-        return self.held[id(tracer)] == own and is_held_so_often(tracer, self._noted()[id(tracer)] + (not own), int(own))
+        locals = own + self._spare(key, tracer)
+        return self.held[id(tracer)] == locals and is_held_so_often(tracer, self._noted()[id(tracer)] + (not own), locals)
+
+    def _spare(self, key: Key, tracer: Tracer) -> int:
+        """How many other locals hold a value that nobody reads there: ``y_new``, behind ``y = y_new``."""
+        return self.left_in[id(tracer)] - (len(key) == 1 and key[0] in self.unread)
 
     def _noted(self) -> Counter[int]:
         """How often each value (its id) is noted, of the boundaries of this loop and others, some of which share what is

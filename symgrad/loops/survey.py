@@ -79,7 +79,9 @@ class Survey:
             return (kind, repr(value))
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
             held = [self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))]
-            if isinstance(value, FunctionType) and not vars(value):  # there may be another one in each call
+            if isinstance(value, FunctionType) and vars(value).keys() <= {
+                "__wrapped__"
+            }:  # there may be another one in each call
                 return ("code", value.__code__, id(value.__globals__), *held)
             return ("is", id(value), value, *held)
         if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:
@@ -140,7 +142,7 @@ class Survey:
         cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)  # but for empty ones, and that for the hooks
         known = [(name, cell.cell_contents) for name, cell in cells if cell != CellType() and not name.startswith(HIDDEN)]
         held = [name if name in self.own and self.own[name] is item else item for name, item in known]  # the local itself
-        return [*held, fun.__defaults__, fun.__kwdefaults__]
+        return [*held, fun.__defaults__, fun.__kwdefaults__, *vars(fun).values()]
 
     def _array(self, value: Any, key: Key, depth: int) -> Any:
         if value.dtype == object:
@@ -157,13 +159,16 @@ class Survey:
 
 
 def holds_plain(value: Any, noted: Mapping[int, int]) -> bool:
-    """Whether a list, or the like, holds numbers, texts, or lists of numbers that nobody else holds, but where they are
-    ``noted`` (ids) so often."""
-    for row in value.values() if isinstance(value, dict) else value:
-        if type(row) is list:
-            if not (is_held_so_often(row, 1 + noted.get(id(row), 0), 0) and all(map(_is_plain, row))):
+    """Whether a list, or the like, holds numbers, texts, and arrays and lists of numbers that nobody else holds, but where they
+    are ``noted`` (ids) so often."""
+    for item in value.values() if isinstance(value, dict) else value:
+        if type(item) is list:
+            if not (is_held_so_often(item, 1 + noted.get(id(item), 0), 0) and all(map(_is_plain, item))):
                 return False
-        elif not _is_plain(row):
+        elif _is_own(item) and type(item.like) is np.ndarray:
+            if not is_held_so_often(item, 1 + noted.get(id(item), 0), 0):
+                return False
+        elif not _is_plain(item):
             return False
     return True
 

@@ -76,7 +76,7 @@ def power_x1(g: Any, y: Any, x1: Any, x2: Any) -> Any:
     """``x2 * x1 ** (x2 - 1)``, and 0 for ``0 ** 0``."""
     x2 = precise(x2, y)
     below = x2 != 0
-    if _moves(x2):  # it may, away from zero
+    if moves(x2):  # it may, away from zero
         below = below | (abs(x1) > 0)
     return g * (x2 * x1 ** (x2 - below))
 
@@ -142,7 +142,7 @@ def _number(x: Any) -> Any:
     return value if isinstance(value, (int, float, complex, np.generic)) else None
 
 
-def _moves(x: Any) -> bool:
+def moves(x: Any) -> bool:
     """Whether an argument hangs on anything that derivatives may be taken by."""
     node = getattr(x, "node", None)
     return node.active if isinstance(node, Node) else isinstance(x, Traced)

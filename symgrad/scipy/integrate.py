@@ -1,81 +1,184 @@
 """``scipy.integrate``: initial value problems and integrals.
 
-SciPy chooses the steps, with plain numbers; a trace then takes the same Runge-Kutta steps. The derivatives are those of the
-numerical solution, of any order, by the initial state, the times, ``args``, and whatever else the function reads.
+Initial value problems are solved by the Runge-Kutta steps that SciPy takes, whose sizes count as constants: the derivatives are
+those of the numerical solution, of any order, by the initial state, the times, ``args``, and whatever else the function reads.
+The loop over the steps is compiled (``steps.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.integrate as si
+from scipy.integrate._ivp import common as checks
 
+from symgrad.api import stop_gradient
+from symgrad.ops.elementwise import moves
 from symgrad.ops.index import array_of
 from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values, rest_of
+from symgrad.scipy.steps import through
 from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
-METHODS = {"RK23": si.RK23, "RK45": si.RK45, "DOP853": si.DOP853}
+Weights = tuple[tuple[int, float], ...]  # of slopes, by their numbers, but for those that are 0
 
 
 __getattr__ = rest_of(si)
 
 
-def _steps(fun: Fun, start: Any, y: Any, end: Any, method: Any, **options: Any) -> tuple[list[float], Any]:
-    """Where SciPy's steps from one time to another end, as parts of the way, and the state there."""
-    if start == end:
-        return [], y
-    solver, shares = method(fun, start, y, end, **options), []
-    while solver.status == "running":
-        message = solver.step()
-        if solver.status == "failed":
-            raise RuntimeError(f"the integration failed at t = {solver.t}: {message}")
-        shares.append((solver.t - start) / (end - start))
-        if len(shares) > 20_000:
-            raise RuntimeError("the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small")
-    return shares, solver.y
+# -- Runge-Kutta methods --------------------------------------------------------------------------------------------
 
 
-def _step(fun: Fun, method: Any, t: Any, y: Any, h: Any) -> Any:
-    """One explicit Runge-Kutta step."""
-    slopes: list[Any] = []
-    for row, share in zip(method.A, method.C, strict=True):
-        slopes.append(fun(t + share * h, _moved(y, h, row, slopes)))
-    return _moved(y, h, method.B, slopes)
+class Method(NamedTuple):
+    """An explicit method with two orders: SciPy's coefficients.
+
+    ``stages`` are the shares of the step after which slopes are looked at, and the weights of those before; ``last`` are those
+    of the new state, and ``errors`` those of the error, for DOP853 of two. ``power`` says how its share grows with the step.
+    ``inside`` tells the states within a step: weights of the slopes, for each power of the share of the step.
+    """
+
+    stages: tuple[tuple[float, Weights], ...]
+    last: Weights
+    errors: tuple[Weights, ...]
+    power: float
+    inside: Any
+    more: tuple[tuple[float, Weights], ...] = ()
 
 
-def _moved(y: Any, h: Any, weights: Any, slopes: Sequence[Any]) -> Any:
+def _weights(row: Any) -> Weights:
+    return tuple([(i, weight) for i, weight in enumerate(row.tolist()) if weight])
+
+
+def _method(kind: Any) -> Method:
+    stages = tuple([(share, _weights(row[:i])) for i, (share, row) in enumerate(zip(kind.C.tolist(), kind.A, strict=True))][1:])
+    power = -1 / (kind.error_estimator_order + 1)
+    if kind is not si.DOP853:
+        return Method(stages, _weights(kind.B), (_weights(kind.E),), power, kind.P)
+    more = tuple([(share, _weights(row)) for share, row in zip(kind.C_EXTRA.tolist(), kind.A_EXTRA, strict=True)])
+    return Method(stages, _weights(kind.B), (_weights(kind.E5), _weights(kind.E3)), power, kind.D, more)
+
+
+METHODS = {"RK23": _method(si.RK23), "RK45": _method(si.RK45), "DOP853": _method(si.DOP853)}
+
+
+def _sum(weights: Weights, slopes: Sequence[Any]) -> Any:
     total: Any = None
-    for weight, slope in zip(weights.tolist(), slopes, strict=False):
-        if weight:
-            total = weight * slope if total is None else total + weight * slope
-    return y if total is None else y + h * total
+    for i, weight in weights:
+        total = weight * slopes[i] if total is None else total + weight * slopes[i]
+    return total
 
 
-def _on_plain(fun: Fun) -> Fun:
-    """``fun`` of plain numbers, as SciPy calls it."""
-    return lambda t, y: np.asarray(plain_values(fun(t, y)), np.float64)
+def _size(x: Any) -> Any:
+    """The root of the mean square."""
+    return np.sqrt(np.mean(np.abs(x) ** 2))
 
 
-def _through(fun: Fun, y: Any, times: Any, method: Any, **options: Any) -> list[Any]:
-    """The states at each of several times; the first one is given."""
-    state, known = np.asarray(plain_values(y), float), plain_values(times)
-    found = [y]
-    for i in range(1, len(known)):
-        shares, state = _steps(_on_plain(fun), float(known[i - 1]), state, float(known[i]), method, **options)
-        t, length, done = times[i - 1], times[i] - times[i - 1], 0.0
-        for share in shares:
-            y = _step(fun, method, t + done * length, y, (share - done) * length)
-            done = share
-        found.append(y)
-    return found
+class _Problem(NamedTuple):
+    """``dy/dt = fun(t, y)`` between two times, and how exact the solution is to be: what SciPy's solvers do at a step.
+
+    Times are taken as constants, but those that ``fun`` gets, and ``asked`` ones.
+    """
+
+    fun: Callable[..., Any]
+    begin: Any
+    end: Any
+    name: str  # of the method
+    rtol: Any
+    atol: Any
+    longest: float
+
+    @property
+    def method(self) -> Method:
+        return METHODS[self.name]
+
+    def at(self, t: Any) -> Any:
+        """A time that moves as the ends do, by as much as it is near them."""
+        for one, other in ((self.begin, self.end), (self.end, self.begin)):
+            if moves(one):
+                fixed, far = stop_gradient((one, other))
+                t = t + (t - far) / (fixed - far) * (one - fixed)
+        return t
+
+    def first(self, t: Any, y: Any, f: Any, end: Any) -> Any:
+        """How long the first step is to be.
+
+        E. Hairer, S. P. Norsett, G. Wanner, "Solving Ordinary Differential Equations I", section II.4.
+        """
+        y, f, whole, sign = *stop_gradient((y, f)), np.abs(end - t), np.sign(end - t)
+        allowed = self.atol + self.rtol * np.abs(y)
+        size, slope = _size(y / allowed), _size(f / allowed)
+        flat = (size < 1e-5) | (slope < 1e-5)
+        h = np.minimum(np.where(flat, 1e-6, 0.01 * size / np.where(flat, 1.0, slope)), whole)
+        bend = _size((stop_gradient(self.fun(t + sign * h, y + sign * h * f)) - f) / allowed) / h
+        flat, most = (slope <= 1e-15) & (bend <= 1e-15), np.maximum(slope, bend)
+        longer = np.where(flat, np.maximum(1e-6, 1e-3 * h), (0.01 / np.where(flat, 1.0, most)) ** -self.method.power)
+        return np.minimum(np.minimum(100 * h, longer), np.minimum(whole, self.longest))
+
+    def take(self, t: Any, y: Any, f: Any, new: Any) -> tuple[Any, Any, Any, Any]:
+        """One step: the state and the slope at a ``new`` time, all slopes on the way, and the error beside what is allowed."""
+        now, then, method = self.at(t), self.at(new), self.method
+        h, slopes = then - now, [f]
+        for share, weights in method.stages:
+            slopes.append(self.fun(now + share * h, y + h * _sum(weights, slopes)))
+        y_new = y + h * _sum(method.last, slopes)
+        slopes.append(self.fun(then, y_new))
+        fixed = stop_gradient(slopes)
+        allowed = self.atol + self.rtol * np.maximum(np.abs(stop_gradient(y)), np.abs(stop_gradient(y_new)))
+        error, *other = [_size((new - t) * _sum(weights, fixed) / allowed) for weights in method.errors]
+        if other:  # 0/0 is 0
+            error = error * error / np.sqrt(np.maximum(error**2 + 0.01 * other[0] ** 2, np.finfo(float).tiny))
+        return y_new, slopes[-1], np.stack(slopes), error
+
+    def longer(self, t: Any, new: Any, error: Any, most: Any) -> Any:
+        """How long the next step is to be, of which the last one was good."""
+        return np.minimum(self.longest, np.abs(new - t) * np.minimum(most, 0.9 * np.maximum(error, 1e-30) ** self.method.power))
+
+    def shorter(self, t: Any, new: Any, error: Any) -> Any:
+        """How long a step is to be that was not good."""
+        return np.abs(new - t) * np.fmax(0.2, 0.9 * error**self.method.power)
+
+    def between(self, asked: Any, t: Any, new: Any, y: Any, y_new: Any, slopes: Any) -> Any:
+        """The state at a time that was ``asked`` for, in the step between two times."""
+        now, method = self.at(t), self.method
+        h = np.where(new == t, 1.0, self.at(new) - now)  # before the first step
+        x = (asked - now) / h
+        if not method.more:
+            powers = x ** np.arange(1, method.inside.shape[1] + 1)
+            return y + h * ((method.inside @ powers) @ slopes)
+        slopes = [*slopes]
+        for share, weights in method.more:
+            slopes.append(self.fun(now + share * h, y + h * _sum(weights, slopes)))
+        move = y_new - y
+        first, last = h * slopes[0], h * slopes[len(method.stages) + 1]
+        parts = [move, first - move, 2 * move - (last + first), *(h * (method.inside @ np.stack(slopes)))]
+        total: Any = 0.0
+        for i, part in enumerate(parts[::-1]):
+            total = (total + part) * (x if i % 2 == 0 else 1 - x)
+        return y + total
 
 
-def _traced(name: str) -> bool:
-    """Whether a derivative may be asked for."""
-    return noted(f"scipy.integrate.{name} chooses its steps by the values")
+def _states(
+    fun: Fun,
+    ends: tuple[Any, Any],
+    y: Any,
+    times: Any,
+    method: str,
+    rtol: Any,
+    atol: Any,
+    max_step: float = np.inf,
+    first_step: float | None = None,
+) -> Any:
+    """The states at ``times``, one row each, of which none is beyond the ``ends``, and they go the same way."""
+    t, end = [np.float64(1.0) * stop_gradient(one) for one in ends]
+    y = array_of(y) * 1.0
+    rtol, atol = checks.validate_tol(rtol, atol, np.size(y))
+    problem = _Problem(fun, *ends, method, rtol, atol, checks.validate_max_step(max_step))
+    f = fun(problem.at(t), y) * 1.0
+    h = problem.first(t, y, f, end) if first_step is None else checks.validate_first_step(first_step, t, end) * np.float64(1.0)
+    slopes = np.stack([f] * (len(METHODS[method].stages) + 2))
+    return followed(through)(problem, times, stop_gradient(times), t, end, y, f, slopes, h)
 
 
 def odeint(
@@ -85,11 +188,9 @@ def odeint(
 
     For stiff equations, for which SciPy's own switches methods, it takes many steps.
     """
-    func, args = followed(func), as_tuple(args)
-    _traced("odeint")
+    func, args, t = followed(func), as_tuple(args), array_of(t)
     slope = lambda t, y: array_of(func(t, y, *args) if tfirst else func(y, t, *args))
-    states = _through(slope, np.atleast_1d(array_of(y0)), array_of(t), si.DOP853, rtol=rtol, atol=atol)
-    return np.stack(states)
+    return _states(slope, (t[0], t[-1]), np.atleast_1d(array_of(y0)), t, "DOP853", rtol, atol)
 
 
 def solve_ivp(
@@ -106,31 +207,36 @@ def solve_ivp(
 ) -> Any:
     """The solution of ``dy/dt = fun(t, y, ...)``; its ``y``, one column a time, can be differentiated.
 
-    Without ``t_eval``, the times are the ends of SciPy's steps. With it, steps end at each of those times.
+    Without ``t_eval``, the times are the ends of the steps, of which each call may take another number: it is traced at each
+    call, where one with ``t_eval`` is compiled.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")
-    fun, args = followed(fun), () if args is None else as_tuple(args)
-    _traced("solve_ivp")
+    fun, args, ends = followed(fun), () if args is None else as_tuple(args), tuple(t_span)
     slope = lambda t, y: array_of(fun(t, y, *args))
-    start, end = t_span
     y0 = np.atleast_1d(array_of(y0))
     options = {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step}
     if t_eval is None:
-        first, last = (float(x) for x in plain_values((start, end)))
-        shares, _ = _steps(_on_plain(slope), first, np.asarray(plain_values(y0), float), last, METHODS[method], **options)
-        times, states, done = [start], [y0], 0.0
-        for share in shares:
-            states.append(_step(slope, METHODS[method], times[-1], states[-1], (share - done) * (end - start)))
-            times.append(start + share * (end - start))
-            done = share
-        t, y = np.stack([array_of(x) for x in times]), np.stack(states, axis=-1)
+        noted("scipy.integrate.solve_ivp without t_eval gives as many times as it takes steps, which hangs on the values")
+        t = _ends_of_steps(slope, ends, y0, getattr(si, method), **options)
     else:
         t = array_of(t_eval)
-        ahead = bool(np.size(t)) and plain_values(t)[0] != plain_values(start)
-        whole = np.concatenate((np.reshape(array_of(start), (1,)), t)) if ahead else t
-        y = np.stack(_through(slope, y0, whole, METHODS[method], **options)[int(ahead) :], axis=-1)
+    y = np.moveaxis(_states(slope, ends, y0, t, method, **options), 0, -1)
     return si._ivp.ivp.OdeResult(t=t, y=y, success=True, status=0, message="The solver reached the end.", sol=None)
+
+
+def _ends_of_steps(fun: Fun, ends: tuple[Any, Any], y: Any, method: Any, **options: Any) -> Any:
+    """The times where SciPy's steps end; they move with the ends."""
+    begin, end = [float(one) for one in plain_values(ends)]
+    solver = method(lambda t, y: np.asarray(plain_values(fun(t, y))), begin, plain_values(y) * 1.0, end, **options)
+    times = [begin]
+    while solver.status == "running":
+        message = solver.step()
+        if solver.status == "failed":
+            raise RuntimeError(f"the integration failed at t = {solver.t}: {message}")
+        times.append(solver.t)
+    problem = _Problem(fun, *ends, "RK45", 0.0, 0.0, np.inf)
+    return np.stack([array_of(problem.at(np.float64(t))) for t in times])
 
 
 # -- integrals of functions ----------------------------------------------------------------------------------------
@@ -155,7 +261,7 @@ def quad(
     over 21 points in each. Raises where that is not the integral: at a pole, to which SciPy only extrapolates.
     """
     func, args = followed(func), as_tuple(args)
-    traced = _traced("quad")
+    traced = noted("scipy.integrate.quad chooses its intervals by the values")
     start, end = (float(x) for x in plain_values((a, b)))
     at = lambda x: float(plain_values(func(x, *plain_values(args))))
     value, error, *rest = si.quad(

@@ -25,6 +25,7 @@ _STDLIB = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
 OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _LIBRARIES = (OWN, os.path.dirname(np.__file__) + os.sep)
 _POLYNOMIAL = os.path.dirname(np.polynomial.__file__) + os.sep  # code in Python that fills arrays, followed as the user's
+_FOLLOWED = (_POLYNOMIAL, os.path.join(OWN, "scipy", "steps.py"))  # as are loops of this package that decide by values
 _PACKAGES = ("scipy", "matplotlib", "pandas", "sklearn", "torch", "jax", "hypothesis", "pytest", "_pytest", "numba")
 # packages whose functions depend on their arguments alone, and change none of them
 _PURE = frozenset(
@@ -78,7 +79,7 @@ def is_library(filename: str) -> bool:
     if filename.startswith("<"):
         return filename.startswith(("<frozen", "<symgrad", "<__array_function__", "<attrs"))
     if filename.startswith(_LIBRARIES):
-        return not filename.startswith(_POLYNOMIAL)
+        return not filename.startswith(_FOLLOWED)
     path = os.path.realpath(filename)
     parts = path.split(os.sep)
     if "site-packages" in parts or "dist-packages" in parts:

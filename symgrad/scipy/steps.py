@@ -1,0 +1,38 @@
+"""Loops of ``symgrad.scipy`` that decide by values: what is here is traced as the user's own code is, and so compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MOST = 20_000
+
+
+def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: Any, slopes: Any, h: Any) -> Any:
+    """The states at the times that are ``asked`` for, one row each, by the steps of a ``problem`` from ``t`` to its ``end``.
+
+    ``times`` are these as constants, ``y`` and ``f`` the state and its slope at first, and ``h`` is how long the first step is.
+    """
+    states = []
+    old, y, f, slopes = y * 1.0, y * 1.0, f * 1.0, slopes * 1.0  # as all that goes round in a loop: nobody else holds it
+    before, most, count, sign = t * 1.0, np.float64(10.0), 0, np.sign(end - t)
+    for i in range(len(times)):
+        while sign * (times[i] - t) > 0:
+            new = sign * np.minimum(sign * t + h, sign * end)
+            y_new, f_new, slopes_new, error = problem.take(t, y, f, new)
+            if error < 1:
+                h = problem.longer(t, new, error, most)
+                old, before, slopes = y, t, slopes_new
+                t, y, f, most = new, y_new, f_new, np.float64(10.0)
+            else:  # or it is no number
+                h, most = problem.shorter(t, new, error), np.float64(1.0)
+                if not h > 10 * np.spacing(np.abs(t)):
+                    raise RuntimeError(f"the integration failed at t = {t}: the steps get as small as numbers are apart")
+            count += 1
+            if count > MOST:
+                raise RuntimeError(
+                    "the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small"
+                )
+        states.append(problem.between(asked[i], before, t, old, y, slopes))
+    return np.stack(states)
