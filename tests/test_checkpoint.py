@@ -156,6 +156,26 @@ def test_branches_inside():
         close(ours(x), grad(twice(part))(x))
 
 
+@pytest.mark.parametrize("derivative", [jacfwd, hessian, lambda fun: jacfwd(grad(fun)), lambda fun: jacfwd(jacfwd(fun))])
+def test_branches_inside_loops(derivative):
+    """What both sides begin with is computed before the ``if``, out of the checkpoint's sight."""
+
+    def steps(part):
+        def fun(x, n):
+            for _ in range(n):
+                x = part(x)
+            return np.sum(x * x)
+
+        return fun
+
+    part = lambda x: np.tanh(x @ mix) if x[0] > 0 else np.sin(x @ mix)
+    mix = np.random.default_rng(3).normal(size=(3, 3))
+    x = np.array([0.5, -0.3, 0.8])
+    ours, theirs = derivative(steps(checkpoint(part))), derivative(steps(part))
+    for n in (4, 5, 5, 12, 5):
+        close(ours(x, n), theirs(x, n))
+
+
 class Layer:
     def __init__(self, w):
         self.w = w

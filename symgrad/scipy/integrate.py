@@ -215,7 +215,7 @@ def solve_ivp(
     fun, args, ends = followed(fun), () if args is None else as_tuple(args), tuple(t_span)
     slope = lambda t, y: array_of(fun(t, y, *args))
     y0 = np.atleast_1d(array_of(y0))
-    options = {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step}
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step}
     if t_eval is None:
         noted("scipy.integrate.solve_ivp without t_eval gives as many times as it takes steps, which hangs on the values")
         t = _ends_of_steps(slope, ends, y0, getattr(si, method), **options)

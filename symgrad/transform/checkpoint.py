@@ -52,9 +52,13 @@ class Checkpoint(Op):
         return found + [None] * (len(args) - len(given))
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
-        given, results = args[: len(self.body.invariants)], args[len(self.body.invariants) :]
-        moving = [(x.node, t) for x, t in zip(given, ts, strict=False) if t is not None]
-        return tuple(forward(results[0].tape, [x.node for x in results], *zip(*moving, strict=True)))
+        """By the body, not by what the results were made of: that may be elsewhere, where a loop has taken it."""
+        given = args[: len(self.body.invariants)]
+        trace: Trace = args[-1].tape
+        known = dict(zip(self.body.invariants, given, strict=True))
+        replay(trace, self.body, known)
+        moving = [(known[x].node, t) for x, t in zip(self.body.invariants, ts, strict=False) if t is not None]
+        return tuple(forward(trace, [known[out].node for out in self.body.saved], *zip(*moving, strict=True)))
 
 
 _checkpoints: weakref.WeakValueDictionary[Any, Checkpoint] = weakref.WeakValueDictionary()
