@@ -687,6 +687,49 @@ def test_what_is_kept_before_an_error_is_plain():
             np.testing.assert_array_equal(model.kernel, [7.0, 1.0, 2.0])
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_keys_that_are_kept_are_plain(mode):
+    """No derivative flows into them; who asks for them after the call gets numbers."""
+    counts, seen, pairs = {}, set(), {}
+
+    def fun(x):
+        at = x[0] // 1
+        counts[at] = counts.get(at, 0) + 1
+        seen.add(np.argmax(x))
+        pairs[at, 0] = {at: 2}
+        return x @ x * counts[at]
+
+    derivative = grad(fun, mode=mode)
+    for x in ([1.0, 2.0], [2.0, 1.0], [3.0, -1.0], [1.0, 2.0]):
+        found = derivative(np.array(x))
+    np.testing.assert_allclose(found, [4.0, 8.0])
+    assert list(counts.items()) == [(1.0, 2), (2.0, 1), (3.0, 1)]
+    assert {*map(type, counts)} == {np.float64}
+    assert seen == {0, 1}
+    assert pairs == {(1.0, 0): {1.0: 2}, (2.0, 0): {2.0: 2}, (3.0, 0): {3.0: 2}}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_views_in_lists_of_functions_that_are_called_again(mode):
+    """When the run is over, nobody looks at the base of a view any more, as that would be recorded."""
+
+    def chain(q):
+        turned = np.eye(2)
+        places = [turned[:, 0]]
+        for angle in q:
+            turned = turned * angle
+            places.append(turned[:, 0])
+        return turned, places
+
+    def fun(q):
+        q = q + chain(q)[0][0, 0]
+        return np.sum(chain(q)[0])
+
+    derivative = grad(fun, mode=mode)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(np.array([0.3, 0.7])), [3.808, 1.872], rtol=1e-12)
+
+
 def test_effects_that_do_not_come_again():
     """What fills a cache, or has an error caught, is no reason to trace what comes after it."""
     model, data = Model(), np.eye(3)

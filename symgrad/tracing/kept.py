@@ -16,7 +16,7 @@ from typing import Any
 from symgrad.ir import INPUT
 from symgrad.tracing.kinds import attributes
 from symgrad.tracing.trace import Trace
-from symgrad.tracing.tracer import Tracer
+from symgrad.tracing.tracer import Tracer, plain
 
 DEEPEST = 8  # containers in containers that are looked into
 
@@ -56,6 +56,10 @@ def _settle(holder: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> 
     holder = vars(holder) if isinstance(holder, ModuleType) else holder
     items: list[tuple[Any, Any]]
     put: Any
+    if isinstance(holder, (dict, set)):
+        _settle_keys(holder, trace, made, depth)
+    if isinstance(holder, set):
+        return
     if isinstance(holder, dict):
         items, put = [*dict.items(holder)], dict.__setitem__
     elif isinstance(holder, (list, deque)):
@@ -72,7 +76,22 @@ def _settle(holder: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> 
                 put(holder, key, new)
 
 
-_LOOKED_INTO = frozenset([Tracer, list, tuple, dict, deque])
+def _settle_keys(holder: Any, trace: Trace, made: dict[int, Any], depth: int) -> None:
+    """The same for the keys of a dict, or the members of a set: all are put anew, so that they stay in their order."""
+    old = [*(dict.keys(holder) if isinstance(holder, dict) else holder)]
+    new = [_plain(key, trace, made, depth) if type(key) in (Tracer, tuple) else key for key in old]
+    if all(map(operator.is_, old, new)):
+        return
+    if isinstance(holder, dict):
+        values = [*dict.values(holder)]
+        dict.clear(holder)
+        dict.update(holder, zip(new, values, strict=True))
+    else:
+        set.clear(holder)
+        set.update(holder, new)
+
+
+_LOOKED_INTO = frozenset([Tracer, list, tuple, dict, set, deque])
 
 
 def _content(cell: CellType) -> list[tuple[str, Any]]:
@@ -94,8 +113,15 @@ def _plain(value: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> An
     if value.node.differentiated or (value.tape is not trace and value.tape is not trace.drafts):
         return value
     if id(value) not in made:
-        if value.base is not None:
-            value.refresh()
-        whole = value.node.op is INPUT or value.tape.draft or not hasattr(value.value, "copy")
-        made[id(value)] = value, value.value if whole else value.value.copy("K")
+        now = _now(value)
+        whole = value.node.op is INPUT or value.tape.draft or not hasattr(now, "copy")
+        made[id(value)] = value, now if whole else now.copy("K")
     return made[id(value)][1]
+
+
+def _now(value: Tracer) -> Any:
+    """What a Tracer stands for; a view shows what its base holds by now, which the run, that is over, does not record."""
+    if value.base is None:
+        return value.value
+    op, rest, params = value.how
+    return op.fun(_now(value.base), *plain([*rest]), **params)
