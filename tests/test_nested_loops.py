@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symgrad import value_and_grad
+from symgrad import stop_gradient, value_and_grad
 
 
 class Ball:
@@ -646,3 +646,78 @@ def test_inner_loops_add_to_the_totals_of_the_loops_around(fun):
     lines = str(derivative.source(x)).splitlines()
     inner = [line for line in lines if line.startswith(" " * 8)]
     assert not [line for line in inner if "zeros" in line]
+
+
+# -- loops in loops whose iterations decide ------------------------------------------------------------------------
+
+
+def pivoted(a, b):
+    """Gauss's elimination by the largest pivot, row by row."""
+    a, b, n = a.copy(), b.copy(), len(b)
+    for k in range(n):
+        p = k
+        for i in range(k + 1, n):
+            if abs(a[i, k]) > abs(a[p, k]):
+                p = i
+        if p != k:
+            row = a[k].copy()
+            a[k] = a[p]
+            a[p] = row
+            b[k], b[p] = b[p], b[k]
+        for i in range(k + 1, n):
+            m = a[i, k] / a[k, k]
+            a[i] -= m * a[k]
+            b[i] -= m * b[k]
+    x = np.zeros(n)
+    for i in range(n - 1, -1, -1):
+        x[i] = (b[i] - a[i, i + 1 :] @ x[i + 1 :]) / a[i, i]
+    return np.sum(x**2)
+
+
+def accepted(a, b):
+    """Steps of a length that hangs on the error, from one of some times to the next: no, one or several each."""
+    y, t, h = b[:2] * 1.0, np.float64(0.0), np.float64(0.05)
+    f = -a[0, 0] * y
+    for i in range(1, 16):
+        while t < i * 0.1:
+            k = -a[0, 0] * (y + 0.5 * h * f) + 0.1 * a[0, 1]
+            y_new = y + h * k
+            f_new = -a[0, 0] * y_new
+            error = stop_gradient(np.sum(abs(h * (k - f))) * 100)
+            if error < 1:
+                t, y, f = t + h, y_new, f_new
+                h = h * min(1.3, 0.9 / error)
+            else:
+                h = h * max(0.2, 0.9 / error)
+    return np.sum(y * f)
+
+
+def between_steps(a, b):
+    """The same, with what is between the ends of a step, in a list."""
+    y, t, h = b[:2] * 1.0, np.float64(0.0), np.float64(0.05)
+    old, begun, length, states = y * 1.0, t * 1.0, np.float64(1.0), []
+    for i in range(1, 16):
+        while t < i * 0.1:
+            y_new = y - h * a[0, 0] * y + 0.1 * h * a[0, 1]
+            error = stop_gradient(np.sum(abs(y_new - y)) * 10)
+            if error < 1:
+                old, begun, length = y, t, h
+                t, y = t + h, y_new
+                h = h * min(1.3, 0.9 / error)
+            else:
+                h = h * max(0.2, 0.9 / error)
+        states.append(old + (i * 0.1 - begun) / length * (y - old))
+    return np.sum(np.stack(states) ** 2)
+
+
+@pytest.mark.parametrize("fun", [pivoted, accepted, between_steps])
+def test_what_loops_within_decide_is_code(fun):
+    rng = np.random.default_rng(5)
+    derivative, oracle = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic")
+    for _ in range(12):
+        a, b = rng.uniform(0.5, 3.0, (6, 6)), rng.uniform(0.5, 2.0, 6)
+        (value, found), (other, expected) = derivative(a, b), oracle(a, b)
+        assert value == pytest.approx(other, rel=1e-11)
+        for one, another in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, another, 1e-8, 1e-10)
+    assert derivative.cache_info().hits >= 6

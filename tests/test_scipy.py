@@ -1350,9 +1350,9 @@ def test_odeint():
     t, y0 = np.linspace(0, 2, 5), np.array([0.5, 0.1])
     reference = scipy.integrate.odeint(swing, y0, t, args=(2.0, 0.3), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(integrate.odeint(swing, y0, t, args=(2.0, 0.3)), reference, rtol=1e-6, atol=1e-7)
-    agrees(lambda y0, k, c: integrate.odeint(swing, y0, t, args=(k, c)), y0, 2.0, 0.3)
-    exact = {"args": (2.0, 0.3), "rtol": 1e-11, "atol": 1e-11}  # the differences are those of steps that get as much longer
-    agrees(lambda end: integrate.odeint(swing, y0, np.stack([0.0, 0.3 * end, end]), **exact), 1.5)
+    exact = {"rtol": 1e-11, "atol": 1e-11}  # differences are also those of other steps
+    agrees(lambda y0, k, c: integrate.odeint(swing, y0, t, args=(k, c), **exact), y0, 2.0, 0.3)
+    agrees(lambda end: integrate.odeint(swing, y0, np.stack([0.0, 0.3 * end, end]), args=(2.0, 0.3), **exact), 1.5)
     decay = lambda k: integrate.odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 1.0]))[1, 0]
     for order, fun in enumerate([decay, grad(decay), grad(grad(decay))]):
         assert math.isclose(fun(0.7), (-1) ** order * math.exp(-0.7), rel_tol=1e-6)
@@ -1396,7 +1396,7 @@ def test_solve_ivp(method, times):
     options = {"rtol": 1e-8, "atol": 1e-8, "method": method, "t_eval": times}
     ours = integrate.solve_ivp(fun, (0.0, 1.0), [1.0, 0.0], args=(2.0,), **options)
     theirs = scipy.integrate.solve_ivp(fun, (0.0, 1.0), [1.0, 0.0], args=(2.0,), **options)
-    np.testing.assert_allclose(ours.t, theirs.t)
+    np.testing.assert_allclose(ours.t, theirs.t, rtol=1e-6)  # errors near rounding tell how long steps are
     np.testing.assert_allclose(ours.y, theirs.y, rtol=1e-5, atol=1e-6)
     last = lambda y0, k: integrate.solve_ivp(fun, (0.0, 1.0), y0, args=(k,), **options).y[:, -1]
     slope = grad(lambda k: np.sum(last(np.array([1.0, 0.0]), k)))(2.0)
@@ -1405,6 +1405,79 @@ def test_solve_ivp(method, times):
         [math.cos(math.sqrt(2)), math.sin(math.sqrt(2)) / math.sqrt(2)],
         [-math.sqrt(2) * math.sin(math.sqrt(2)), math.cos(math.sqrt(2))],
     ], rtol=1e-6)  # fmt: skip
+
+
+def epidemic(t, y, beta, gamma):
+    s, i, _ = y
+    return np.array([-beta * s * i, beta * s * i - gamma * i, gamma * i])
+
+
+def backwards(t, y, k, c):
+    return np.where(t > 1.0, 1.0, 0.5) * np.array([y[1], -k * np.sin(y[0]) - c * y[1], c * y[2] * np.cos(3 * t)])
+
+
+@pytest.mark.parametrize(("fun", "ends"), [(epidemic, (0.0, 30.0)), (backwards, (2.0, -1.0))])
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_solve_ivp_is_compiled(method, fun, ends):
+    """It takes the steps that SciPy's takes, and gives the same numbers; in code from the third call or so on."""
+    times = np.linspace(*ends, 12)
+    options = {"method": method, "t_eval": times, "rtol": 1e-5, "atol": 1e-7}
+    y0, rng = np.array([0.95, 0.05, 0.3]), np.random.default_rng(2)
+
+    def solved(p, y0):
+        return integrate.solve_ivp(fun, ends, y0, args=(p[0], p[1]), **options).y
+
+    derivative, oracle = [value_and_grad(lambda p, y0: np.sum(solved(p, y0) ** 2), (0, 1), mode=m) for m in ("auto", "dynamic")]
+    for _ in range(8):
+        p = np.array([0.4, 0.1]) * rng.uniform(0.8, 1.2, 2)
+        theirs = scipy.integrate.solve_ivp(fun, ends, y0, args=(*p,), **options).y
+        np.testing.assert_allclose(solved(p, y0), theirs, rtol=1e-6)
+        (value, found), (other, expected) = derivative(p, y0), oracle(p, y0)
+        assert math.isclose(value, np.sum(theirs**2), rel_tol=1e-6)
+        assert math.isclose(value, other, rel_tol=1e-9)
+        for one, another in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, another, rtol=1e-7)
+    assert derivative.cache_info().hits >= 2
+
+
+@pytest.mark.parametrize(
+    "options", [{"first_step": 0.01}, {"max_step": 0.05}, {"atol": np.array([1e-9, 1e-6])}, {"rtol": 1e-9}]
+)
+def test_options_of_solve_ivp(options):
+    fun = lambda t, y: np.array([y[1], -2.0 * y[0] + 0.1 * np.sin(t)])
+    for times in (None, np.array([0.0, 0.25, 1.0])):
+        both = [where.solve_ivp(fun, (0.0, 1.0), [1.0, 0.0], t_eval=times, **options) for where in (integrate, scipy.integrate)]
+        np.testing.assert_allclose(both[0].t, both[1].t, rtol=1e-7)
+        np.testing.assert_allclose(both[0].y, both[1].y, rtol=1e-7)
+        steps = jacobian(lambda y0, times=times: integrate.solve_ivp(fun, (0.0, 1.0), y0, t_eval=times, **options).y[:, -1])
+        turned = 2**0.5
+        np.testing.assert_allclose(steps(np.array([1.0, 0.0])), [
+            [math.cos(turned), math.sin(turned) / turned], [-turned * math.sin(turned), math.cos(turned)],
+        ], rtol=1e-3)  # fmt: skip
+
+
+def test_equations_that_have_no_solution_raise(monkeypatch):
+    for fun in (lambda t, y: y**2, lambda t, y: np.array([np.nan])):
+        for times in (None, np.linspace(0.0, 5.0, 4)):
+            with pytest.raises(RuntimeError, match="the integration failed at t ="), np.errstate(all="ignore"):
+                integrate.solve_ivp(fun, (0.0, 5.0), [1.0], t_eval=times)
+    monkeypatch.setattr("symgrad.scipy.steps.MOST", 50)
+    with pytest.raises(RuntimeError, match="equations are stiff"):
+        grad(lambda k: integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), [1.0], t_eval=[1.0]).y[0, 0])(1e4)
+    for times, what in (([0.0, 2.0], "within"), ([0.5, 0.2], "sorted")):
+        with pytest.raises(ValueError, match=f"`t_eval` are not .*{what}"):
+            integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], t_eval=times)
+    with pytest.raises(ValueError, match="first_step"):
+        integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], t_eval=[1.0], first_step=2.0)
+
+
+def test_complex_states():
+    times = np.linspace(0.0, 1.0, 4)
+    solved = lambda w: integrate.solve_ivp(lambda t, y: 1j * w * y, (0.0, 1.0), [1.0 + 0j], t_eval=times, rtol=1e-9).y
+    np.testing.assert_allclose(solved(2.0)[0], np.exp(2j * times), rtol=1e-6)
+    slope = grad(lambda w: np.sum(solved(w).real))
+    for w in (2.0, 2.0, 2.5, 1.5):
+        assert math.isclose(slope(w), np.sum(-times * np.sin(w * times)), rel_tol=1e-6)
 
 
 def test_stiff_methods_are_refused():

@@ -29,7 +29,7 @@ class _Item(Op):
 
 
 # what a derivative is taken with respect to: each one is a node of its own, told apart by its token
-IDENTITY = _engine("identity", "linear", lambda x, token: x, lambda g, y, x, token: g)
+IDENTITY = _engine("identity", "linear", lambda x, token=0: x, lambda g, y, x, token=0: g)  # in a loop's body without one
 # a number under another name, by the place where it gets it: in a loop with ``if``s, names go round on their own
 NAMED = _engine("named", "linear", lambda x, place: x, lambda g, y, x, place: g)
 # the passes handle it themselves

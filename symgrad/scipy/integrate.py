@@ -159,26 +159,12 @@ class _Problem(NamedTuple):
         return y + total
 
 
-def _states(
-    fun: Fun,
-    ends: tuple[Any, Any],
-    y: Any,
-    times: Any,
-    method: str,
-    rtol: Any,
-    atol: Any,
-    max_step: float = np.inf,
-    first_step: float | None = None,
-) -> Any:
-    """The states at ``times``, one row each, of which none is beyond the ``ends``, and they go the same way."""
-    t, end = [np.float64(1.0) * stop_gradient(one) for one in ends]
-    y = array_of(y) * 1.0
-    rtol, atol = checks.validate_tol(rtol, atol, np.size(y))
-    problem = _Problem(fun, *ends, method, rtol, atol, checks.validate_max_step(max_step))
-    f = fun(problem.at(t), y) * 1.0
+def _begun(problem: _Problem, y: Any, first_step: float | None) -> tuple[Any, ...]:
+    """What ``through`` begins with: the time, the end, the state, its slope, all slopes, and the length of the step."""
+    t, end = [np.float64(1.0) * stop_gradient(one) for one in (problem.begin, problem.end)]
+    f = problem.fun(problem.at(t), y) * 1.0
     h = problem.first(t, y, f, end) if first_step is None else checks.validate_first_step(first_step, t, end) * np.float64(1.0)
-    slopes = np.stack([f] * (len(METHODS[method].stages) + 2))
-    return followed(through)(problem, times, stop_gradient(times), t, end, y, f, slopes, h)
+    return t, end, y, f, np.stack([f] * (len(problem.method.stages) + 2)), h
 
 
 def odeint(
@@ -188,9 +174,10 @@ def odeint(
 
     For stiff equations, for which SciPy's own switches methods, it takes many steps.
     """
-    func, args, t = followed(func), as_tuple(args), array_of(t)
+    func, args = followed(func), as_tuple(args)
     slope = lambda t, y: array_of(func(t, y, *args) if tfirst else func(y, t, *args))
-    return _states(slope, (t[0], t[-1]), np.atleast_1d(array_of(y0)), t, "DOP853", rtol, atol)
+    t = array_of(t)
+    return np.moveaxis(solve_ivp(slope, (t[0], t[-1]), y0, "DOP853", t, rtol=rtol, atol=atol).y, -1, 0)
 
 
 def solve_ivp(
@@ -207,36 +194,45 @@ def solve_ivp(
 ) -> Any:
     """The solution of ``dy/dt = fun(t, y, ...)``; its ``y``, one column a time, can be differentiated.
 
-    Without ``t_eval``, the times are the ends of the steps, of which each call may take another number: it is traced at each
-    call, where one with ``t_eval`` is compiled.
+    Without ``t_eval``, the times are the ends of the steps, of which each call may take another number: then it is traced at
+    each call. With it, the loop over the steps is compiled.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")
-    fun, args, ends = followed(fun), () if args is None else as_tuple(args), tuple(t_span)
+    fun, args = followed(fun), () if args is None else as_tuple(args)
     slope = lambda t, y: array_of(fun(t, y, *args))
-    y0 = np.atleast_1d(array_of(y0))
-    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step}
+    y = np.atleast_1d(array_of(y0)) * 1.0
+    rtol, atol = checks.validate_tol(rtol, atol, np.size(y))
+    problem = _Problem(slope, *t_span, method, rtol, atol, checks.validate_max_step(max_step))
     if t_eval is None:
         noted("scipy.integrate.solve_ivp without t_eval gives as many times as it takes steps, which hangs on the values")
-        t = _ends_of_steps(slope, ends, y0, getattr(si, method), **options)
+        t = np.stack([array_of(problem.at(end)) for end in _ends_of_steps(problem, y, first_step)])
     else:
         t = array_of(t_eval)
-    y = np.moveaxis(_states(slope, ends, y0, t, method, **options), 0, -1)
-    return si._ivp.ivp.OdeResult(t=t, y=y, success=True, status=0, message="The solver reached the end.", sol=None)
+        begin, end, known = stop_gradient((problem.begin, problem.end, t))
+        if np.any(np.diff(known) * np.sign(end - begin) < 0):
+            raise ValueError("Values in `t_eval` are not properly sorted.")
+        if np.any((known < np.minimum(begin, end)) | (known > np.maximum(begin, end))):
+            raise ValueError("Values in `t_eval` are not within `t_span`.")
+    states = followed(through)(problem, t, stop_gradient(t), *_begun(problem, y, first_step))
+    done = {"success": True, "status": 0, "message": "The solver reached the end.", "sol": None}
+    return si._ivp.ivp.OdeResult(t=t, y=np.moveaxis(states, 0, -1), **done)
 
 
-def _ends_of_steps(fun: Fun, ends: tuple[Any, Any], y: Any, method: Any, **options: Any) -> Any:
-    """The times where SciPy's steps end; they move with the ends."""
-    begin, end = [float(one) for one in plain_values(ends)]
-    solver = method(lambda t, y: np.asarray(plain_values(fun(t, y))), begin, plain_values(y) * 1.0, end, **options)
-    times = [begin]
-    while solver.status == "running":
-        message = solver.step()
-        if solver.status == "failed":
-            raise RuntimeError(f"the integration failed at t = {solver.t}: {message}")
-        times.append(solver.t)
-    problem = _Problem(fun, *ends, "RK45", 0.0, 0.0, np.inf)
-    return np.stack([array_of(problem.at(np.float64(t))) for t in times])
+def _ends_of_steps(problem: _Problem, y: Any, first_step: float | None) -> list[Any]:
+    """When steps begin and end, of plain numbers."""
+    fun, ends = problem.fun, plain_values((problem.begin, problem.end))
+    known = _Problem(lambda t, y: np.asarray(plain_values(fun(t, y))), *ends, *problem[3:])
+    times = [np.float64(ends[0])]
+
+    class Noting(_Problem):
+        def longer(self, t: Any, new: Any, error: Any, most: Any) -> Any:
+            times.append(new)
+            return super().longer(t, new, error, most)
+
+    begun = _begun(known, plain_values(y), first_step)
+    through(Noting(*known), begun[1:2], begun[1:2], *begun)
+    return times
 
 
 # -- integrals of functions ----------------------------------------------------------------------------------------
