@@ -203,13 +203,14 @@ def solve_ivp(
     slope = lambda t, y: array_of(fun(t, y, *args))
     y = np.atleast_1d(array_of(y0)) * 1.0
     rtol, atol = checks.validate_tol(rtol, atol, np.size(y))
-    problem = _Problem(slope, *t_span, method, rtol, atol, checks.validate_max_step(max_step))
+    begin, end = t_span
+    problem = _Problem(slope, begin, end, method, rtol, atol, checks.validate_max_step(max_step))
     if t_eval is None:
         noted("scipy.integrate.solve_ivp without t_eval gives as many times as it takes steps, which hangs on the values")
         t = np.stack([array_of(problem.at(end)) for end in _ends_of_steps(problem, y, first_step)])
     else:
         t = array_of(t_eval)
-        begin, end, known = stop_gradient((problem.begin, problem.end, t))
+        begin, end, known = stop_gradient((begin, end, t))
         if np.any(np.diff(known) * np.sign(end - begin) < 0):
             raise ValueError("Values in `t_eval` are not properly sorted.")
         if np.any((known < np.minimum(begin, end)) | (known > np.maximum(begin, end))):
@@ -222,7 +223,7 @@ def solve_ivp(
 def _ends_of_steps(problem: _Problem, y: Any, first_step: float | None) -> list[Any]:
     """When steps begin and end, of plain numbers."""
     fun, ends = problem.fun, plain_values((problem.begin, problem.end))
-    known = _Problem(lambda t, y: np.asarray(plain_values(fun(t, y))), *ends, *problem[3:])
+    known = problem._replace(fun=lambda t, y: np.asarray(plain_values(fun(t, y))), begin=ends[0], end=ends[1])
     times = [np.float64(ends[0])]
 
     class Noting(_Problem):
