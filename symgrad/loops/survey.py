@@ -78,7 +78,7 @@ class Survey:
         if kind in (float, complex) or isinstance(value, np.generic):
             return (kind, repr(value))
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
-            held = [self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))]
+            held = [self._look(part, (*key, i), depth) for i, part in enumerate(self._held(value))]  # wrappers are no depth
             if isinstance(value, FunctionType) and vars(value).keys() <= {
                 "__wrapped__"
             }:  # there may be another one in each call
