@@ -1655,6 +1655,18 @@ def inverse(factor: Array, out: Array | None = None) -> Array:
     return out
 
 
+def inverse_triangle(factor: Array, out: Array | None = None) -> Array:
+    """``np.linalg.inv`` of a lower Cholesky factor.
+
+    >>> inverse_triangle(np.array([[2.0, 0.0], [1.0, 1.0]]))
+    array([[ 0.5,  0. ],
+           [-0.5,  1. ]])
+    """
+    out = _copied(factor, out)
+    _invert_triangle(out)
+    return out
+
+
 _SMALL = 16  # rows and columns of matrices, up to which calls take most of the time
 _BLOCK = 64  # rows and columns of a matrix that are in the caches both
 _ABOVE = ~np.tri(_BLOCK, dtype=bool)

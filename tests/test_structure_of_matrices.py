@@ -250,6 +250,34 @@ def test_factor_and_inverse(monkeypatch, size, dtype, into, scipy):
 
 @pytest.mark.parametrize("scipy", [True, False])
 @pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize("size", [1, 40, 41, 64, 150])
+def test_inverses_of_factors(monkeypatch, size, dtype, scipy):
+    if not scipy:
+        monkeypatch.setattr(runtime, "_lapack", lambda name, char: None)
+    factor = np.linalg.cholesky(kernel(*inputs(size)[:2])).astype(dtype)
+    kept, plain = factor.copy(), np.linalg.inv(factor.astype(float))
+    bound = 10 * np.linalg.cond(factor) * np.finfo(dtype).eps * np.abs(plain).max()
+    for out in (None, np.full_like(factor, np.nan), factor):
+        found = runtime.inverse_triangle(factor, out)
+        assert found.dtype == dtype
+        assert out is None or found is out
+        np.testing.assert_array_equal(factor, found if out is factor else kept)
+        np.testing.assert_array_equal(found, np.tril(found))
+        np.testing.assert_allclose(found, plain, rtol=0, atol=bound)
+
+
+def test_derivatives_of_factors_invert_triangles():
+    m, w = RNG.normal(size=(48, 48)), RNG.normal(size=(48, 48))
+    fun = lambda a: np.sum(np.linalg.cholesky(a) * w)
+    a, derivative = m @ m.T + 9 * np.eye(48), grad(fun)
+    for _ in range(3):
+        found = derivative(a)
+    assert "runtime.inverse_triangle(" in derivative.source(a, fast=True)
+    np.testing.assert_allclose(found, grad(fun, mode="dynamic")(a), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("scipy", [True, False])
+@pytest.mark.parametrize("dtype", [float, np.float32])
 @pytest.mark.parametrize("shape", [(6,), (150,), (150, 3), (41, 1)])
 def test_triangular_systems(monkeypatch, shape, dtype, scipy):
     if not scipy:

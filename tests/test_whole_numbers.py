@@ -1,6 +1,8 @@
 """Ints and flags beside floats, as some way of a loop leaves the ones, and another one the others: code has floats there, and
 what shows the difference (a type, a text, a place, the dtype of an array) is as the function has it."""
 
+import math
+
 import numpy as np
 import pytest
 from agreement import right_at
@@ -428,3 +430,31 @@ def test_the_zero_of_ints_has_no_sign(fun):
     for k in range(30):
         x = np.random.default_rng(k).normal(size=4) - 0.5 * (k % 2)
         right_at(derivative, fun, x, (1e-12, 1e-12), (1e-9, 1e-12))
+
+
+WHOLE = [math.floor, math.ceil, math.trunc, round, int]
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+@pytest.mark.parametrize("whole", WHOLE)
+def test_whole_numbers_by_python_are_places_in_code(whole, kind):
+    table = np.arange(20.0) ** 2
+
+    def fun(x):
+        total = 0.0
+        for k in range(5):
+            i = whole(x * (k + 1))
+            total = total + table[i] * (x - i)
+        return total
+
+    if whole is math.trunc and kind is np.float32:
+        return  # which has none
+    derivative = value_and_grad(fun)
+    for x in (0.3, 1.75, 2.25, 0.4, 1.5, 0.5, 2.5):
+        value, slope = derivative(kind(x))
+        assert value == pytest.approx(fun(kind(x)), rel=1e-5)
+        assert slope == pytest.approx(sum(table[whole(kind(x) * (k + 1))] for k in range(5)), rel=1e-6)
+    assert derivative.cache_info().hits >= 4
+    for wrong, error in ((math.inf, OverflowError), (math.nan, ValueError)):
+        with pytest.raises(error, match="cannot convert float"):
+            derivative(kind(wrong))

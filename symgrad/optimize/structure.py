@@ -24,6 +24,7 @@ STRUCTURE: dict[Any, list[Rewrite]] = {}
 CHOLESKY = Op(runtime.cholesky, "op", ())  # made here only, after all derivatives are taken
 INVERSE = Op(runtime.inverse, "op", ())
 TRIANGLE = Op(runtime.solve_triangle, "op", ())
+HALF = Op(runtime.inverse_triangle, "op", ())
 LU = Op(runtime.lu, "op", (), name="runtime.lu")
 OF_LU = {  # what is made of a matrix by its decomposition, and how from that
     REGISTRY[np.linalg.solve]: Op(runtime.lu_solve, "op", (), name="runtime.lu_solve"),
@@ -383,6 +384,8 @@ class _Solver(Simplifier):
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if _factored(node) is not None and _is_real_matrix(node):
             return self.visit_as(self._decomposition(node.args[0]), node, args)
+        if is_op(node, np.linalg.inv) and _is_real_matrix(node) and _factored(node.args[0]) is not None:
+            return self.visit_as(HALF, node, args) if node.aval.shape[0] >= LEAST else super().visit(node, args)
         if not is_op(node, np.linalg.solve) or not _is_real_matrix(node.args[0]) or node.aval.dtype != node.args[1].aval.dtype:
             return super().visit(node, args)
         matrix = node.args[0]

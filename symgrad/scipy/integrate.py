@@ -202,9 +202,9 @@ def solve_ivp(
     fun, args = followed(fun), () if args is None else as_tuple(args)
     slope = lambda t, y: array_of(fun(t, y, *args))
     y = np.atleast_1d(array_of(y0)) * 1.0
-    rtol, atol = checks.validate_tol(rtol, atol, np.size(y))
     begin, end = t_span
-    problem = _Problem(slope, begin, end, method, rtol, atol[()], checks.validate_max_step(max_step))
+    relative, absolute = checks.validate_tol(rtol, atol, np.size(y))
+    problem = _Problem(slope, begin, end, method, relative, absolute[()], checks.validate_max_step(max_step))
     if t_eval is None:
         noted("scipy.integrate.solve_ivp without t_eval gives as many times as it takes steps, which hangs on the values")
         t = np.stack([array_of(problem.at(end)) for end in _ends_of_steps(problem, y, first_step)])

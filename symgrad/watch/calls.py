@@ -18,6 +18,7 @@ import heapq
 import importlib
 import inspect
 import itertools
+import math
 import operator
 import os
 import re
@@ -209,10 +210,8 @@ class Calls(Reads):
             return fun(*self._out(self._seen(args)))  # what it draws is always the same
         if fun is bool and len(args) == 1 and not own_ways(type(args[0])).isdisjoint(("__bool__", "__len__")):
             return bool(self.test(args[0]))
-        if fun is int and len(args) == 1 and not kwargs and type(args[0]) is Tracer and not np.ndim(args[0].like):
-            return self._int(args[0])
-        if fun is float and len(args) == 1 and not kwargs and type(args[0]) is Tracer:
-            return self._float(args[0])
+        if len(args) == 1 and not kwargs and type(args[0]) is Tracer and (found := self._converted(fun, args[0])) is not None:
+            return found
         if isinstance(fun, type):
             if issubclass(fun, np.number) and len(args) == 1 and type(args[0]) in (list, tuple) and not kwargs:
                 return self._call_numpy(np.array, np.array, (*args, fun), {})  # the same
@@ -990,6 +989,15 @@ class Calls(Reads):
         lent.append((value, found.copy("K")))
         return lent[-1][1]
 
+    def _converted(self, fun: Any, x: Tracer) -> Any:
+        """What makes one of Python's numbers of a traced value; None for other functions."""
+        if fun is float:
+            return self._float(x)
+        if fun is int:
+            return None if np.ndim(x.like) else self._int(x)
+        whole: Any = _WHOLE.get(fun) if type(fun) is BuiltinFunctionType else None
+        return self._int(whole(x)) if whole is not None and isinstance(x.like, (float, np.floating)) else None
+
     def _int(self, x: Tracer) -> Any:
         """``int(x)``, a number that nobody has looked at yet."""
         if not x.node.active or x.node.aval.dtype.kind not in "fiu" or self.trace.lanes:
@@ -1432,6 +1440,8 @@ def _operator(apply: Any, name: str, swapped: bool = False) -> Any:
     return method
 
 
+# what makes Python's whole numbers, and what rounds as that does
+_WHOLE: dict[Any, Any] = {math.floor: np.floor, math.ceil: np.ceil, math.trunc: np.trunc, round: np.rint}
 _BINARY = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor")
 OPERATORS = {f"__{name}__": _operator(getattr(operator, f"__{name}__"), name) for name in ("neg", "pos", "invert", "abs")}
 for _name in _BINARY:
