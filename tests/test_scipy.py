@@ -1352,7 +1352,12 @@ def test_odeint():
     np.testing.assert_allclose(integrate.odeint(swing, y0, t, args=(2.0, 0.3)), reference, rtol=1e-6, atol=1e-7)
     exact = {"rtol": 1e-11, "atol": 1e-11}  # differences are also those of other steps
     agrees(lambda y0, k, c: integrate.odeint(swing, y0, t, args=(k, c), **exact), y0, 2.0, 0.3)
-    agrees(lambda end: integrate.odeint(swing, y0, np.stack([0.0, 0.3 * end, end]), args=(2.0, 0.3), **exact), 1.5)
+    moved = lambda end: integrate.odeint(swing, y0, np.stack([0.0, 0.3 * end, end]), args=(2.0, 0.3), **exact)
+    agrees(moved, 1.5, modes=("dynamic",))
+    derivative, slopes = grad(lambda end: np.sum(moved(end) ** 2)), numeric(lambda end: np.sum(moved(end) ** 2), 1.5)
+    for _ in range(6):
+        assert math.isclose(derivative(1.5), slopes, rel_tol=1e-6)
+    assert derivative.cache_info().hits
     decay = lambda k: integrate.odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 1.0]))[1, 0]
     for order, fun in enumerate([decay, grad(decay), grad(grad(decay))]):
         assert math.isclose(fun(0.7), (-1) ** order * math.exp(-0.7), rel_tol=1e-6)
@@ -1454,6 +1459,20 @@ def test_options_of_solve_ivp(options):
         np.testing.assert_allclose(steps(np.array([1.0, 0.0])), [
             [math.cos(turned), math.sin(turned) / turned], [-turned * math.sin(turned), math.cos(turned)],
         ], rtol=1e-3)  # fmt: skip
+
+
+def test_no_way_to_go():
+    """Where it begins is where it ends."""
+    for ends in ((1.0, 1.0), (1, 1)):
+        for times in ([1.0], None):
+            found = integrate.solve_ivp(lambda t, y: -y, ends, [2.0, 3.0], t_eval=times)
+            np.testing.assert_array_equal(found.y, np.repeat([[2.0], [3.0]], len(found.t), axis=1))
+    np.testing.assert_array_equal(integrate.odeint(lambda y, t: -y, [2.0], [0.0]), [[2.0]])
+    np.testing.assert_array_equal(integrate.odeint(lambda y, t: -y, [2.0], [0.0, 0.0]), [[2.0], [2.0]])
+    there = lambda t: integrate.solve_ivp(lambda t, y: -y, (t, t), [2.0], t_eval=np.stack([t])).y[0, 0]
+    for derivative, slope in ((grad(lambda y0: integrate.odeint(lambda y, t: -y, y0, [0.0])[0, 0]), 1.0), (grad(there), 0.0)):
+        for _ in range(3):
+            assert derivative(2.0) == slope
 
 
 def test_equations_that_have_no_solution_raise(monkeypatch):

@@ -95,10 +95,10 @@ class _Problem(NamedTuple):
 
     def at(self, t: Any) -> Any:
         """A time that moves as the ends do, by as much as it is near them."""
-        for one, other in ((self.begin, self.end), (self.end, self.begin)):
-            if moves(one):
-                fixed, far = stop_gradient((one, other))
-                t = t + (t - far) / (fixed - far) * (one - fixed)
+        if moves(self.begin) or moves(self.end):
+            begin, end = stop_gradient((self.begin, self.end))
+            share = (t - begin) / np.where(begin == end, 1.0, end - begin)
+            t = t + (1 - share) * (self.begin - begin) + share * (self.end - end)
         return t
 
     def first(self, t: Any, y: Any, f: Any, end: Any) -> Any:
@@ -111,7 +111,7 @@ class _Problem(NamedTuple):
         size, slope = _size(y / allowed), _size(f / allowed)
         flat = (size < 1e-5) | (slope < 1e-5)
         h = np.minimum(np.where(flat, 1e-6, 0.01 * size / np.where(flat, 1.0, slope)), whole)
-        bend = _size((stop_gradient(self.fun(t + sign * h, y + sign * h * f)) - f) / allowed) / h
+        bend = _size((stop_gradient(self.fun(t + sign * h, y + sign * h * f)) - f) / allowed) / np.where(h == 0, 1.0, h)
         flat, most = (slope <= 1e-15) & (bend <= 1e-15), np.maximum(slope, bend)
         longer = np.where(flat, np.maximum(1e-6, 1e-3 * h), (0.01 / np.where(flat, 1.0, most)) ** -self.method.power)
         return np.minimum(np.minimum(100 * h, longer), np.minimum(whole, self.longest))
@@ -163,8 +163,8 @@ def _begun(problem: _Problem, y: Any, first_step: float | None) -> tuple[Any, ..
     """What ``through`` begins with: the time, the end, the state, its slope, all slopes, and the length of the step."""
     t, end = [np.float64(1.0) * stop_gradient(one) for one in (problem.begin, problem.end)]
     f = problem.fun(problem.at(t), y) * 1.0
-    h = problem.first(t, y, f, end) if first_step is None else checks.validate_first_step(first_step, t, end) * np.float64(1.0)
-    return t, end, y, f, np.stack([f] * (len(problem.method.stages) + 2)), h
+    h = problem.first(t, y, f, end) if first_step is None else checks.validate_first_step(first_step, t, end)
+    return t, end, y, f, np.stack([f] * (len(problem.method.stages) + 2)), np.minimum(h, problem.longest)
 
 
 def odeint(
