@@ -356,7 +356,7 @@ def program(seed):
     return "\n".join(["def fun(m, x, k):", "    y = np.sum(np.sin(x)) + 2.0", *lines, "    return y * (1 + m.n % 4)"])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(15))
 def test_random_loops(seed, tmp_path):
     text = program(seed)
     fun = function_of(text, tmp_path / f"puts_in_loops_{seed}.py")
