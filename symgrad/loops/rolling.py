@@ -492,7 +492,9 @@ class Roller:
             self.sealed.pop(name, None)
             if not self.place:  # looked at from a loop in it
                 return False
-            code, often = self.place[1], self._noted()
+            items = value.values() if isinstance(value, dict) else value
+            arrays = any([type(item) is Tracer and type(item.like) is np.ndarray for item in items])
+            code, often = self.place[1], self._noted() if arrays else Counter(map(id, self.trace.writes))
             lists = [grown for roller in self.trace.rollers for grown in roller.grown.values()]
             often.update([id(one) for grown in lists for one in (grown.owner, *grown.items)])
             # its holders: the local, and the frame's copy; who calls this, and this name

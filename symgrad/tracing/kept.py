@@ -16,7 +16,7 @@ from typing import Any
 from symgrad.ir import INPUT
 from symgrad.tracing.kinds import attributes
 from symgrad.tracing.trace import Trace
-from symgrad.tracing.tracer import Tracer, plain
+from symgrad.tracing.tracer import Tracer
 
 DEEPEST = 8  # containers in containers that are looked into
 
@@ -124,4 +124,4 @@ def _now(value: Tracer) -> Any:
     if value.base is None:
         return value.value
     op, rest, params = value.how
-    return op.fun(_now(value.base), *plain([*rest]), **params)
+    return op.fun(_now(value.base), *[_now(arg) if type(arg) is Tracer else arg for arg in rest], **params)
