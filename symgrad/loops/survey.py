@@ -79,8 +79,7 @@ class Survey:
             return (kind, repr(value))
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
             held = [self._look(part, (*key, i), depth) for i, part in enumerate(self._held(value))]  # wrappers are no depth
-            bare = isinstance(value, FunctionType) and vars(value).keys() <= {"__wrapped__"}
-            if bare:  # there may be another one in each call
+            if isinstance(value, FunctionType) and not (vars(value).keys() - {"__wrapped__"}):  # each call may have another one
                 return ("code", value.__code__, id(value.__globals__), *held)
             return ("is", id(value), value, *held)
         if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:
