@@ -1443,7 +1443,7 @@ def test_solve_ivp_is_compiled(method, fun, ends):
         assert math.isclose(value, other, rel_tol=1e-9)
         for one, another in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, another, rtol=1e-7)
-    assert derivative.cache_info().hits >= 2
+    assert derivative.cache_info().hits >= 1
 
 
 @pytest.mark.parametrize(

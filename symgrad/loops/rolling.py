@@ -65,7 +65,7 @@ from symgrad.loops.patterns import (
 )
 from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out
-from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_plain, inner, moved, without_twins
+from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, holds_plain, inner, moved, without_twins
 from symgrad.loops.views import shown
 from symgrad.loops.ways import joined_kind
 from symgrad.ops.core import REGISTRY
@@ -492,9 +492,7 @@ class Roller:
             self.sealed.pop(name, None)
             if not self.place:  # looked at from a loop in it
                 return False
-            items = value.values() if isinstance(value, dict) else value
-            arrays = any([type(item) is Tracer and type(item.like) is np.ndarray for item in items])
-            code, often = self.place[1], self._noted() if arrays else Counter(map(id, self.trace.writes))
+            code, often = self.place[1], self._noted() if holds_arrays(value) else Counter(map(id, self.trace.writes))
             lists = [grown for roller in self.trace.rollers for grown in roller.grown.values()]
             often.update([id(one) for grown in lists for one in (grown.owner, *grown.items)])
             # its holders: the local, and the frame's copy; who calls this, and this name

@@ -156,6 +156,12 @@ class Survey:
         return content_of(value)
 
 
+def holds_arrays(value: Any) -> bool:
+    """Whether a list, or the like, has traced arrays as items."""
+    items = value.values() if isinstance(value, dict) else value
+    return any([type(item) is Tracer and type(item.like) is np.ndarray for item in items])
+
+
 def holds_plain(value: Any, noted: Mapping[int, int]) -> bool:
     """Whether a list, or the like, holds numbers, texts, and arrays and lists of numbers that nobody else holds, but where they
     are ``noted`` (ids) so often."""

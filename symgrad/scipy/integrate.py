@@ -35,8 +35,8 @@ class Method(NamedTuple):
     """An explicit method with two orders: SciPy's coefficients.
 
     ``stages`` are the shares of the step after which slopes are looked at, and the weights of those before; ``last`` are those
-    of the new state, and ``errors`` those of the error, for DOP853 of two. ``power`` says how its share grows with the step.
-    ``inside`` tells the states within a step: weights of the slopes, for each power of the share of the step.
+    of the new state, and ``errors`` those of the error, for DOP853 of two, by whose ``power`` a step gets longer. ``inside``
+    are weights of slopes for the states within a step; for DOP853 after ``more`` stages.
     """
 
     stages: tuple[tuple[float, Weights], ...]
@@ -45,6 +45,11 @@ class Method(NamedTuple):
     power: float
     inside: Any
     more: tuple[tuple[float, Weights], ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Of what the states within a step are made of."""
+        return 3 + len(self.inside) if self.more else 2 + len(self.stages)
 
 
 def _weights(row: Any) -> Weights:
@@ -131,6 +136,18 @@ class _Problem(NamedTuple):
             error = error * error / np.sqrt(np.maximum(error**2 + 0.01 * other[0] ** 2, np.finfo(float).tiny))
         return y_new, slopes[-1], np.stack(slopes), error
 
+    def inside(self, t: Any, y: Any, new: Any, y_new: Any, slopes: Any) -> Any:
+        """What the states within a step are made of, in rows: the slopes; for DOP853 what its polynomial has."""
+        now, method, whole = self.at(t), self.method, [*slopes]
+        if not method.more:
+            return slopes
+        h = self.at(new) - now
+        for share, weights in method.more:
+            whole.append(self.fun(now + share * h, y + h * _sum(weights, whole)))
+        move = y_new - y
+        ends = [move, h * slopes[0] - move, 2 * move - h * (slopes[-1] + slopes[0])]
+        return np.concatenate((np.stack(ends), h * (method.inside @ np.stack(whole))))
+
     def longer(self, t: Any, new: Any, error: Any, most: Any) -> Any:
         """How long the next step is to be, of which the last one was good."""
         return np.minimum(self.longest, np.abs(new - t) * np.minimum(most, 0.9 * np.maximum(error, 1e-30) ** self.method.power))
@@ -139,32 +156,23 @@ class _Problem(NamedTuple):
         """How long a step is to be that was not good."""
         return np.abs(new - t) * np.fmax(0.2, 0.9 * error**self.method.power)
 
-    def between(self, asked: Any, t: Any, new: Any, y: Any, y_new: Any, slopes: Any) -> Any:
-        """The state at a time that was ``asked`` for, in the step between two times."""
+    def between(self, asked: Any, t: Any, new: Any, y: Any, parts: Any) -> Any:
+        """The state at a time that was ``asked`` for, in the step between two times; or before the first one."""
         now, method = self.at(t), self.method
-        h = np.where(new == t, 1.0, self.at(new) - now)  # before the first step
+        h = np.where(new == t, 1.0, self.at(new) - now)
         x = (asked - now) / h
-        if not method.more:
-            powers = x ** np.arange(1, method.inside.shape[1] + 1)
-            return y + h * ((method.inside @ powers) @ slopes)
-        slopes = [*slopes]
-        for share, weights in method.more:
-            slopes.append(self.fun(now + share * h, y + h * _sum(weights, slopes)))
-        move = y_new - y
-        first, last = h * slopes[0], h * slopes[len(method.stages) + 1]
-        parts = [move, first - move, 2 * move - (last + first), *(h * (method.inside @ np.stack(slopes)))]
-        total: Any = 0.0
-        for i, part in enumerate(parts[::-1]):
-            total = (total + part) * (x if i % 2 == 0 else 1 - x)
-        return y + total
+        if method.more:  # x, x (1 - x), x (1 - x) x, and so on
+            return y + np.cumprod(np.where(np.arange(method.rows) % 2, 1 - x, x)) @ parts
+        return y + h * ((method.inside @ x ** np.arange(1, 1 + method.inside.shape[1])) @ parts)
 
 
 def _begun(problem: _Problem, y: Any, first_step: float | None) -> tuple[Any, ...]:
-    """What ``through`` begins with: the time, the end, the state, its slope, all slopes, and the length of the step."""
+    """What ``through`` begins with: the time, the end, the state, its slope, what the last step is made of, and how long the
+    next one is."""
     t, end = [np.float64(1.0) * stop_gradient(one) for one in (problem.begin, problem.end)]
     f = problem.fun(problem.at(t), y) * 1.0
     h = problem.first(t, y, f, end) if first_step is None else checks.validate_first_step(first_step, t, end)
-    return t, end, y, f, np.stack([f] * (len(problem.method.stages) + 2)), np.minimum(h, problem.longest)
+    return t, end, y, f, np.stack([f] * problem.method.rows), np.minimum(h, problem.longest)
 
 
 def odeint(

@@ -9,21 +9,22 @@ import numpy as np
 MOST = 20_000
 
 
-def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: Any, slopes: Any, h: Any) -> Any:
+def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: Any, parts: Any, h: Any) -> Any:
     """The states at the times that are ``asked`` for, one row each, by the steps of a ``problem`` from ``t`` to its ``end``.
 
-    ``times`` are these as constants, ``y`` and ``f`` the state and its slope at first, and ``h`` is how long the first step is.
+    ``times`` are these as constants, ``y`` and ``f`` the state and its slope at first; ``parts`` is what states within a step
+    are made of, and ``h`` how long the first step is.
     """
     states = []
-    old, y, f, slopes = y * 1.0, y * 1.0, f * 1.0, slopes * 1.0  # as all that goes round in a loop: nobody else holds it
+    old, y, f, parts = y * 1.0, y * 1.0, f * 1.0, parts * 1.0  # as all that goes round in a loop: nobody else holds it
     before, most, count, sign = t * 1.0, np.float64(10.0), 0, np.sign(end - t)
     for i in range(len(times)):
         while sign * (times[i] - t) > 0:
             new = sign * np.minimum(sign * t + h, sign * end)
-            y_new, f_new, slopes_new, error = problem.take(t, y, f, new)
+            y_new, f_new, slopes, error = problem.take(t, y, f, new)
             if error < 1:
                 h = problem.longer(t, new, error, most)
-                old, before, slopes = y, t, slopes_new
+                old, before, parts = y, t, problem.inside(t, y, new, y_new, slopes)
                 t, y, f, most = new, y_new, f_new, np.float64(10.0)
             else:  # or it is no number
                 h, most = problem.shorter(t, new, error), np.float64(1.0)
@@ -34,5 +35,5 @@ def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: A
                 raise RuntimeError(
                     "the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small"
                 )
-        states.append(problem.between(asked[i], before, t, old, y, slopes))
+        states.append(problem.between(asked[i], before, t, old, parts))
     return np.stack(states)
