@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from math import sin as bare_sin
 from pathlib import Path
@@ -690,13 +691,15 @@ def test_what_is_kept_before_an_error_is_plain():
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
 def test_keys_that_are_kept_are_plain(mode):
     """No derivative flows into them; who asks for them after the call gets numbers."""
-    counts, seen, pairs = {}, set(), {}
+    counts, seen, pairs, order = {}, set(), {}, OrderedDict()
 
     def fun(x):
         at = x[0] // 1
         counts[at] = counts.get(at, 0) + 1
         seen.add(np.argmax(x))
         pairs[at, 0] = {at: 2}
+        order[at] = 1
+        order.move_to_end(at, last=False)
         return x @ x * counts[at]
 
     derivative = grad(fun, mode=mode)
@@ -707,6 +710,8 @@ def test_keys_that_are_kept_are_plain(mode):
     assert {*map(type, counts)} == {np.float64}
     assert seen == {0, 1}
     assert pairs == {(1.0, 0): {1.0: 2}, (2.0, 0): {2.0: 2}, (3.0, 0): {3.0: 2}}
+    assert [*order] == [1.0, 3.0, 2.0]
+    assert {*map(type, order)} == {np.float64}
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])

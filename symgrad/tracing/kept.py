@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 import functools
 import operator
-from collections import deque
+from collections import OrderedDict, deque
 from types import CellType, CodeType, ModuleType
 from typing import Any
 
@@ -78,17 +78,18 @@ def _settle(holder: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> 
 
 def _settle_keys(holder: Any, trace: Trace, made: dict[int, Any], depth: int) -> None:
     """The same for the keys of a dict, or the members of a set: all are put anew, so that they stay in their order."""
-    old = [*(dict.keys(holder) if isinstance(holder, dict) else holder)]
+    kind: Any = next(kind for kind in (OrderedDict, dict, set) if isinstance(holder, kind))
+    old = [*(holder if kind is set else kind.keys(holder))]
     new = [_plain(key, trace, made, depth) if type(key) in (Tracer, tuple) else key for key in old]
     if all(map(operator.is_, old, new)):
         return
-    if isinstance(holder, dict):
-        values = [*dict.values(holder)]
-        dict.clear(holder)
-        dict.update(holder, zip(new, values, strict=True))
-    else:
-        set.clear(holder)
-        set.update(holder, new)
+    values = old if kind is set else [*kind.values(holder)]
+    kind.clear(holder)
+    for key, value in zip(new, values, strict=True):
+        if kind is set:
+            set.add(holder, key)
+        else:
+            kind.__setitem__(holder, key, value)
 
 
 _LOOKED_INTO = frozenset([Tracer, list, tuple, dict, set, deque])
