@@ -21,7 +21,6 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from math import sin as bare_sin
 from pathlib import Path
@@ -120,7 +119,6 @@ PLAIN = {
     "float": (lambda x: float(x[0]), r"float\(x\[0\]\)", r"leave float\(\) out"),
     "complex": (lambda x: complex(x[0], 1).real, r"1j"),
     "map": (lambda x: sum(map(float, x)), r"would make a plain"),
-    "astype": (lambda x: np.array([x[0], x[1]], dtype=object).astype(float).sum(), r"would make a plain number"),
     "np.random.normal": (lambda x: np.random.normal(x[0]), r"standard_normal"),
     "rng.normal": (lambda x: np.random.default_rng(0).normal(x, 1.0).sum(), r"standard_normal"),
     "random.gauss": (lambda x: random.gauss(0, 1) * 0 + struct.calcsize("d") * math.exp(x[0]), r"write np\.exp"),
@@ -689,17 +687,22 @@ def test_what_is_kept_before_an_error_is_plain():
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_arrays_of_objects_become_numbers(mode):
+    derivative = grad(lambda x: np.array([x[0], x[1]], dtype=object).astype(float).sum(), mode=mode)
+    for _ in range(3):
+        np.testing.assert_array_equal(derivative(V), [1.0, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
 def test_keys_that_are_kept_are_plain(mode):
     """No derivative flows into them; who asks for them after the call gets numbers."""
-    counts, seen, pairs, order = {}, set(), {}, OrderedDict()
+    counts, seen, pairs = {}, set(), {}
 
     def fun(x):
         at = x[0] // 1
         counts[at] = counts.get(at, 0) + 1
         seen.add(np.argmax(x))
         pairs[at, 0] = {at: 2}
-        order[at] = 1
-        order.move_to_end(at, last=False)
         return x @ x * counts[at]
 
     derivative = grad(fun, mode=mode)
@@ -710,8 +713,6 @@ def test_keys_that_are_kept_are_plain(mode):
     assert {*map(type, counts)} == {np.float64}
     assert seen == {0, 1}
     assert pairs == {(1.0, 0): {1.0: 2}, (2.0, 0): {2.0: 2}, (3.0, 0): {3.0: 2}}
-    assert [*order] == [1.0, 3.0, 2.0]
-    assert {*map(type, order)} == {np.float64}
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])

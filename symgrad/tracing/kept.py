@@ -78,8 +78,10 @@ def _settle(holder: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> 
 
 def _settle_keys(holder: Any, trace: Trace, made: dict[int, Any], depth: int) -> None:
     """The same for the keys of a dict, or the members of a set: all are put anew, so that they stay in their order."""
-    kind: Any = next(kind for kind in (OrderedDict, dict, set) if isinstance(holder, kind))
-    old = [*(holder if kind is set else kind.keys(holder))]
+    if isinstance(holder, OrderedDict):  # which asks each key for its hash, to find the next one
+        return
+    kind: Any = dict if isinstance(holder, dict) else set
+    old = [*(set.__iter__(holder) if kind is set else dict.keys(holder))]
     new = [_plain(key, trace, made, depth) if type(key) in (Tracer, tuple) else key for key in old]
     if all(map(operator.is_, old, new)):
         return
