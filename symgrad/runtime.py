@@ -1643,8 +1643,7 @@ def inverse(factor: Array, out: Array | None = None) -> Array:
         _invert_triangle(inverted)
         _square_triangle(inverted, out)
         return out
-    out = _copied(factor, out)
-    _invert_triangle(out)
+    out = inverse_triangle(factor, out)
     half, _ = lauum(out.T, overwrite_c=1)
     _overwritten(out, half.T)
     for start in range(0, len(out), _BLOCK):

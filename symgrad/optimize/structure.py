@@ -384,8 +384,9 @@ class _Solver(Simplifier):
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if _factored(node) is not None and _is_real_matrix(node):
             return self.visit_as(self._decomposition(node.args[0]), node, args)
-        if is_op(node, np.linalg.inv) and _is_real_matrix(node) and _factored(node.args[0]) is not None:
-            return self.visit_as(HALF, node, args) if node.aval.shape[0] >= LEAST else super().visit(node, args)
+        triangle = is_op(node, np.linalg.inv) and _is_real_matrix(node) and _factored(node.args[0]) is not None
+        if triangle and node.aval.shape[0] >= LEAST:
+            return self.visit_as(HALF, node, args)
         if not is_op(node, np.linalg.solve) or not _is_real_matrix(node.args[0]) or node.aval.dtype != node.args[1].aval.dtype:
             return super().visit(node, args)
         matrix = node.args[0]

@@ -80,18 +80,17 @@ def _settle_keys(holder: Any, trace: Trace, made: dict[int, Any], depth: int) ->
     """The same for the keys of a dict, or the members of a set: all are put anew, so that they stay in their order."""
     if isinstance(holder, OrderedDict):  # which asks each key for its hash, to find the next one
         return
-    kind: Any = dict if isinstance(holder, dict) else set
-    old = [*(set.__iter__(holder) if kind is set else dict.keys(holder))]
+    old = [*(dict.keys(holder) if isinstance(holder, dict) else set.__iter__(holder))]
     new = [_plain(key, trace, made, depth) if type(key) in (Tracer, tuple) else key for key in old]
     if all(map(operator.is_, old, new)):
         return
-    values = old if kind is set else [*kind.values(holder)]
-    kind.clear(holder)
-    for key, value in zip(new, values, strict=True):
-        if kind is set:
-            set.add(holder, key)
-        else:
-            kind.__setitem__(holder, key, value)
+    if isinstance(holder, dict):
+        pairs = [*zip(new, dict.values(holder), strict=True)]
+        dict.clear(holder)
+        dict.update(holder, pairs)
+    else:
+        set.clear(holder)
+        set.update(holder, new)
 
 
 _LOOKED_INTO = frozenset([Tracer, list, tuple, dict, set, deque])
