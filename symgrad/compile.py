@@ -40,6 +40,7 @@ from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors, is_inexact
+from symgrad.loops.forks import how_many
 from symgrad.loops.rolling import Crossed
 from symgrad.loops.tables import Lists, as_lists
 from symgrad.optimize.masks import ALL, NONE, long_masks, masks_are_few, with_fewer
@@ -224,6 +225,7 @@ class Family:
         self.account = Account()
         self.answered = CellType(0.0)  # how many calls code has answered; counts faster than an int
         self.leaps = True  # whether loops may; no more where the last iteration of one was not like those before
+        self.draft: Variant | None = None  # what the last trace tells of the ways through loops, where one had leapt in vain
         self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
         self.told = self.moving  # all that are known by now
@@ -295,7 +297,9 @@ class Family:
             trace.moving, trace.sections = {**self.moving}, self.sections
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
-            trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
+            drafts = [self.draft] if self.draft is not None else []
+            known = (variant.loops for variant in (*drafts, *self.variants) if variant.knows([*leaves, fun]))
+            trace.known_ways = next(known, {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun], draws, undo) if kind is Trace else None
         watch(trace, state, fills)
         draws.begin(trace, [*leaves, fun])
@@ -410,8 +414,9 @@ class Family:
             (self.give_up if state.told_apart or state.trace.singly else self._pause)(impure)
             return None
         self.dynamic, self.again = None, math.inf
+        draft, self.draft = self.draft, None
         if state.trace.leaping:
-            self.leaps = False
+            self.leaps = self._drafted(user, state)
             return None
         if state.trace.passing:
             return None
@@ -448,7 +453,8 @@ class Family:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
             return None
         for variant in self.variants:
-            known = not state.trace.recalled or state.trace.known_ways is variant.loops
+            drafted = draft is not None and state.trace.known_ways is draft.loops
+            known = not state.trace.recalled or state.trace.known_ways is variant.loops or drafted
             if known and not variant.conflicts(state.leaves, state):
                 if variant.plan != plan:
                     self.give_up(str(Redrawn()))
@@ -475,6 +481,16 @@ class Family:
         variant.plan = plan
         self.variants.append(variant)
         return self._add(variant, run, state, at_once, overtaken)
+
+    def _drafted(self, user: User, state: State) -> bool:
+        """Whether a trace in which loops had leapt in vain tells more of their ways, with which the next one begins."""
+        before, after = state.trace.known_ways, {**state.trace.known_ways, **state.trace.ways}
+        if how_many(after) <= how_many(before):
+            return False
+        self.draft = Variant(self, user)
+        self.draft.take(state)
+        self.draft.loops = after
+        return True
 
     def _begin_anew(self) -> None:
         """Forget all that was traced: from now on, it is traced otherwise."""

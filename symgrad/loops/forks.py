@@ -24,12 +24,13 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, content_of
+from symgrad.loops.again import restored, stored, told
 from symgrad.loops.branches import Builder, Spans, Steps, may_go_on, outside
 from symgrad.loops.patterns import (
     BOOL,
@@ -136,6 +137,12 @@ class Ways(NamedTuple):
         pairs = [pair for parts in parts_of(every_way(self.taken)) for pair in parts.items()]
         parts = [part for pair in pairs for part in pair if part[0] == "same"]
         yield from noted(self.nodes, [self.fixed, self.plain, self.arrays], parts, seen)
+
+
+def how_many(loops: Mapping[Any, Sequence[Any]]) -> int:
+    """How many ways are known through all these loops, by their statements."""
+    every = [known for place, known in loops.items() if place[0] == math.inf]
+    return sum([max([ways.many() for ways in known if isinstance(ways, Ways)], default=0) for known in every])
 
 
 class Fork(NamedTuple):
@@ -255,6 +262,7 @@ class _Reader:
         self.made: set[Node] = set()  # by iterations, of what moves
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
         self.decided: set[Node] = set()
+        self.blanks: dict[Node, Aval] = {}  # arrays that no iteration reads
         self.named: dict[int, tuple[Boundary, dict[int, list[Key]]]] = {}  # see ``_names_of``
         self.rests: list[dict[str, Any]] = []
         self.fixed: dict[Node, tuple[Any, Any]] = {}
@@ -429,10 +437,17 @@ class _Reader:
         kinds, whole = stretches[-1].kinds, [is_whole(ways) for ways in every]
         if not all(whole):
             kinds = {**kinds, UNSEEN: BOOL}
-        spans = Spans(self._span)
-        pattern = self._built(stretches, every, kinds, whole, spans)
-        together = self._built(stretches, every, kinds, whole, Spans(lambda index: None)) if spans.used else None
-        return pattern, together, kinds
+        what, outside = told(stretches, every)
+        known = what, frozenset(self.moving), self._span(None)
+        if known not in self.trace.patterns:
+            spans, patterns = Spans(self._span), list[Pattern]()
+            patterns.append(self._built(stretches, every, kinds, whole, spans))
+            if spans.used:
+                patterns.append(self._built(stretches, every, kinds, whole, Spans(lambda index: None)))
+            self.trace.patterns[known] = [stored(pattern, outside, self.blanks) for pattern in patterns]
+        else:
+            patterns = [restored(pattern, outside, self.trace, self._blank) for pattern in self.trace.patterns[known]]
+        return patterns[0], patterns[1] if len(patterns) > 1 else None, kinds
 
     def _built(
         self, stretches: list[Stretch], every: list[Taken], kinds: dict[Key, Any], whole: list[bool], spans: Spans
@@ -591,6 +606,7 @@ class _Reader:
         if not kind.shape:
             raise Unclear
         node: Node = self.trace.constant_like(0.0, kind).node
+        self.blanks[node] = kind
         return node
 
     def _span(self, index: Node | None) -> Span | None:
@@ -598,7 +614,7 @@ class _Reader:
         it."""
         if index is None and COUNTER not in self.moving:
             values = [dict(bound.at.params)["value"] for bound in self.begins if bound.at is not None]
-            return (min(values), max(values)) if len(values) == len(self.begins) else None
+            return (min(values), max(values)) if values and len(values) == len(self.begins) else None
         if index is not None and index.op is not INDEX:
             return None
         number = self.serial if index is None else dict(index.params)["loop"]

@@ -1103,7 +1103,7 @@ class Roller:
         trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
         if count < self.wait or not trace.leaps or self.around is not None or self.section:
             return False
-        few = LEAP if self._sees_nothing() else FAR
+        few = LEAP if self.decided or self._sees_nothing() else FAR  # loops that decide take long to trace
         if count < 2 * few or (ahead is not None and ahead < few):
             return False
         self.wait = 2 * count
@@ -1118,7 +1118,9 @@ class Roller:
         settled = max(self._settled(), self._grown() - 1)  # at first, some locals may hold nothing
         if count - settled < few:
             return False
-        runs = [(trace, bounds[first:], first, self.names, self.put) for first in (settled, settled + 1)]
+        within = self._settled_within()
+        starts = [settled, settled + 1, *[within] * (settled + 1 < within <= count - few)]
+        runs = [(trace, bounds[first:], first, self.names, self.put) for first in starts]
         tries = [(*run, sites, None, self.serial, False, None) for run in runs for sites in (meeting(trace, run[1]), ())]
         found = next(filter(None, itertools.starmap(fork, tries)), None)
         if found is None or found.pattern is None or (found.plain and self.place in trace.asking):
@@ -1199,6 +1201,12 @@ class Roller:
             if all([key in last and node.aval == last[key].aval for key, node in bound.nodes.items()]):
                 return i
         return 0
+
+    def _settled_within(self) -> int:
+        """The boundary from which on iterations run the same loops as the last one: those before knew fewer of their ways."""
+        nodes, pairs = self.trace.graph.nodes, enumerate(itertools.pairwise(self.boundaries), 1)
+        ran = [(i, {x.op for x in nodes[b.length : c.length] if may_go_on(x.op)}) for i, (b, c) in pairs if not c.leapt]
+        return max([i for i, loops in ran if loops != ran[-1][1]], default=0)
 
     def _grown(self) -> int:
         """The boundary from which on what is not traced is as in the end: containers have as many items."""
