@@ -181,7 +181,7 @@ class Derivative(Derived, Generic[P, R]):
         variant = inner._compiler.traced(inner._user, args, kwargs)
         reason = variant.family.dynamic
         code = variant.running() if fast else variant.readable()
-        return Source((f"# runs in dynamic mode: {reason}\n" if reason else "") + code.source.rstrip("\n"))
+        return Source((f"# runs in dynamic mode: {reason}\n" if reason else "") + (code.before + code.source).rstrip("\n"))
 
     def annotate(self, *args: Any, fast: bool = False, **kwargs: Any) -> Annotation:
         """Your lines beside those generated for each: printed as text, in notebooks a table.

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import itertools
 import linecache
 import math
 import os
@@ -34,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad import progress, pytree, runtime
-from symgrad.emit.build import Code, Signature, build
+from symgrad.emit.build import Code, Signature, build, execute
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
@@ -87,7 +86,6 @@ REDRAWN = 2  # runs that draw other numbers than the one before, before nobody e
 DIVERGED = 3  # runs with loops that decide, which contradict earlier ones, before nobody tries to make code of them
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
-_serial = itertools.count(1)
 _WORD = re.compile(r"[a-zA-Z]\w*")
 _BUILTINS = {name: value for name, value in vars(builtins).items() if not iskeyword(name)}
 
@@ -909,10 +907,7 @@ class Variant:
         return found
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
-        filename = f"<symgrad {name} {next(_serial)}>"
-        exec(compile(text, filename, "exec"), namespace)
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        self.filenames.append(filename)
+        self.filenames.append(execute(text, name, namespace))
 
     def forget(self) -> None:
         """Take the generated sources out of linecache."""

@@ -741,6 +741,18 @@ def inner(a: Array, b: Array) -> Array:
     return np.add.reduce(inner_rows(a, b))
 
 
+def either(fast: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """``fast``, of Python's numbers; where those raise, ``plain``, which is the same with NumPy's."""
+
+    def function(*args: Any) -> Any:
+        try:
+            return fast(*args)
+        except (ArithmeticError, ValueError):
+            return plain(*args)
+
+    return function
+
+
 def inner_rows(a: Array, b: Array) -> Array:
     """The sums of products that ``inner`` adds up.
 

@@ -8,10 +8,12 @@ writes into a buffer that nobody else reads print as statements.
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 import math
 import os
 import re
+import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.emit.names import Names
 from symgrad.emit.printer import Comment, For, If, Line, Origin, While, source, statements, text
 from symgrad.emit.tidy import names_in
@@ -26,9 +29,11 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, name_of
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.elementwise import operator_power
+from symgrad.optimize.pipeline import improve
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of, preorder
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.transform.loop import Body, Loop
+from symgrad.transform.solver import Called, Solver
 
 Expr = ast.expr
 LONGEST = 10  # operations inlined into one expression
@@ -63,6 +68,26 @@ class Code:
     origins: list[Origin | None]
     namespace: dict[str, Any]
     python: bool = False
+    before: str = ""  # the sources of functions that it hands on, for readers
+
+
+def defined(code: Code, wish: str) -> Any:
+    """The function of this name that code defines."""
+    namespace = {"np": np, "runtime": runtime, **code.namespace}
+    filename = execute(code.source, wish, namespace)
+    weakref.finalize(namespace[wish], linecache.cache.pop, filename, None)
+    return namespace[wish]
+
+
+def execute(text: str, wish: str, namespace: dict[str, Any]) -> str:
+    """Run source; the name of the file that tracebacks show it in."""
+    filename = f"<symgrad {wish} {next(_serial)}>"
+    exec(compile(text, filename, "exec"), namespace)
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    return filename
+
+
+_serial = itertools.count(1)
 
 
 def build(program: Program, signature: Signature, *, fresh: bool = True) -> Code:
@@ -230,8 +255,15 @@ def _subscript(base: Expr, where: Expr) -> Expr:
 
 
 def default_spelling(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    """``np.function(a, b, option=value)``, or an ``op`` of the user's by its name."""
+    """``np.function(a, b, option=value)``, an ``op`` of the user's by its name, or a solver with functions."""
     op = node.op
+    if isinstance(op, Solver):
+        functions = [name(b.function(called)) for called in op.called]
+        others = {"args": ast.Tuple(args[op.many :], ast.Load())} if len(args) > op.many else {}
+        options = {
+            key: name(b.bind(key, value)) if isinstance(value, dict) else literal(value) for key, value in op.options.items()
+        }
+        return call(b.bind(op.run.__name__, op.run), *functions, *args[: op.many], **others, **options)
     keywords = {key: literal(value) for key, value in node.params}
     own = op.key if op.anew and not b.fresh else op.fun  # readers see the user's function itself
     if op.name.startswith("math."):
@@ -467,6 +499,8 @@ class Builder:
         self.weight: dict[Node, int] = {}
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
+        self.handed: dict[Body, str] = {}  # functions that it hands on
+        self.before: list[str] = []
         self.results: dict[Node, list[Expr]] = {}  # of loops
         self.returned = Counter[Node]()  # how many results at an end show the memory of a node
         self.filled: dict[Node, list[tuple[tuple[str, Any], ...]]] = {}  # which of them they wrote into, as arrays of their own
@@ -497,7 +531,7 @@ class Builder:
         header = f"{signature.name}({signature.parameters})"
         rows = statements(self._finished(block))
         text, origins = [row.text for row in rows], [row.origin for row in rows]
-        return Code(source(header, signature.doc, rows), text, origins, self.namespace)
+        return Code(source(header, signature.doc, rows), text, origins, self.namespace, before="".join(self.before))
 
     def _finished(self, block: list[Any]) -> list[Any]:
         """The body of the function, once all of it is there."""
@@ -509,6 +543,33 @@ class Builder:
             self.bound[id(value)] = self.names.unique(wish)
             self.namespace[self.bound[id(value)]] = value
         return self.bound[id(value)]
+
+    def option(self, wish: str, value: Any) -> Expr:
+        """An option of a solver."""
+        return name(self.bind(wish, value)) if isinstance(value, dict) else literal(value)
+
+    def function(self, called: Called) -> str:
+        """The name of a function that a solver calls."""
+        body = called.body
+        if body not in self.handed:
+            names, wish = Names({"np", "runtime"}), self.names.unique(called.name)
+            inputs = [*body.carry, *body.invariants]
+            parameters = [names.of(node) for node in inputs]
+            access: dict[Any, Any] = {
+                dict(node.params)["position"]: (own, ()) for node, own in zip(inputs, parameters, strict=True)
+            }
+            program, (end,) = Program(), body.after
+            program.graph, program.root = body.graph, Leaf([end], TreeDef(LEAF), [end.aval.kind])
+            code, made = self._defined(program, Signature(wish, ", ".join(parameters), parameters, access, ""))
+            self.before.append(f"{code.before}{code.source}\n\n")
+            self.handed[body] = wish
+            self.namespace[wish] = made
+        return self.handed[body]
+
+    def _defined(self, program: Program, signature: Signature) -> tuple[Code, Any]:
+        """The code of a function that is handed on, and it."""
+        code = build(improve(program, frozenset()), signature, fresh=False)
+        return code, defined(code, signature.name)
 
     def listed(self, array: np.ndarray[Any, Any]) -> str:
         """A name in the generated module for the numbers of an array, as a list."""

@@ -30,6 +30,7 @@ from symgrad.emit.build import (
     Signature,
     Spelling,
     default_spelling,
+    defined,
     index_of,
     is_contiguous,
     is_trivial,
@@ -73,6 +74,7 @@ from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import PRODUCTS, WITH_OUT
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
+from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.rewriting import PLACES, const, is_number, ops_of
 from symgrad.optimize.scalarizer import turns_of
 from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
@@ -208,6 +210,15 @@ class FastBuilder(BlockBuilder):
         code = super().build()
         code.python = self.scalar or self.program.apart
         return code
+
+    def _defined(self, program: Program, signature: Signature) -> tuple[Code, Any]:
+        improved = improve(program, self.off)
+        code = build_fast(speed_up(improved, self.off), signature, self.off)
+        made = defined(code, signature.name)
+        if code.python:  # where Python's numbers raise, NumPy's do not
+            off = self.off | {"math"}
+            made = runtime.either(made, defined(build_fast(speed_up(improved, off), signature, off), signature.name))
+        return code, made
 
     def _finished(self, block: list[Any]) -> list[Any]:
         if self.program.apart and "lists" not in self.off:

@@ -1,21 +1,22 @@
 """``scipy.optimize``: roots and minima, differentiated by the implicit function theorem.
 
 SciPy finds the solution, with plain numbers. Two Newton steps from there, which do not move it, are what is traced: they
-give the derivatives up to the third order, by ``args`` and by everything else that the function reads.
+give the derivatives up to the third order, by ``args`` and by everything else that the function reads. Generated code has the
+function for SciPy, which it calls; where the function decides by what is looked for, each call is traced anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.optimize as so
 
 from symgrad.api import elementwise_grad, grad, jacobian, jvp
-from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
-from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values, rest_of
+from symgrad.scipy import found
+from symgrad.scipy.plain import as_tuple, found_again, noted, of_kind, plain_values, rest_of
 from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
@@ -24,15 +25,45 @@ Fun = Callable[..., Any]
 __getattr__ = rest_of(so)
 
 
-def solved(name: str) -> bool:
-    """Whether a derivative may be asked for. Then SciPy runs at every call, for no generated code can run it."""
-    return noted(f"scipy.optimize.{name} runs SciPy's solver on your function")
+def solved(x: Any, name: str, run: Fun | None, funs: dict[str, Fun], given: Sequence[Any] = (), **options: Any) -> Any:
+    """The plain solution ``x`` as what ``run`` finds at every call; None where no derivative may be asked for."""
+    again = None if run is None else found_again(run, funs, given, x, **options)
+    if again is None and noted(f"scipy.optimize.{name} runs SciPy's solver on your function"):
+        return x
+    return again
+
+
+class Known(so.OptimizeResult):  # type: ignore[misc]
+    """A result of SciPy's of which generated code knows what is ``found``: whoever asks for more gets it of a call of SciPy."""
+
+    def __init__(self, result: Any, **found: Any) -> None:
+        super().__init__({**result, **found})
+        object.__setattr__(self, "_found", frozenset(["success", "converged", *found]))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._found and name in self:
+            noted(f"the {name} of a solution is SciPy's own")
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self.keys() else default
+
+    def values(self) -> Any:
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self]
+
+
+def _start(x0: Any) -> Any:
+    """What SciPy begins with, as a row of floats."""
+    return np.ravel(array_of(x0)).astype(float)
 
 
 def on_plain(fun: Fun, args: tuple[Any, ...]) -> Fun:
     """``fun`` of plain numbers, as SciPy calls it."""
     args = plain_values(args)
-    return lambda x: plain_values(fun(x, *args))
+    return lambda x: plain_values(fun(x.copy() if isinstance(x, np.ndarray) else x, *args))  # SciPy writes into its own
 
 
 def polished(fun: Fun, x: Any, alone: bool = False) -> Any:
@@ -45,8 +76,8 @@ def polished(fun: Fun, x: Any, alone: bool = False) -> Any:
         slope = elementwise_grad(fun)(x) if alone else jacobian(fun)(x)
         step = np.linalg.solve(slope, fun(x)) if np.ndim(x) and not alone else fun(x) / slope
         x = x - step
-        lengths.append(np.max(np.abs(plain_values(step)), initial=0.0))
-    if lengths[1] > max(0.5 * lengths[0], 1e-6 * (1.0 + np.max(np.abs(plain_values(x)), initial=0.0))):
+        lengths.append(np.max(np.abs(step), initial=0.0))
+    if lengths[1] > np.maximum(0.5 * lengths[0], 1e-6 * (1.0 + np.max(np.abs(x), initial=0.0))):
         raise RuntimeError(
             "SciPy stopped where Newton's method does not converge, so that the solution has no derivative: it is not there "
             "yet (see the solver's tolerances and limits), or it is degenerate"
@@ -68,10 +99,10 @@ def root(fun: Fun, x0: Any, args: Any = (), method: str = "hybr", tol: float | N
     result = so.root(on_plain(fun, args), start, method=method, tol=tol, options=options)
     if not result.success:
         raise RuntimeError(f"scipy.optimize.root found no solution: {result.message}")
-    if solved("root"):
-        x = np.ravel(result.x).astype(float)
-        result.x = np.reshape(polished(_vector(fun, args, np.shape(start)), x), np.shape(start))
-    return result
+    equations = _vector(fun, args, np.shape(start))
+    options = {"method": method, "tol": tol, "options": options}
+    x = solved(np.ravel(result.x).astype(float), "root", found.root, {"equations": equations}, [_start(x0)], **options)
+    return result if x is None else Known(result, x=np.reshape(polished(equations, x), np.shape(start)))
 
 
 def fsolve(func: Fun, x0: Any, args: Any = (), xtol: float = 1.49012e-8) -> Any:
@@ -83,10 +114,10 @@ def fixed_point(func: Fun, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter:
     """The ``x`` with ``func(x) == x``."""
     func, args = followed(func), as_tuple(args)
     x = so.fixed_point(on_plain(func, args), plain_values(x0), xtol=xtol, maxiter=maxiter, method=method)
-    if not solved("fixed_point"):
-        return x
-    shape = np.shape(x)
-    return np.reshape(polished(lambda v: _vector(func, args, shape)(v) - v, np.ravel(np.asarray(x, float))), shape)
+    shape, start, options = np.shape(x), _start(x0), {"xtol": xtol, "maxiter": maxiter, "method": method}
+    function = _vector(func, args, shape)
+    again = solved(np.ravel(np.asarray(x, float)), "fixed_point", found.fixed_point, {"function": function}, [start], **options)
+    return x if again is None else np.reshape(polished(lambda v: function(v) - v, again), shape)
 
 
 def minimize(
@@ -97,10 +128,15 @@ def minimize(
     start = np.asarray(plain_values(x0), float)
     slope = lambda x, *rest: grad(fun)(x, *rest)
     result = so.minimize(on_plain(fun, args), start, method=method, tol=tol, options=options, jac=on_plain(slope, args))
-    if solved("minimize"):
-        result.x = np.reshape(polished(_vector(slope, args, np.shape(start)), np.ravel(result.x)), np.shape(start))
-        result.fun = fun(result.x, *args)
-    return result
+    shape = np.shape(start)
+    function, equations = lambda x: fun(np.reshape(x, shape), *args), _vector(slope, args, shape)
+    options = {"method": method, "tol": tol, "options": options}
+    run = found.minimize if result.success else None
+    x = solved(np.ravel(result.x), "minimize", run, {"objective": function, "slope": equations}, [_start(x0)], **options)
+    if x is None:
+        return result
+    x = np.reshape(polished(equations, x), shape)
+    return Known(result, x=x, fun=fun(x, *args))
 
 
 def least_squares(
@@ -117,29 +153,36 @@ def least_squares(
     residuals: Fun = lambda x, *rest: np.ravel(array_of(fun(x, *rest)))
     slopes: Fun = lambda x, *rest: jacobian(residuals)(x, *rest)
     result = so.least_squares(on_plain(residuals, args), start, on_plain(slopes, args), plain_values(bounds), method, **options)
-    if solved("least_squares"):
-        free = result.active_mask == 0
-        spread = np.eye(len(start))[:, free]
-        fixed = np.where(free, 0.0, result.x)
+    free = result.active_mask == 0
+    run = found.least_squares if result.success and np.all(np.isinf(plain_values(bounds))) else None
+    functions: dict[str, Fun] = {"residuals": lambda x: residuals(x, *args), "slopes": lambda x: slopes(x, *args)}
+    x = solved(result.x, "least_squares", run, functions, [_start(x0)], method=method, **options)
+    if x is None:
+        return result
+    if not np.all(free):
+        spread, fixed = np.eye(len(start))[:, free], np.where(free, 0.0, result.x)
         slope = grad(lambda z: 0.5 * np.sum(residuals(spread @ z + fixed, *args) ** 2))
-        result.x = spread @ polished(slope, result.x[free]) + fixed
-        result.fun = residuals(result.x, *args)
-        result.cost = 0.5 * np.sum(result.fun**2)
-    return result
+        x = spread @ polished(slope, result.x[free]) + fixed
+    else:
+        x = polished(grad(lambda z: 0.5 * np.sum(residuals(z, *args) ** 2)), x)
+    errors = residuals(x, *args)
+    return Known(result, x=x, fun=errors, cost=0.5 * np.sum(errors**2))
 
 
 def minimize_scalar(fun: Fun, bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any) -> Any:
     """A minimum of a function of one number; its ``x`` and ``fun`` can be differentiated. One at a bound is the bound."""
     fun, args = followed(fun), as_tuple(args)
     result = so.minimize_scalar(on_plain(fun, args), plain_values(bracket), plain_values(bounds), **options)
-    if solved("minimize_scalar"):
-        slope: Fun = lambda x: grad(fun)(x, *args)
-        x = float(result.x)
-        near = 2.0 * options.get("options", {}).get("xatol", 1e-5) + 1e-7 * abs(x)  # SciPy's iterates are within the bounds
-        at = [side * (x - plain_values(end)) <= near and side * plain_values(slope(end)) > 0 for side, end in _sides(bounds)]
-        result.x = 1.0 * bounds[at.index(True)] if any(at) else polished(slope, x)
-        result.fun = fun(result.x, *args)
-    return result
+    run = found.minimize_scalar if result.success and bounds is None else None
+    x = solved(float(result.x), "minimize_scalar", run, {"objective": lambda x: fun(x, *args)}, bracket=bracket, **options)
+    if x is None:
+        return result
+    slope: Fun = lambda x: grad(fun)(x, *args)
+    near = 2.0 * options.get("options", {}).get("xatol", 1e-5) + 1e-7 * abs(float(result.x))  # its iterates are within
+    sides = [(side, end, side * (float(result.x) - plain_values(end)) <= near) for side, end in _sides(bounds)]
+    at = [end for side, end, is_near in sides if is_near and side * plain_values(slope(end)) > 0]
+    x = 1.0 * at[0] if at else polished(slope, x)
+    return Known(result, x=x, fun=fun(x, *args))
 
 
 def _sides(bounds: Any) -> list[tuple[int, Any]]:
@@ -162,8 +205,11 @@ def _bracketing(name: str) -> Fun:
     ) -> Any:
         f, args = followed(f), as_tuple(args)
         ends = plain_values((a, b))
-        x = getattr(so, name)(on_plain(f, args), *ends, xtol=xtol, rtol=rtol, maxiter=maxiter)
-        return of_kind(polished(lambda x: f(x, *args), float(x)), x) if solved(name) else x
+        run, options = getattr(so, name), {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
+        x = run(on_plain(f, args), *ends, **options)
+        equation = lambda x: f(x, *args)
+        again = solved(float(x), name, run, {"equation": equation}, [a, b], **options)
+        return x if again is None else of_kind(polished(equation, again), x)
 
     find.__name__ = find.__qualname__ = name
     find.__doc__ = "The solution of one equation between ``a`` and ``b``, where ``f`` has different signs."
@@ -178,13 +224,16 @@ def newton(func: Fun, x0: Any, args: Any = (), tol: float = 1.48e-8, maxiter: in
     func, args = followed(func), as_tuple(args)
     start = np.asarray(plain_values(x0), float)
     x = so.newton(on_plain(func, args), start if start.ndim else float(start), tol=tol, maxiter=maxiter)
-    if not solved("newton"):
-        return x
     equations: Fun = lambda x: func(x, *args)
-    if not start.ndim:
-        return polished(equations, float(x))
-    _require_separate(equations, x)
-    return polished(equations, x, alone=True)
+    given = 1.0 * (array_of(x0) if start.ndim else x0)
+    again = solved(
+        x if start.ndim else float(x), "newton", found.newton, {"equation": equations}, [given], tol=tol, maxiter=maxiter
+    )
+    if again is None:
+        return x
+    if start.ndim:
+        _require_separate(equations, x)
+    return polished(equations, again, alone=start.ndim > 0)
 
 
 def _require_separate(equations: Fun, x: Any) -> None:
@@ -202,9 +251,10 @@ def _require_separate(equations: Fun, x: Any) -> None:
 def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any) -> Any:
     """The solution of one equation; its ``root`` can be differentiated."""
     f, args = followed(f), as_tuple(args)
-    if isinstance(x0, Traced):
-        x0 = plain_values(x0)
-    result = so.root_scalar(on_plain(f, args), method=method, bracket=plain_values(bracket), x0=x0, **options)
-    if solved("root_scalar"):
-        result.root = of_kind(polished(lambda x: f(x, *args), float(result.root)), result.root)
-    return result
+    result = so.root_scalar(on_plain(f, args), method=method, bracket=plain_values(bracket), x0=plain_values(x0), **options)
+    equation: Fun = lambda x: f(x, *args)
+    run = found.root_scalar if result.converged else None
+    root = solved(
+        float(result.root), "root_scalar", run, {"equation": equation}, method=method, bracket=bracket, x0=x0, **options
+    )
+    return result if root is None else Known(result, root=of_kind(polished(equation, root), result.root))

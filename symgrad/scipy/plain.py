@@ -1,14 +1,15 @@
-"""What SciPy's solvers need: plain numbers out of traced ones, and a word to the trace."""
+"""What SciPy's solvers need: plain numbers out of traced ones, a place in the graph, and a word to the trace."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.tracing.trace import active_trace
-from symgrad.tracing.tracer import plain
+from symgrad.tracing.tracer import Tracer, plain
+from symgrad.transform.solver import called_by, solver_of
 
 
 def rest_of(module: Any) -> Callable[[str], Any]:
@@ -46,3 +47,33 @@ def noted(reason: str) -> bool:
     if trace is not None:
         trace.note(reason)
     return trace is not None
+
+
+def found_again(run: Callable[..., Any], funs: dict[str, Any], given: Sequence[Any], x: Any, **options: Any) -> Any:
+    """``x``, which SciPy has found, as what code finds by ``run(*funs, *given, args=..., **options)``; None where none can.
+
+    ``args`` are what the ``funs`` of ``x`` read, which must not decide by ``x``, nor leave anything behind.
+    """
+    trace = active_trace()
+    if trace is None or not trace.symbolic or trace.lanes or trace.impure or not _is_literal(options):
+        return None
+    called = called_by(trace, [*funs.items()], x)
+    if called is None:
+        return None
+    functions, others = called
+    starts = [value.node if type(value) is Tracer else trace.constant(value)[0] for value in given]
+    args = (*starts, *others)
+    if not any([node.active for node in args]):
+        return x
+    node = trace.add(solver_of(run, functions, len(given), options), args, (), trace.aval(x))
+    trace.values[node] = x
+    return trace.lookup(node)
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether a value can be written down in code."""
+    if isinstance(value, dict):
+        return all([type(key) is str and _is_literal(part) for key, part in value.items()])
+    if type(value) in (list, tuple):
+        return all(map(_is_literal, value))
+    return value is None or type(value) in (bool, int, float, str)
