@@ -7,6 +7,8 @@ The loop over the steps is compiled (``steps.py``).
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,12 +16,12 @@ import numpy as np
 import scipy.integrate as si
 from scipy.integrate._ivp import common as checks
 
-from symgrad.api import stop_gradient
+from symgrad.api import stop_gradient, vmap
 from symgrad.ops.elementwise import moves
 from symgrad.ops.index import array_of
-from symgrad.scipy.plain import as_tuple, noted, of_kind, plain_values, rest_of
+from symgrad.scipy.plain import as_tuple, found_again, noted, of_kind, plain_values, rest_of
 from symgrad.scipy.steps import through
-from symgrad.tracing.trace import followed
+from symgrad.tracing.trace import active_trace, followed
 
 Fun = Callable[..., Any]
 Weights = tuple[tuple[int, float], ...]  # of slopes, by their numbers, but for those that are 0
@@ -266,40 +268,65 @@ def quad(
     over 21 points in each. Raises where that is not the integral: at a pole, to which SciPy only extrapolates.
     """
     func, args = followed(func), as_tuple(args)
-    traced = noted("scipy.integrate.quad chooses its intervals by the values")
-    start, end = (float(x) for x in plain_values((a, b)))
+    start, end = plain_values((a, b))
+    options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     at = lambda x: float(plain_values(func(x, *plain_values(args))))
-    value, error, *rest = si.quad(
-        at, start, end, epsabs=epsabs, epsrel=epsrel, limit=limit, points=plain_values(points), full_output=1
-    )
-    if not traced or start == end:
+    parts = intervals(at, start, end, **{**options, "points": plain_values(points)})
+    value, error = parts[-1].tolist()
+    if active_trace() is None:
         return value, error
-    count = rest[0]["last"]
-    pairs = np.stack((rest[0]["alist"], rest[0]["blist"]), axis=1)[:count]
-    total: Any = 0.0
-    for low, high in pairs[np.argsort(pairs[:, 0])].tolist():
-        for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
-            place = 0.5 * (low + high) + 0.5 * (high - low) * node
-            x, scale = _on_the_way(place, a, b, start, end)
-            for one in x:
-                total = total + weight * 0.5 * (high - low) * scale * func(one, *args)
-    off = value - float(plain_values(total))
-    if not abs(off) <= max(epsabs, epsrel * abs(value), 10 * error):
+    if a == b:
+        return of_kind(value + (b - a) * func(a, *args), value), error
+    (place, *_), _ = _on_the_way(np.mean(parts[0]), start, end)
+    again = found_again(intervals, {"integrand": lambda x: func(x, *args)}, [a, b], parts, float(place), **options)
+    if again is None:
+        noted("scipy.integrate.quad runs SciPy's quadrature on your function")
+        return of_kind(_integral(lambda x: np.stack([func(one, *args) for one in x]), a, b, parts, options), value), error
+    integrand = vmap(func, (0, *[None] * len(args)))
+    return of_kind(_integral(lambda x: integrand(x, *args), a, b, again, options), value), of_kind(again[-1, 1], error)
+
+
+def intervals(func: Fun, a: Any, b: Any, args: tuple[Any, ...] = (), *, limit: int = 50, **options: Any) -> Any:
+    """The intervals that QUADPACK integrates over, from the first to the last, then as many empty ones as it might have more;
+    the last row is the integral, and an estimate of the error."""
+    value, error, *rest = si.quad(func, a, b, args, full_output=1, limit=limit, **options)
+    pairs = np.stack((rest[0]["alist"], rest[0]["blist"]), axis=1)[: rest[0]["last"]]
+    pairs = pairs if len(pairs) else np.array([[a, b]], float)  # which are one
+    found: Any = np.full((limit + 1, 2), np.mean(pairs[0]))  # where the function is finite
+    found[: len(pairs)] = pairs[np.argsort(pairs[:, 0])]
+    found[-1] = value, error
+    return found
+
+
+def _integral(at: Fun, a: Any, b: Any, parts: Any, options: Any) -> Any:
+    """The integral of ``at``, which is given a row of places, by 21 points in each interval."""
+    value, error = parts[-1]
+    few = len(parts) > FEW and parts[FEW, 0] == parts[FEW, 1]
+    parts = parts[:FEW] if few else parts[:-1]
+    low, high = parts[:, :1], parts[:, 1:]
+    weights = np.ravel(0.5 * (high - low) * _WEIGHTS)
+    x, scale = _on_the_way(np.ravel(0.5 * (low + high) + 0.5 * (high - low) * _NODES), a, b)
+    total = np.sum(weights * scale * functools.reduce(operator.add, map(at, x)))
+    off = value - stop_gradient(total)
+    if not np.abs(off) <= np.maximum(max(options["epsabs"], 0.0), np.maximum(options["epsrel"] * np.abs(value), 10 * error)):
         raise RuntimeError("scipy.integrate.quad extrapolates to a pole of the function; split off what is singular")
-    return of_kind(total + off, value), error
+    return total + off
 
 
-def _on_the_way(place: float, a: Any, b: Any, start: float, end: float) -> tuple[list[Any], Any]:
+FEW = 4  # intervals, which most integrals have no more of
+
+
+def _on_the_way(place: Any, a: Any, b: Any) -> tuple[list[Any], Any]:
     """Where QUADPACK evaluates the function, and how fast that moves: an infinite end is at ``place == 0``."""
-    far = (1 - place) / place if np.isinf(start) or np.isinf(end) else 0.0
+    start, end = stop_gradient(a), stop_gradient(b)
     if np.isinf(start) and np.isinf(end):
-        return [far, -far], np.sign(end) / place**2
+        return [(1 - place) / place, -(1 - place) / place], np.sign(end) / place**2
     if np.isinf(end):
-        return [a + np.sign(end) * far], np.sign(end) / place**2
+        return [a + np.sign(end) * (1 - place) / place], np.sign(end) / place**2
     if np.isinf(start):
-        return [b + np.sign(start) * far], -np.sign(start) / place**2
+        return [b + np.sign(start) * (1 - place) / place], -np.sign(start) / place**2
     share = (place - start) / (end - start)
-    return [a + share * (b - a)], (b - a) / abs(end - start)
+    return [a + share * (b - a)], (b - a) / np.abs(end - start)
 
 
 def fixed_quad(func: Fun, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:

@@ -49,15 +49,18 @@ def noted(reason: str) -> bool:
     return trace is not None
 
 
-def found_again(run: Callable[..., Any], funs: dict[str, Any], given: Sequence[Any], x: Any, **options: Any) -> Any:
+def found_again(
+    run: Callable[..., Any], funs: dict[str, Any], given: Sequence[Any], x: Any, at: Any = None, **options: Any
+) -> Any:
     """``x``, which SciPy has found, as what code finds by ``run(*funs, *given, args=..., **options)``; None where none can.
 
-    ``args`` are what the ``funs`` of ``x`` read, which must not decide by ``x``, nor leave anything behind.
+    ``args`` are what the ``funs`` read besides what they are functions of: ``x``, or what is like ``at``. By that they must not
+    decide, nor leave anything behind.
     """
     trace = active_trace()
     if trace is None or not trace.symbolic or trace.lanes or trace.impure or not _is_literal(options):
         return None
-    called = called_by(trace, [*funs.items()], x)
+    called = called_by(trace, [*funs.items()], x if at is None else at)
     if called is None:
         return None
     functions, others = called
