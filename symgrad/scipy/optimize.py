@@ -72,6 +72,7 @@ def polished(fun: Fun, x: Any, alone: bool = False) -> Any:
     ``alone``: each element is the solution of an equation of its own.
     """
     lengths = []
+    x = x * np.float64(1.0)  # Python's numbers would raise at a slope of 0
     for _ in range(2):
         slope = elementwise_grad(fun)(x) if alone else jacobian(fun)(x)
         step = np.linalg.solve(slope, fun(x)) if np.ndim(x) and not alone else fun(x) / slope

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ops.engine import STOP
 from symgrad.tracing.trace import active_trace
 from symgrad.tracing.tracer import Tracer, plain
 from symgrad.transform.solver import called_by, solver_of
@@ -64,7 +65,7 @@ def found_again(
     if called is None:
         return None
     functions, others = called
-    starts = [value.node if type(value) is Tracer else trace.constant(value)[0] for value in given]
+    starts = [trace.record(STOP, (x,), {}).node if type(x) is Tracer else trace.constant(x)[0] for x in given]
     args = (*starts, *others)
     if not any([node.active for node in args]):
         return x
