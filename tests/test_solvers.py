@@ -148,6 +148,42 @@ def test_functions_that_decide():
             np.testing.assert_allclose(slope(p), differences(fun, p), 1e-6, 1e-9)
 
 
+class Counter:
+    often = 0
+
+
+@pytest.mark.parametrize("noted", ["list", "attribute", "own"])
+def test_what_functions_leave_behind_is_left_at_each_call(noted):
+    seen, counter = [], Counter()
+
+    def solved(p):
+        own = []
+
+        def equation(z):
+            if noted == "list":
+                seen.append(1)
+            elif noted == "attribute":
+                counter.often += 1
+            else:
+                own.append(z * 1.0)
+            return z**3 - p
+
+        return so.brentq(equation, -3.0, 3.0)
+
+    slope, often = grad(solved), []
+    for x in (1.0, 1.7, 2.4, 3.1, 3.8, 4.5, 5.2):
+        seen.clear()
+        counter.often = 0
+        np.testing.assert_allclose(slope(x), x ** (-2 / 3) / 3, 1e-9)
+        counted = len(seen) + counter.often
+        seen.clear()
+        counter.often = 0
+        solved(x)
+        often.append(counted - len(seen) - counter.often)
+    assert len(set(often[2:])) == 1  # as many more evaluations as the derivative takes
+    assert "dynamic" in str(slope.explain())
+
+
 def test_a_solver_in_what_another_one_solves():
     def inner(a):
         return so.brentq(lambda z: z**3 + z - a, -5.0, 5.0)

@@ -6,6 +6,7 @@ Such a solver calls functions of the user's, which are graphs of their own here.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -71,9 +72,13 @@ def called_by(trace: Trace, funs: Sequence[tuple[str, Fun]], x: Any) -> tuple[li
     """Functions of ``x`` that a solver calls, and what else they read; None where one goes another way for another ``x``, or
     leaves something behind."""
     begin, guards, peeks, writes = trace.graph.next_index, len(trace.guards), len(trace.peeks), len(trace.writes)
+    done = [] if trace.hooks is None else trace.hooks.done()
     start = trace.lane(trace.lookup(trace.constant(x)[0]))
     results = [fun(start) for _, fun in funs]
-    if any([type(y) is not Tracer or y.tape is not trace for y in results]) or len(trace.writes) > writes or trace.impure:
+    if any([type(y) is not Tracer or y.tape is not trace for y in results]) or trace.impure:
+        return None
+    by_now = [] if trace.hooks is None else trace.hooks.done()
+    if len(trace.writes) > writes or len(by_now) > len(done) or not all(map(operator.is_, done, by_now)):
         return None
     for y in results:
         if y.base is not None:

@@ -1322,6 +1322,10 @@ class Reads:
             self.changes_outside(path, owner=owner)
         owner.append(made)
 
+    def done(self) -> list[Any]:
+        """All that was done outside so far."""
+        return [*self.effects, *self.appends, *self.settings.values()]
+
     def check_settings(self) -> None:
         """Note, at the end of the run, what code puts outside; or guard that calls find what they would leave."""
         if self.being_set:
