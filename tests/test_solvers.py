@@ -180,7 +180,7 @@ def test_what_functions_leave_behind_is_left_at_each_call(noted):
         counter.often = 0
         solved(x)
         often.append(counted - len(seen) - counter.often)
-    assert len(set(often[2:])) == 1  # as many more evaluations as the derivative takes
+    assert {*often} <= {4, 5}  # more evaluations, by the derivative, and a look whether code may have the function
     assert "dynamic" in str(slope.explain())
 
 
