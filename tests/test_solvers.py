@@ -180,7 +180,7 @@ def test_what_functions_leave_behind_is_left_at_each_call(noted):
         counter.often = 0
         solved(x)
         often.append(counted - len(seen) - counter.often)
-    assert {*often} <= ({0} if noted == "own" else {4, 5})  # more evaluations, by the derivative, and a look whether code may have the function
+    assert {*often} <= ({0} if noted == "own" else {4, 5})  # more, for derivatives, and a look at the function
     assert "dynamic" in str(slope.explain())
 
 

@@ -347,11 +347,11 @@ class Selections:
         return result
 
     def _in_order(self, node: Node) -> Any:
-        """What is selected in its order, and infinity behind it; None where it is not real, or NaN is among it."""
+        """What is selected in its order, and NaN behind it; None where it is not real, or NaN is among it."""
         if node.aval.dtype.kind != "f":
             return None
-        filled = self._filled(node, np.inf)
-        return None if bool(np.any(np.isnan(filled))) else np.sort(filled)
+        filled, count = self._filled(node, np.nan), self.count_of(self.masks[node])
+        return None if bool(np.count_nonzero(np.isnan(filled)) + count > filled.size) else np.sort(filled)
 
     def quantile(self, mask: Node, node: Node, q: float | None) -> Any:
         """The ``q`` quantile of what is selected, which is linear between two of the numbers (R. J. Hyndman and Y. Fan, Sample

@@ -531,7 +531,8 @@ def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
     """
     hot = hot_of(nodes)
     inner = [node for node in nodes if node.args]
-    return max([max(_badness(node, hot), node.op.inside) for node in inner], default=0), any(map(_by_mask, inner))
+    products = [FINITE for node in inner if node.op.family == "multilinear" and node.op.labels is not None]
+    return max([*[max(_badness(node, hot), node.op.inside) for node in inner], *products], default=0), any(map(_by_mask, inner))
 
 
 def _by_mask(node: Node) -> bool:
