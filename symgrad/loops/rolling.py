@@ -1286,6 +1286,8 @@ class Roller:
         few = len(self.boundaries) - 1 < self.first + SHORTEST
         if self.open or TURNING in trace.apart or few or (early and isinstance(early[0], Note)):
             return self.kept  # such iterations must be rolled up, are few, or are gone already
+        if trace.hooks is not None:
+            trace.hooks.weed_tables()
         trace.weed(self.boundaries[0].writes, len(trace.writes))
         later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
         uses = Counter([arg for node in later for arg in node.args])

@@ -57,7 +57,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import Within
 from symgrad.tracing.mixed import Otherwise
-from symgrad.tracing.trace import NAMES, Trace
+from symgrad.tracing.trace import NAMES, OF_A_LOCAL, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, Tracer, slides, tracers
 from symgrad.watch import standard
 from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
@@ -113,11 +113,12 @@ VIEWS: tuple[type, ...] = (_KEYS, type({}.values()), _ENTRIES)
 
 
 class _Table(NamedTuple):
-    """What is ``found`` in a list, whose items were these ``before``, or an array, as a table."""
+    """What is ``found`` in a list, whose items were these ``before``, or an array, as a table, which holds it so ``often``."""
 
     owner: Any
     before: list[Any]
     found: Over | None
+    often: int
 
     def holds(self) -> bool:
         """Whether the owner has the same items, still: the table of one from outside has copies."""
@@ -777,8 +778,10 @@ class Reads:
         """
         known = self._tables.get(id(owner))
         if known is None or known.found is None or not known.holds():
-            before = [*owner] if type(owner) is list else []
-            self._tables[id(owner)] = _Table(owner, before, self._table_of(owner, min(most, MAX_ITEMS), fewest))
+            self._tables.pop(id(owner), None)
+            before, held = [*owner] if type(owner) is list else [], sys.getrefcount(owner)
+            found = self._table_of(owner, min(most, MAX_ITEMS), fewest)
+            self._tables[id(owner)] = _Table(owner, before, found, sys.getrefcount(owner) - held + 1)
 
     def _table_of(self, owner: Any, most: float, fewest: int) -> Over | None:
         path = self.path_of(owner)
@@ -798,6 +801,14 @@ class Reads:
         for array in () if made is None else made.tables:
             self.trace.constant(array)
         return made
+
+    def weed_tables(self) -> None:
+        """Forget the tables of lists that nobody has any more: they hold what is in them."""
+        noted = collections.Counter(map(id, self.trace.writes))
+        for ident, known in [*self._tables.items()]:
+            owner, often = known.owner, known.often + noted[ident]
+            if type(owner) is list and sys.getrefcount(owner) <= OF_A_LOCAL + often:
+                del self._tables[ident]
 
     def tables_hold(self) -> bool:
         """Whether what was made a table has the same items, still."""
