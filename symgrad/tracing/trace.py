@@ -564,11 +564,24 @@ class Trace:
             return self.admit(value)
         if isinstance(value, (list, tuple)) and create.contains_traced(value):
             whole = _enumerates(value, (len(value),))
-            return np.stack([self.gather(item) for item in value]) if whole is None else self.lookup(whole)  # type: ignore[return-value]
+            if whole is None or self._was_left(whole):
+                return np.stack([self.gather(item) for item in value])  # type: ignore[return-value]
+            return self.lookup(whole)
         if isinstance(value, (list, tuple)):
             value = np.array(value)
             value.flags.writeable = False  # nobody else has it
         return self.lookup(self.constant(value)[0])
+
+    def _was_left(self, array: Node) -> bool:
+        """Whether an earlier iteration of a loop that runs has made an array, of which locals hold but the items: those go
+        round, and it does not."""
+        for roller in self.rollers:
+            if roller.boundaries and array.index >= roller.start:
+                last, nodes = roller.boundaries[-1], self.graph.nodes
+                begin = nodes[last.length].index if last.length < len(nodes) else math.inf
+                if array.index < begin and array not in last.nodes.values():
+                    return True
+        return False
 
     def admit(self, x: Tracer) -> Tracer:
         """Take in a draft, and what it is a view of: from here on it is a traced array. So is what a call in dynamic mode left
@@ -653,7 +666,9 @@ class Trace:
                 return found
         if op in (_STACK, _CONCATENATE) and not params and len(args) > 7 and not self.lanes:
             parts, behind = _parts(args), op is _CONCATENATE
-            if len(parts) <= len(args) // 8 and not (behind and np.ndim(args[0]) > 1):
+            turned = [node for part in parts if type(part) is _Turns for node in part.arrays]
+            few = len(parts) <= len(args) // 8 and not any(map(self._was_left, turned))
+            if few and not (behind and np.ndim(args[0]) > 1):
                 rows = self.together(parts)
                 return np.ravel(rows) if behind else rows
         return self.written(op, args, params)

@@ -1,0 +1,100 @@
+"""Lists that an inner loop builds anew in each iteration of one around it, which goes on with them: the loop is rolled up."""
+
+import numpy as np
+import pytest
+
+from symgrad import grad
+
+R = np.random.default_rng
+
+
+def forward(a, b):
+    """A hidden Markov model, in logarithms."""
+    count = len(a)
+    states = [b[k, 0] for k in range(count)]
+    for t in range(60):
+        new = []
+        for j in range(count):
+            terms = [states[i] + a[i, j] for i in range(count)]
+            top = max(terms)
+            new.append(top + np.log(sum(np.exp(v - top) for v in terms)) + b[j, t % 5])
+        states = new
+    return sum(states)
+
+
+def summed(a, b):
+    states = [b[k, 0] for k in range(len(a))]
+    for _ in range(60):
+        new = []
+        for j in range(len(a)):
+            new.append(sum(states[i] * a[i, j] for i in range(len(a))))
+        states = list(new)
+    return sum(states)
+
+
+def heat(a, b):
+    u = [*a[0], *b[0], *b[1]]
+    for _ in range(40):
+        v = [u[0]]
+        for i in range(1, len(u) - 1):
+            v.append(u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) + 0.01 * np.sin(u[i]))
+        v.append(u[-1])
+        u = v
+    return sum(q * q for q in u)
+
+
+def distance(a, b):
+    x, y = np.tile(a.ravel(), 3)[:36], np.tile(b.ravel(), 2)[:36]
+    row = [float(j) for j in range(len(y) + 1)]
+    for i in range(len(x)):
+        cur = [i + 1.0]
+        for j in range(len(y)):
+            cur.append(min(row[j + 1] + 1, cur[j] + 1, row[j] + (x[i] - y[j]) ** 2))
+        row = cur
+    return row[-1]
+
+
+def warped(a, b):
+    x, y = np.tile(a.ravel(), 3)[:36], np.tile(b.ravel(), 2)[:36]
+    row = [0.0, *[np.inf] * len(y)]
+    for i in range(len(x)):
+        cur = [np.inf]
+        for j in range(len(y)):
+            cur.append(min(row[j + 1], cur[j], row[j]) + (x[i] - y[j]) ** 2)
+        row = cur
+    return row[-1]
+
+
+def kept_apart(a, b):
+    """A list of all rows shows what each was."""
+    row, rows = [*a[0]], []
+    for _ in range(40):
+        new = []
+        for j in range(len(row)):
+            new.append(sum(row[i] * a[i, j] for i in range(len(row))) * 0.3)
+        rows.append(new)
+        row = new
+    return sum(rows[7]) + sum(row) + rows[20][1] * b[0, 0]
+
+
+def changed_later(a, b):
+    """What was built goes on in an iteration that changes it."""
+    row = [*a[0]]
+    for _ in range(40):
+        new = []
+        for j in range(len(row)):
+            new.append(sum(row[i] * a[i, j] for i in range(len(row))) * 0.3 + b[0, j])
+        row = new
+        row[0] = row[1] + row[0] * 0.5
+    return sum(row)
+
+
+@pytest.mark.parametrize("fun", [forward, summed, heat, distance, warped, kept_apart, changed_later])
+def test_they_go_round(fun):
+    args = lambda k: (R(k).normal(size=(4, 4)) * 0.3, R(k + 50).normal(size=(4, 5)))
+    slope, dynamic = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")
+    for k in range(4):
+        for ours, theirs in zip(slope(*args(k)), dynamic(*args(k)), strict=True):
+            np.testing.assert_allclose(ours, theirs, 1e-9, 1e-11)
+    if fun is not kept_apart:
+        assert len(slope.source(*args(3)).splitlines()) < 400
