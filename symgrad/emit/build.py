@@ -71,17 +71,17 @@ class Code:
     before: str = ""  # the sources of functions that it hands on, for readers
 
 
-def defined(code: Code, wish: str) -> Any:
+def defined(code: Code, title: str) -> Any:
     """The function of this name that code defines."""
     namespace = {"np": np, "runtime": runtime, **code.namespace}
-    filename = execute(code.source, wish, namespace)
-    weakref.finalize(namespace[wish], linecache.cache.pop, filename, None)
-    return namespace[wish]
+    filename = execute(code.source, title, namespace)
+    weakref.finalize(namespace[title], linecache.cache.pop, filename, None)
+    return namespace[title]
 
 
-def execute(text: str, wish: str, namespace: dict[str, Any]) -> str:
+def execute(text: str, title: str, namespace: dict[str, Any]) -> str:
     """Run source; the name of the file that tracebacks show it in."""
-    filename = f"<symgrad {wish} {next(_serial)}>"
+    filename = f"<symgrad {title} {next(_serial)}>"
     exec(compile(text, filename, "exec"), namespace)
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     return filename
@@ -260,9 +260,7 @@ def default_spelling(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if isinstance(op, Solver):
         functions = [name(b.function(called)) for called in op.called]
         others = {"args": ast.Tuple(args[op.many :], ast.Load())} if len(args) > op.many else {}
-        options = {
-            key: name(b.bind(key, value)) if isinstance(value, dict) else literal(value) for key, value in op.options.items()
-        }
+        options = {key: b.option(key, value) for key, value in op.options.items()}
         return call(b.bind(op.run.__name__, op.run), *functions, *args[: op.many], **others, **options)
     keywords = {key: literal(value) for key, value in node.params}
     own = op.key if op.anew and not b.fresh else op.fun  # readers see the user's function itself

@@ -45,9 +45,14 @@ def told(stretches: Sequence[Stretch], every: Sequence[Taken]) -> tuple[Any, lis
 def stored(pattern: Pattern, outside: Sequence[Node], blanks: Mapping[Node, Aval]) -> Pattern:
     """A pattern for later runs, of which none holds what lies ``outside`` of this one: numbers stand for that, and what was
     made for it is made anew, arrays of ``blanks`` among that."""
-    numbers: dict[Node, Any] = {node: dict(node.params)["value"] for node in _given(pattern) if node.op is CONST}
-    numbers = {node: ("number", value) for node, value in numbers.items()} | {node: ("blank", a) for node, a in blanks.items()}
-    return _with(pattern, (numbers | {node: ("outside", i) for i, node in enumerate(outside)}).__getitem__)
+    places = {node: i for i, node in enumerate(outside)}
+
+    def bare(node: Node) -> Any:
+        if node in places:
+            return "outside", places[node]
+        return ("blank", blanks[node]) if node in blanks else ("number", dict(node.params)["value"])
+
+    return _with(pattern, bare)
 
 
 def restored(pattern: Pattern, outside: Sequence[Node], trace: Trace, blank: Callable[[Aval], Node]) -> Pattern:
@@ -58,11 +63,6 @@ def restored(pattern: Pattern, outside: Sequence[Node], trace: Trace, blank: Cal
         return outside[value] if kind == "outside" else blank(value) if kind == "blank" else trace.constant(value)[0]
 
     return _with(pattern, here)
-
-
-def _given(pattern: Pattern) -> list[Any]:
-    """What lies outside that a pattern reads."""
-    return [part[1] for part in pattern.parts() if part[0] in _OUTSIDE]
 
 
 _OUTSIDE = ("same", "value", "anew")

@@ -249,6 +249,7 @@ def _ends_of_steps(problem: _Problem, y: Any, first_step: float | None) -> list[
 # -- integrals of functions ----------------------------------------------------------------------------------------
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(21)
+FEW = 4  # intervals, which most integrals have no more of
 
 
 def quad(
@@ -311,9 +312,6 @@ def _integral(at: Fun, a: Any, b: Any, parts: Any, options: Any) -> Any:
     if not np.abs(off) <= np.maximum(max(options["epsabs"], 0.0), np.maximum(options["epsrel"] * np.abs(value), 10 * error)):
         raise RuntimeError("scipy.integrate.quad extrapolates to a pole of the function; split off what is singular")
     return total + off
-
-
-FEW = 4  # intervals, which most integrals have no more of
 
 
 def _on_the_way(place: Any, a: Any, b: Any) -> tuple[list[Any], Any]:

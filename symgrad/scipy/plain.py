@@ -65,7 +65,7 @@ def found_again(
     if called is None:
         return None
     functions, others = called
-    starts = [trace.record(STOP, (x,), {}).node if type(x) is Tracer else trace.constant(x)[0] for x in given]
+    starts = [trace.record(STOP, (one,), {}).node if type(one) is Tracer else trace.constant(one)[0] for one in given]
     args = (*starts, *others)
     if not any([node.active for node in args]):
         return x
