@@ -487,3 +487,30 @@ def test_hundreds_of_masks_on_numbers():
     with np.errstate(all="ignore"):
         expected = grad(cholesky_in_place, mode="dynamic")(a)
         np.testing.assert_array_equal(derivative(a), expected)
+
+
+def largest(x):
+    best = 0.0
+    for i in range(len(x)):
+        v = x[i] @ x[i]
+        if v > best:
+            best = v
+    return best
+
+
+def largest_of_some(x):
+    best = None
+    for i in range(len(x)):
+        v = np.dot(x[i], x[i])
+        if best is None or v > best:
+            best = v
+    return best
+
+
+@pytest.mark.parametrize("fun", [largest, largest_of_some])
+def test_products_that_an_if_in_a_loop_leaves_out(fun):
+    slope, theirs, rng = grad(fun), grad(fun, mode="dynamic"), np.random.default_rng(0)
+    for k in range(5):
+        x = rng.normal(size=(6, 2))
+        x[2, 0] = np.nan if k > 2 else 0.0
+        np.testing.assert_allclose(slope(x), theirs(x), 1e-12)

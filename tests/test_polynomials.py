@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from agreement import agrees
 from numpy import polynomial
-from numpy.polynomial import Polynomial, chebyshev
+from numpy.polynomial import Polynomial, chebyshev, hermite, legendre
 
 from symgrad import grad, vmap
 
@@ -131,3 +131,15 @@ def test_operators_of_polynomials_are_compiled():
     for scale in (1.0, 2.0, 3.0, 4.0):
         derivative(A * scale)
     assert derivative.cache_info().misses == 2
+
+
+@pytest.mark.parametrize("fun", [polynomial.polynomial.polyval, chebyshev.chebval, legendre.legval, hermite.hermval])
+def test_places_and_coefficients_that_are_arguments(fun):
+    rng = np.random.default_rng(0)
+    for argnums in (0, 1, (0, 1)):
+        slope = grad(lambda x, c: np.sum(fun(x, c) ** 2), argnums)
+        theirs = grad(lambda x, c: np.sum(fun(x, c) ** 2), argnums, mode="dynamic")
+        for _ in range(3):
+            x, c = rng.normal(size=6), rng.normal(size=5)
+            np.testing.assert_allclose(np.hstack(slope(x, c)), np.hstack(theirs(x, c)), 1e-11)
+        assert "dynamic" not in str(slope.explain())

@@ -854,3 +854,21 @@ def test_the_median_of_nothing():
     derivative = value_and_grad(lambda x: np.median(x[x > 0]))
     for x in (np.ones(4), -np.ones(4), np.ones(4), -np.ones(4)):
         assert np.isnan(derivative(x)[0]) == (x[0] < 0)
+
+
+@pytest.mark.parametrize(
+    ("fun", "x"),
+    [
+        (lambda x: np.max(x[x < 5]), [9, -np.inf, -np.inf, 7, 8]),
+        (lambda x: np.min(x[x > 0]), [-9, np.inf, np.inf, -7, -1]),
+        (lambda x: np.sort(x[x > 0])[0] * 2 + np.sort(x[x > 0])[-1], [-2, 0.3, np.inf, 0.7, -1]),
+        (lambda x: np.sum(1 / np.sort(x[x > 0])), [-2, np.inf, np.inf, -1, 3]),
+        (lambda x: np.median(x[x > 0]), [-2, np.inf, np.inf, 0.7, np.inf]),
+    ],
+)
+def test_infinity_among_what_is_selected_is_not_taken_for_what_is_not(fun, x):
+    ours, theirs = grad(fun), grad(fun, mode="dynamic")
+    for k in range(3):
+        ours(np.array([1.0, -2.0, 3.0, -4.0, 2.0]) + 0.1 * k)
+    for _ in range(3):
+        np.testing.assert_array_equal(ours(np.array(x, float)), theirs(np.array(x, float)))

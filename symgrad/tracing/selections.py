@@ -683,7 +683,9 @@ def _filled_with(fun: Any, number: Any) -> Callable[..., Any]:
         if node.aval.dtype.kind != "f" and isinstance(number, float):
             return None
         filled = selections._filled(node, number)
-        return fun(filled) if axis is None else fun(filled, axis=axis)
+        found = fun(filled) if axis is None else fun(filled, axis=axis)
+        tied = math.isinf(number) and bool(np.any(found == number))  # what was selected with what was not
+        return None if tied else found
 
     return use
 
