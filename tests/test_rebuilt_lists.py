@@ -98,3 +98,60 @@ def test_they_go_round(fun):
             np.testing.assert_allclose(ours, theirs, 1e-9, 1e-11)
     if fun is not kept_apart:
         assert len(slope.source(*args(3)).splitlines()) < 400
+
+
+LENGTHS = [3] * 30 + [4] * 10
+
+
+def by_lengths(a, b):
+    """Iterations are alike for long, and then they are not."""
+    row = [*a[0]]
+    for length in LENGTHS:
+        new = []
+        for j in range(4):
+            new.append(sum(row[k] * a[j, k] for k in range(length)) + b[0, j])
+        row = new
+    return sum(row)
+
+
+def by_place(a, b):
+    row = [*a[0]]
+    for i in range(40):
+        new = []
+        for j in range(4):
+            new.append(sum(row[k] * a[j, k] for k in range(LENGTHS[i])) + b[0, j])
+        row = new
+    return sum(row)
+
+
+def by_both_places(a, b):
+    row = [*a[0]]
+    for i in range(40):
+        new = []
+        for j in range(4):
+            total = 0.0
+            for k in range(4):
+                if k < 3 or k <= i - 30:
+                    total = total + row[k] * a[j, k] * b[0, j]
+            new.append(total)
+        row = new
+    return sum(row)
+
+
+def in_turn(a, b):
+    row, lengths = [*a[0]], iter(LENGTHS)
+    for _ in range(40):
+        length, new = next(lengths), []
+        for j in range(4):
+            new.append(sum(row[k] * a[j, k] for k in range(length)) + b[0, j])
+        row = new
+    return sum(row)
+
+
+@pytest.mark.parametrize("fun", [by_lengths, by_place, by_both_places, in_turn])
+def test_iterations_that_do_more_later(fun):
+    slope, dynamic = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")
+    for k in range(3):
+        args = R(k).normal(size=(4, 4)) * 0.5, R(k + 50).normal(size=(4, 5))
+        for ours, theirs in zip(slope(*args), dynamic(*args), strict=True):
+            np.testing.assert_allclose(ours, theirs, 1e-9, 1e-12)

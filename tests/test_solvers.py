@@ -83,6 +83,8 @@ COMPILED = {
     "quad, all": lambda p: quad(lambda x: np.exp(-p[0] * x * x + 0.1 * p[1] * x), -np.inf, np.inf)[0],
     "quad, parts": lambda p: quad(lambda x: np.sin(20 * x * p[0]) ** 2 / (1 + x * p[1]), 0, 5)[0],
     "quad, points": lambda p: quad(lambda x: np.abs(x - 0.3) ** p[0] * p[1], 0, 1, points=[0.3])[0],
+    "in another": lambda p: so.brentq(lambda a: so.brentq(cubic, -5.0, 5.0, args=(1.0, a)) * p[0] - p[1], -9.0, 9.0),
+    "integral": lambda p: so.brentq(lambda a: quad(lambda x: np.exp(-a * x * x) * p[0], 0, 2)[0] - 0.7 * p[1], 0.01, 9.0),
     "quad, error": lambda p: p[0] * quad(lambda x: np.exp(-p[1] * x), 0, 1)[0] + 0 * quad(np.exp, 0, p[0])[1],
 }
 
@@ -182,19 +184,6 @@ def test_what_functions_leave_behind_is_left_at_each_call(noted):
         often.append(counted - len(seen) - counter.often)
     assert {*often} <= ({0} if noted == "own" else {4, 5})  # more, for derivatives, and a look at the function
     assert "dynamic" in str(slope.explain())
-
-
-def test_a_solver_in_what_another_one_solves():
-    def inner(a):
-        return so.brentq(lambda z: z**3 + z - a, -5.0, 5.0)
-
-    def outer(p):
-        return so.brentq(lambda a: inner(a) * p[0] - p[1], -9.0, 9.0)
-
-    slope = grad(outer)
-    for k in range(3):
-        p = P * (1 + 0.1 * k)
-        np.testing.assert_allclose(slope(p), differences(outer, p), 1e-6)
 
 
 def test_errors_are_the_functions():

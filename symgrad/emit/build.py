@@ -558,7 +558,7 @@ class Builder:
             }
             program, (end,) = Program(), body.after
             program.graph, program.root = body.graph, Leaf([end], TreeDef(LEAF), [end.aval.kind])
-            code, made = self._defined(program, Signature(wish, ", ".join(parameters), parameters, access, ""))
+            code, made = self._defined(program, Signature(wish, ", ".join(parameters), [*parameters, wish], access, ""))
             self.before.append(f"{code.before}{code.source}\n\n")
             self.handed[body] = wish
             self.namespace[wish] = made

@@ -16,7 +16,7 @@ import scipy.optimize as so
 from symgrad.api import elementwise_grad, grad, jacobian, jvp
 from symgrad.ops.index import array_of
 from symgrad.scipy import found
-from symgrad.scipy.plain import as_tuple, found_again, noted, of_kind, plain_values, rest_of
+from symgrad.scipy.plain import as_tuple, found_again, is_asked, is_written_out, noted, of_kind, on_plain, plain_values, rest_of
 from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
@@ -27,6 +27,8 @@ __getattr__ = rest_of(so)
 
 def solved(x: Any, name: str, run: Fun | None, funs: dict[str, Fun], given: Sequence[Any] = (), **options: Any) -> Any:
     """The plain solution ``x`` as what ``run`` finds at every call; None where no derivative may be asked for."""
+    if not is_asked():
+        return None
     again = None if run is None else found_again(run, funs, given, x, **options)
     if again is None and noted(f"scipy.optimize.{name} runs SciPy's solver on your function"):
         return x
@@ -60,12 +62,6 @@ def _start(x0: Any) -> Any:
     return np.ravel(array_of(x0)).astype(float)
 
 
-def on_plain(fun: Fun, args: tuple[Any, ...]) -> Fun:
-    """``fun`` of plain numbers, as SciPy calls it."""
-    args = plain_values(args)
-    return lambda x: plain_values(fun(x.copy() if isinstance(x, np.ndarray) else x, *args))  # SciPy writes into its own
-
-
 def polished(fun: Fun, x: Any, alone: bool = False) -> Any:
     """The solution of ``fun(x) == 0`` with its derivatives, from its plain value. Raises where Newton's steps lead away.
 
@@ -78,7 +74,7 @@ def polished(fun: Fun, x: Any, alone: bool = False) -> Any:
         step = np.linalg.solve(slope, fun(x)) if np.ndim(x) and not alone else fun(x) / slope
         x = x - step
         lengths.append(np.max(np.abs(step), initial=0.0))
-    if lengths[1] > np.maximum(0.5 * lengths[0], 1e-6 * (1.0 + np.max(np.abs(x), initial=0.0))):
+    if not is_written_out() and lengths[1] > np.maximum(0.5 * lengths[0], 1e-6 * (1.0 + np.max(np.abs(x), initial=0.0))):
         raise RuntimeError(
             "SciPy stopped where Newton's method does not converge, so that the solution has no derivative: it is not there "
             "yet (see the solver's tolerances and limits), or it is degenerate"

@@ -50,6 +50,35 @@ def noted(reason: str) -> bool:
     return trace is not None
 
 
+def on_plain(fun: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]:
+    """``fun`` of plain numbers, as SciPy calls it, which writes into its arrays later."""
+    given = plain_values(tuple(args))
+
+    def evaluated(x: Any) -> Any:
+        trace = active_trace()
+        if trace is None:
+            return plain_values(fun(x, *given))
+        trace.plainly += 1
+        try:
+            return plain_values(fun(x.copy() if isinstance(x, np.ndarray) else x, *given))
+        finally:
+            trace.plainly -= 1
+
+    return evaluated
+
+
+def is_asked() -> bool:
+    """Whether a derivative may be asked for of what is found."""
+    trace = active_trace()
+    return trace is not None and not trace.plainly
+
+
+def is_written_out() -> bool:
+    """Whether what runs is written out for a solver: what it is there is looked at where that has found its solution."""
+    trace = active_trace()
+    return trace is not None and bool(trace.written_out)
+
+
 def found_again(
     run: Callable[..., Any], funs: dict[str, Any], given: Sequence[Any], x: Any, at: Any = None, **options: Any
 ) -> Any:

@@ -138,6 +138,8 @@ class Trace:
         self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
         self.known_ways: Mapping[Any, Any] = {}  # through loops, of earlier calls
         self.ways: dict[Any, Any] = {}  # and of this one
+        self.plainly = 0  # how many solvers evaluate functions of plain numbers, one in another
+        self.written_out = 0  # how many functions are being written out, one in another: see symgrad.transform.solver
         self.patterns: dict[Any, Any] = {}  # what ways through loops became: see symgrad.loops.again
         self.recalled = False  # whether it took in what earlier calls did
         self.sections = False  # whether ways meet outside of loops, too: see symgrad.source.sections

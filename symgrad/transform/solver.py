@@ -74,7 +74,11 @@ def called_by(trace: Trace, funs: Sequence[tuple[str, Fun]], x: Any) -> tuple[li
     begin, guards, peeks, writes = trace.graph.next_index, len(trace.guards), len(trace.peeks), len(trace.writes)
     done = [] if trace.hooks is None else trace.hooks.done()
     start = trace.lane(trace.lookup(trace.constant(x)[0]))
-    results = [fun(start) for _, fun in funs]
+    trace.written_out += 1
+    try:
+        results = [fun(start) for _, fun in funs]
+    finally:
+        trace.written_out -= 1
     if any([type(y) is not Tracer or y.tape is not trace for y in results]) or trace.impure:
         return None
     by_now = [] if trace.hooks is None else trace.hooks.done()
