@@ -450,9 +450,9 @@ class Family:
         if len(run.graph) > MAX_NODES and (size := len(ancestors(run.leaf.nodes()))) > MAX_NODES:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
             return None
+        drafted = draft is not None and state.trace.known_ways is draft.loops
         for variant in self.variants:
-            drafted = draft is not None and state.trace.known_ways is draft.loops
-            known = not state.trace.recalled or state.trace.known_ways is variant.loops or drafted
+            known = drafted or not state.trace.recalled or state.trace.known_ways is variant.loops
             if known and not variant.conflicts(state.leaves, state):
                 if variant.plan != plan:
                     self.give_up(str(Redrawn()))

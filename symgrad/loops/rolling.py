@@ -1238,8 +1238,8 @@ class Roller:
         if any([grown.items for grown in self.grown.values()]):  # which iterations that are not run would not append to
             return False
         before, test = self._looked_at(a, b), b.nodes.get(TEST)
-        looked = [node for node in self._looked_at(b, c) if node is not test and not self._is_within(node)]
-        stays = all([node in before and self._stays(node) for node in looked])
+        looked = [node for node in self._looked_at(b, c) if node is not test]
+        stays = all([(node in before and self._stays(node)) or self._is_within(node) for node in looked])
         if not stays or b.rest != c.rest:
             return False
         if trace.unseen_writes(b.writes, c.writes, c.containers):
@@ -1259,10 +1259,8 @@ class Roller:
     def _is_within(self, node: Node) -> bool:
         """Whether what was looked at is made of the indices of loops within this one alone, as in all other iterations."""
         leaves = [one for one in ancestors([node]) if not one.args]
-        serials = [dict(one.params)["loop"] for one in leaves if one.op is INDEX]
-        return all([one.op in (INDEX, CONST) for one in leaves]) and all(
-            [type(serial) is int and serial > self.serial for serial in serials]
-        )
+        serials = [dict(one.params)["loop"] if one.op is INDEX else None for one in leaves if one.op is not CONST]
+        return all([type(serial) is int and serial > self.serial for serial in serials])
 
     def _stays(self, node: Node) -> bool:
         """Whether what two iterations have looked at does not go round: it is made of arguments, and of indices around."""

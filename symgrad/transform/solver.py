@@ -37,10 +37,13 @@ class Solver(Op):
         super().__init__(self, "constant", (), name=run.__name__, fun=self._found)
         self.run, self.called, self.many, self.options = run, tuple(called), many, options
 
+    @functools.cached_property
+    def _functions(self) -> list[Fun]:
+        """Those that it calls, one operation after the other."""
+        return [functools.partial(_evaluated, Loop(one.body, Course(count=1))) for one in self.called]
+
     def _found(self, *args: Any) -> Any:
-        loops = [Loop(one.body, Course(count=1)) for one in self.called]
-        functions = [functools.partial(_evaluated, loop) for loop in loops]
-        return self.run(*functions, *args[: self.many], args=args[self.many :], **self.options)
+        return self.run(*self._functions, *args[: self.many], args=args[self.many :], **self.options)
 
     @functools.cached_property
     def alike(self) -> Any:

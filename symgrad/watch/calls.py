@@ -551,7 +551,8 @@ class Calls(Reads):
         if not is_pure(module) or (package == "numpy" and fun.__name__ in STATEFUL):
             self.stop(f"{module}.{fun.__name__}() is called, which may change or depend on anything")
             return fun(*args, **kwargs)
-        if package in ("numpy", "functools") and (module.startswith("numpy.polynomial") or not hides(fun)):
+        python = module.startswith("numpy.polynomial")  # which is followed as the user's is, and so counts as hidden
+        if package in ("numpy", "functools") and (python or not hides(fun)):
             return self.own(fun, create.call(self.trace, fun, self._seen(args), self._seen(kwargs)), args)
         return self.own(fun, self._call_opaque(fun, args, kwargs), args)
 
