@@ -772,6 +772,35 @@ def adaptive_steps(x):
     return np.sum(np.array(ys) ** 2) + ys[-1]
 
 
+def steps_with_an_end(x):
+    """The size of a step is Python's number, and then NumPy's; two lists have one item of each step that is taken."""
+    t, y, h = 0.0, x[:2] * 1.0, 0.1
+    ts, ys = [t], [y]
+    while t < 2.0:
+        h = min(h, 2.0 - t)
+        k1 = np.array([y[1], -np.sin(y[0]) - 0.1 * x[2] * y[1]])
+        k2 = np.array([y[1] + h * k1[1], -np.sin(y[0] + h * k1[0])])
+        error = np.max(np.abs(k2 - k1)) * h / 2
+        if error < 1e-2:
+            t, y = t + h, y + h * (k1 + k2) / 2
+            ts.append(t)
+            ys.append(y)
+            h = h * min(2.0, 0.9 * np.sqrt(1e-2 / max(error, 1e-12)))
+        else:
+            h = h * 0.5
+    return np.array(ts), np.array(ys)
+
+
+def sums_between_steps(x):
+    ts, ys = steps_with_an_end(x)
+    return np.sum(np.diff(ts) * ys[1:, 0] ** 2) + np.trapezoid(ys[:, 1], ts) + ys[-1, 0] * ts[-1]
+
+
+def line_between_steps(x):
+    ts, ys = steps_with_an_end(x)
+    return np.interp(1.3, ts, ys[:, 0]) + np.sum(np.interp([0.2, 0.5, 2.0], ts, ys[:, 1] ** 2))
+
+
 def descent(x):
     path, sums = [x], []
     while True:
@@ -828,8 +857,10 @@ def none_at_times(x):
     [
         (path_of_newton, 4),
         (adaptive_steps, 2),
+        (sums_between_steps, 2),
+        (line_between_steps, 2),
         (descent, 2),
-        (steps_of_a_system, 8),
+        (steps_of_a_system, 5),
         (on_two_sides, 6),
         (all_of_one_array, 60),  # which it is in every item, so that there is one for each number of steps
         (none_at_times, 8),

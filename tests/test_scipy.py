@@ -1356,8 +1356,9 @@ def test_odeint():
     for fun, args in ((solved, (y0, 2.0, 0.3)), (moved, (1.5,))):
         agrees(fun, *args, modes=("dynamic",))
         derivative, oracle = [grad(lambda *args, fun=fun: np.sum(fun(*args) ** 2), mode=mode) for mode in ("auto", "dynamic")]
-        for _ in range(6):
-            np.testing.assert_allclose(derivative(*args), oracle(*args), rtol=1e-9)
+        expected = oracle(*args)
+        for _ in range(4):
+            np.testing.assert_allclose(derivative(*args), expected, rtol=1e-9)
         assert derivative.cache_info().hits
     decay = lambda k: integrate.odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 1.0]))[1, 0]
     for order, fun in enumerate([decay, grad(decay), grad(grad(decay))]):
@@ -1444,6 +1445,38 @@ def test_solve_ivp_is_compiled(method, fun, ends):
         for one, another in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, another, rtol=1e-7)
     assert derivative.cache_info().hits >= 1
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_steps_of_solve_ivp(method):
+    """Without times, there are as many columns as steps: code is one for all numbers of steps."""
+
+    def solved(p, where=integrate):
+        fun = lambda t, y: np.array([y[1], -p[0] * np.sin(y[0]) - p[1] * y[1]])
+        return where.solve_ivp(fun, (0.0, p[2]), np.array([1.0, 0.0]), method)
+
+    def at_the_end(p):
+        found = solved(p)
+        return found.y[0, -1] + found.t[-1] * found.y[1, -1]
+
+    def of_all(p):
+        found = solved(p)
+        return np.trapezoid(found.y[0] ** 2, found.t) + np.mean(found.y[1]) + np.sum(np.diff(found.t) ** 2)
+
+    rng = np.random.default_rng(3)
+    for fun in (at_the_end, of_all):
+        derivative, oracle, numbers = value_and_grad(fun), grad(fun, mode="dynamic"), set()
+        for _ in range(8):
+            p = rng.uniform([1, 0.1, 2], [9, 0.3, 5])
+            own, theirs = solved(p), solved(p, scipy.integrate)
+            numbers.add(len(own.t))
+            np.testing.assert_allclose(own.t, theirs.t, rtol=1e-6)
+            np.testing.assert_allclose(own.y, theirs.y, rtol=1e-6, atol=1e-9)
+            value, slope = derivative(p)
+            assert math.isclose(value, fun(p), rel_tol=1e-9)
+            np.testing.assert_allclose(slope, oracle(p), rtol=1e-7, atol=1e-9)
+        assert len(numbers) > 3
+        assert derivative.cache_info().misses <= 4
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,84 @@ def test_code_does_not_hang_on_how_many_are_selected(fun):
     assert "dynamic" not in derivative.explain()
 
 
+# -- neighbours, more at the ends, and lines through what is selected ------------------------------------------------
+
+
+def by_pairs(x):
+    s = x[x > 0]
+    return np.sum(s[1:] * s[:-1]) + np.sum((s[2:] - 2 * s[1:-1] + s[:-2]) ** 2) + np.sum(np.diff(s) * s[1:] ** 2)
+
+
+def backwards(x):
+    s = x[x > 0]
+    return np.sum(np.cumsum(np.exp(s)[::-1])[::-1] * s) + np.sum(s[::-1] * np.sin(s)[::-1])
+
+
+def pairs_of_rows(x):
+    rows = np.outer(x, [1.0, 2.0])[x > 0]
+    return np.sum((rows[1:] - rows[:-1]) ** 2 + np.diff(rows, axis=0)) + np.sum(np.cumsum(rows, axis=0)[1:, 0] * rows[:-1, 1])
+
+
+def area(x):
+    m, t = x > -0.5, np.linspace(0, 1, len(x))
+    return np.trapezoid(x[m] ** 2, t[m]) + np.trapezoid(x[m], dx=0.1)
+
+
+def with_more_at_the_ends(x):
+    s = x[x > 0]
+    c = np.concatenate(([0.0], np.cumsum(s)))
+    return np.sum(c[1:] * c[:-1]) + c[-1] + np.max(np.append(s, x[0])) + np.sum(np.concatenate((s, s**2, x[:2])) ** 3)
+
+
+def line_through_some(x):
+    m = x > -1.0
+    if np.count_nonzero(m) < 2:
+        return x[0]
+    t = np.linspace(0, 1, len(x))[m]
+    return np.sum(np.interp(np.linspace(-0.1, 1.1, 7), t, x[m]) ** 2) + np.interp(t[-1], t, x[m] * x[0], left=0.0)
+
+
+def line_that_moves(x):
+    t = np.sort(x)
+    t = t[t > 0]
+    return np.interp(0.7, t, t**2 * x[0], right=x[1]) if len(t) > 1 else x[0]
+
+
+def line_at_some(x):
+    return np.sum(np.interp(x[x > 0], [0.0, 0.5, 2.0], [0.0, x[0], 1.0]) ** 2)
+
+
+LINES = [
+    by_pairs, backwards, pairs_of_rows, area, with_more_at_the_ends, line_through_some, line_that_moves, line_at_some
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", LINES, ids=lambda fun: fun.__name__)
+def test_neighbours_do_not_hang_on_how_many_are_selected(fun):
+    assert checked(fun).cache_info().misses <= 6
+    assert checked(fun, calls=12, size=3, modes=("auto",)).cache_info().misses <= 8
+
+
+def seen_through_a_slice(x):
+    s = x[x > 0].copy()
+    later = s[1:]
+    if len(s):
+        s[0] = 3.0
+    s *= 2
+    return np.sum(later * s[:-1])
+
+
+def changed_through_a_slice(x):
+    s = x[x > 0]
+    s[1:] += s[:-1]
+    return np.sum(s**2)
+
+
+@pytest.mark.parametrize("fun", [seen_through_a_slice, changed_through_a_slice], ids=lambda fun: fun.__name__)
+def test_slices_of_what_is_selected_are_views(fun):
+    checked(fun)
+
+
 def sorted_ones(x):
     return np.sum(np.sort(x[x > 0])[:2])
 
@@ -145,7 +223,7 @@ def listed(x):
 def accumulated(x):
     s = x[x > 0]
     t = np.sum(s)
-    return np.sum(np.cumsum(s)) + t + np.sum(s[1:]) + np.zeros_like(s).size * x[0]
+    return np.sum(np.cumsum(s)) + t + np.sum(s[1::2]) + np.zeros_like(s).size * x[0]
 
 
 def written_to(x):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Node
-from symgrad.loops.patterns import BOOL, INT, WHOLE, Key
+from symgrad.loops.patterns import BOOL, INT, TAKEN, WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.engine import INDEX, TO_PYTHON
 from symgrad.tracing.mixed import Mixed
@@ -24,7 +24,6 @@ from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
 GROWN = ("grown",)  # what is noted of such a list, but for its items
-TAKEN = "[?]"  # the last part of the key of the mask; that of item ``-i`` is ``-i``
 KEPT = "a list of some items"  # a cause of ``Mixed``
 FAR = 3  # from the end of a list, where its items go round
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
@@ -215,7 +214,7 @@ class Chosen:
             return self.array, self.taken
         every: Any = np.concatenate([self.array.tape.gather(self.owner), self.array])
         array = self._beside(every, self.owner)
-        return array, np.concatenate([np.ones(len(self.owner), bool), self.taken])
+        return array, np.concatenate([_all_true(self.array.tape, len(self.owner)), self.taken])
 
     def append(self, item: Any) -> None:
         """One more item, behind all places."""
@@ -224,7 +223,7 @@ class Chosen:
             return
         more: Any = np.concatenate([self.array, np.reshape(self.array.tape.gather(item), 1)])
         self.array, self.python = self._beside(more, [item]), self.python and _is_python(item)
-        taken: Any = np.concatenate([self.taken, np.ones(1, bool)])
+        taken: Any = np.concatenate([self.taken, _all_true(self.array.tape, 1)])
         self.taken = taken
 
     def _beside(self, array: Tracer, others: Sequence[Any]) -> Tracer:
@@ -289,6 +288,11 @@ class Chosen:
         for item in items:
             item.parted |= self.parted
         return items
+
+
+def _all_true(trace: Trace, count: int) -> Tracer:
+    """Part of a mask; the same one for lists that have as many items."""
+    return trace.constant_like(True, Aval((count,), np.dtype(bool), "array"))
 
 
 def _fits(item: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:

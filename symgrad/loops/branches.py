@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.ir import CONST, Aval, Graph, Node
 from symgrad.loops.patterns import BOOL, COUNTER, EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
-from symgrad.loops.ways import Parts, Unclear, Way, is_float, joined_kind, narrow, same_step, sure
+from symgrad.loops.ways import Parts, Unclear, Way, is_float, joined_kind, narrow, same_step, sure, united
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.ops.index import GETITEM, SETITEM, Hole
@@ -82,11 +82,13 @@ class Builder:
         of = functools.partial(_there, made, outer)
         way = ways[0]
         for i in range(len(made), self._shared(ways, len(made), depth)):
-            op, params, aval, parts = way.steps[i]
+            step = way.steps[i]
+            parts = step[3]
             for other in ways[1:]:
-                aval = joined_kind(aval, other.steps[i][2])
+                step = united(step, other.steps[i])
                 for mine, theirs in zip(parts, other.steps[i][3], strict=True):
                     narrow(mine, theirs)
+            op, params, aval, _ = step
             if op is ITEM and sure(parts[0])[0] == "step":
                 made[i] = _item(out, made, sure(parts[0])[1], params, aval, way.nodes[i])
             else:
@@ -115,7 +117,7 @@ class Builder:
             first, *others = steps
             if end >= stop:
                 break
-            if any([first[0] is not other[0] or same_step(first, other) is None for other in others]):
+            if any([same_step(first, other) is None for other in others]):
                 break
             pairs = [pair for other in others for pair in zip(first[3], other[3], strict=True)]
             if any([one.keys().isdisjoint(theirs) for one, theirs in pairs]):
@@ -149,8 +151,10 @@ class Builder:
         one array, the number does, and is written there afterwards."""
         of = functools.partial(_there, made, outer)
         alike = [key for key in self.keys if self._is_alike(key, ways, made)]
-        puts = {key: put for key in self.keys if key not in alike and (put := self._put(key, ways, made)) is not None}
-        kinds = {key: kind for key, kind in self.kinds.items() if key not in alike and key not in puts}
+        same = self._same([key for key in self.keys if key not in alike and key not in _FLAGS], ways)
+        left = [key for key in self.keys if key not in alike and key not in same]
+        puts = {key: put for key in left if (put := self._put(key, ways, made)) is not None}
+        kinds = {key: self.kinds[key] for key in left if key not in puts}
         for key, put in puts.items():
             kinds[_PUT, *key] = put.kind
             after = zip(ways, put.numbers, strict=True)
@@ -163,6 +167,18 @@ class Builder:
         for key, put in puts.items():
             args = [of(put.base), found.pop((_PUT, *key)), *[_made(out, one, of) for one in put.place]]
             found[key] = out.add(SETITEM, args, put.params, self.kinds[key], put.like)
+        return found | {key: found[other] for key, other in same.items()}
+
+    def _same(self, keys: list[Key], ways: list[Way]) -> dict[Key, Key]:
+        """The locals in which all ways leave what they leave in another one, and that one."""
+        found: dict[Key, Key] = {}
+        first: dict[Any, Key] = {}
+        for key in keys:
+            if all([key in way.after for way in ways]):
+                ends = tuple([(frozenset(way.after[key][0].values()), way.after[key][1]) for way in ways])
+                other = first.setdefault((self.kinds[key], self.begin.get(key), ends), key)
+                if other is not key:
+                    found[key] = other
         return found
 
     def _is_alike(self, key: Key, ways: list[Way], made: dict[int, Any]) -> bool:

@@ -38,6 +38,7 @@ from symgrad.loops.patterns import (
     EXIT,
     INT,
     LEAVES,
+    TAKEN,
     TEST,
     TRACED,
     UNSEEN,
@@ -848,8 +849,9 @@ class _Reader:
         return Way(steps, decided, after, list(places))
 
     def _has_twins(self, stretch: Stretch, b: Boundary) -> bool:
-        """Whether two locals that go round begin a stretch with one value, so that what is made of both is made once."""
-        begun = [b.nodes[key] for key in stretch.read if getattr(b.nodes[key].aval, "shape", ())]
+        """Whether two locals that go round begin a stretch with one value, so that what is made of both is made once. Masks of
+        lists that get their items together always do."""
+        begun = [b.nodes[key] for key in stretch.read if getattr(b.nodes[key].aval, "shape", ()) and key[-1] != TAKEN]
         return len(set(begun)) < len(begun)
 
     def _has_one_number_twice(self, stretch: Stretch, b: Boundary) -> bool:

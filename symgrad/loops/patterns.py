@@ -19,6 +19,7 @@ INT = aval_of(0)  # what is known of an index
 BOOL = aval_of(False)
 OUTSIDE = ""  # the name of no local: the first part of the keys of what iterations put somewhere outside
 WHOLE = "[:]"  # the last part of the key of the array beside a list that iterations append to: see symgrad.loops.appended
+TAKEN = "[?]"  # of the mask of a list of some items
 TEST: Key = ("while",)  # whether a loop goes on
 EXIT: Key = ("if",)  # whether the ``if`` that leaves it does so
 COUNTER: Key = ("for",)  # how often a loop has gone round

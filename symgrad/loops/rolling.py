@@ -48,6 +48,7 @@ from symgrad.loops.patterns import (
     COUNTER,
     EXIT,
     OUTSIDE,
+    TAKEN,
     TEST,
     TRACED,
     UNSEEN,
@@ -1015,6 +1016,7 @@ class Roller:
                 trace.coarse |= self.coarse
                 for name, grown in self.grown.items():
                     grown.spread(self.place, (name, WHOLE) in found.python, (name, WHOLE) in found.unlike)
+                self._appended_alike(start)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 for array in left.arrays:
@@ -1042,6 +1044,14 @@ class Roller:
             self.boundaries, self.skipped, self.unflagged = bounds, skipped, []
         if alone is not None:
             self._keep(way, *alone)
+
+    def _appended_alike(self, start: Boundary) -> None:
+        """Lists to which the same iterations have appended have one mask that says which."""
+        masks: dict[Any, Tracer] = {}
+        for name, grown in self.grown.items():
+            key = name, TAKEN
+            if grown.taken is not None and key in start.nodes and self.pattern is not None and key in self.pattern.after:
+                grown.taken = masks.setdefault((start.nodes[key], self.pattern.after[key]), grown.taken)
 
     def _lists_hold(self) -> bool:
         """Whether nothing has happened to the lists that grow but what is known."""

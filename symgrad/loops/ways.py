@@ -250,6 +250,11 @@ def same_step(one: Step, other: Step) -> Any:
     return joined_kind(one[2], other[2]) if same else None
 
 
+def united(one: Step, other: Step) -> Step:
+    """A step that is the same, but for whose number its result is."""
+    return _one_op(one, other), one[1], joined_kind(one[2], other[2]), one[3]
+
+
 def _one_op(one: Step, other: Step) -> Any:
     """The operation of both: of a number that was Python's first, and then NumPy's, the latter; None where there is none."""
     if one[0] is other[0]:

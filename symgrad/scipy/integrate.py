@@ -20,7 +20,7 @@ from symgrad.api import stop_gradient, vmap
 from symgrad.ops.elementwise import moves
 from symgrad.ops.index import array_of
 from symgrad.scipy.plain import as_tuple, found_again, is_asked, is_written_out, noted, of_kind, on_plain, plain_values, rest_of
-from symgrad.scipy.steps import through
+from symgrad.scipy.steps import ends_of_steps, through
 from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
@@ -204,8 +204,7 @@ def solve_ivp(
 ) -> Any:
     """The solution of ``dy/dt = fun(t, y, ...)``; its ``y``, one column a time, can be differentiated.
 
-    Without ``t_eval``, the times are the ends of the steps, of which each call may take another number: then it is traced at
-    each call. With it, the loop over the steps is compiled.
+    Without ``t_eval``, the times are the ends of the steps, of which each call may take another number.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")
@@ -216,8 +215,8 @@ def solve_ivp(
     relative, absolute = checks.validate_tol(rtol, atol, np.size(y))
     problem = _Problem(slope, begin, end, method, relative, absolute[()], checks.validate_max_step(max_step))
     if t_eval is None:
-        noted("scipy.integrate.solve_ivp without t_eval gives as many times as it takes steps, which hangs on the values")
-        t = np.stack([array_of(problem.at(end)) for end in _ends_of_steps(problem, y, first_step)])
+        now, last, y, f, _, h = _begun(problem, y, first_step)
+        t, states = followed(ends_of_steps)(problem, now, last, y, f, h)
     else:
         t = array_of(t_eval)
         begin, end, known = stop_gradient((begin, end, t))
@@ -225,25 +224,9 @@ def solve_ivp(
             raise ValueError("Values in `t_eval` are not properly sorted.")
         if np.any((known < np.minimum(begin, end)) | (known > np.maximum(begin, end))):
             raise ValueError("Values in `t_eval` are not within `t_span`.")
-    states = followed(through)(problem, t, stop_gradient(t), *_begun(problem, y, first_step))
+        states = followed(through)(problem, t, stop_gradient(t), *_begun(problem, y, first_step))
     done = {"success": True, "status": 0, "message": "The solver reached the end.", "sol": None}
-    return si._ivp.ivp.OdeResult(t=t, y=np.moveaxis(states, 0, -1), **done)
-
-
-def _ends_of_steps(problem: _Problem, y: Any, first_step: float | None) -> list[Any]:
-    """When steps begin and end, of plain numbers."""
-    fun, ends = problem.fun, plain_values((problem.begin, problem.end))
-    known = problem._replace(fun=lambda t, y: np.asarray(plain_values(fun(t, y))), begin=ends[0], end=ends[1])
-    times = [np.float64(ends[0])]
-
-    class Noting(_Problem):
-        def longer(self, t: Any, new: Any, error: Any, most: Any) -> Any:
-            times.append(new)
-            return super().longer(t, new, error, most)
-
-    begun = _begun(known, plain_values(y), first_step)
-    through(Noting(*known), begun[1:2], begun[1:2], *begun)
-    return times
+    return si._ivp.ivp.OdeResult(t=t, y=np.transpose(states), **done)
 
 
 # -- integrals of functions ----------------------------------------------------------------------------------------

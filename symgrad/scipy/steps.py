@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 MOST = 20_000
+_SMALL = "the integration failed at t = {}: the steps get as small as numbers are apart"
+_MANY = f"the integration takes more than {MOST:,} steps: the equations are stiff, or the tolerances small"
 
 
 def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: Any, parts: Any, h: Any) -> Any:
@@ -29,11 +31,31 @@ def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: A
             else:  # or it is no number
                 h, most = problem.shorter(t, new, error), np.float64(1.0)
                 if not h > 10 * np.spacing(np.abs(t)):
-                    raise RuntimeError(f"the integration failed at t = {t}: the steps get as small as numbers are apart")
+                    raise RuntimeError(_SMALL.format(t))
             count += 1
             if count > MOST:
-                raise RuntimeError(
-                    "the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small"
-                )
+                raise RuntimeError(_MANY)
         states.append(problem.between(asked[i], before, t, old, parts))
     return np.stack(states)
+
+
+def ends_of_steps(problem: Any, t: Any, end: Any, y: Any, f: Any, h: Any) -> tuple[Any, Any]:
+    """When the steps of a ``problem`` begin and end, from ``t`` to its ``end``, and the states there, one row each."""
+    y, f, most, count, sign = y * 1.0, f * 1.0, np.float64(10.0), 0, np.sign(end - t)
+    times, states = [problem.at(t)], [y]
+    while sign * (end - t) > 0:
+        new = sign * np.minimum(sign * t + h, sign * end)
+        y_new, f_new, _, error = problem.take(t, y, f, new)
+        if error < 1:
+            h = problem.longer(t, new, error, most)
+            t, y, f, most = new, y_new, f_new, np.float64(10.0)
+            times.append(problem.at(t))
+            states.append(y)
+        else:
+            h, most = problem.shorter(t, new, error), np.float64(1.0)
+            if not h > 10 * np.spacing(np.abs(t)):
+                raise RuntimeError(_SMALL.format(t))
+        count += 1
+        if count > MOST:
+            raise RuntimeError(_MANY)
+    return np.stack(times), np.stack(states)

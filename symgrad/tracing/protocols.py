@@ -60,7 +60,9 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
     return _written(trace, outs, result, lambda: func(*plain(args, copy=True), **plain(kwargs, copy=True)))
 
 
-_OF_SELECTIONS = (np.column_stack, np.hstack, np.atleast_1d, np.percentile, np.quantile)  # made of what knows of selections
+_OF_SELECTIONS = (  # made of what knows of selections
+    *(np.column_stack, np.hstack, np.atleast_1d, np.append, np.percentile, np.quantile, np.trapezoid, np.interp),
+)
 
 
 _OF_DTYPES = (

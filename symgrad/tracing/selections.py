@@ -15,16 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import Node, aval_of
+from symgrad.ir import Aval, Node, aval_of
 from symgrad.ops.core import REGISTRY, literal
 from symgrad.ops.engine import ASTYPE, ITEM, STOP, TO_PYTHON
-from symgrad.ops.index import CUT, EVERY, GETITEM, IN_SLICE, INDEX_ADD, LAST_WRITE, SCATTER, SETITEM, SPLICE, Hole
+from symgrad.ops.index import CUT, EVERY, GETITEM, IN_SLICE, INDEX_ADD, LAST_WRITE, SCATTER, SETITEM, SPLICE, Hole, Slice
+from symgrad.ops.signal import INTERP
 from symgrad.tracing.tracer import WHOLE, Run, Tracer, look_at_size
 
 MANY = 65_536  # elements, of which it is dear to compute all for a few
 FEW = 16  # one in so many is selected at least, of those
 
 _ENDS = (0, -1)  # the indices of the first and the last one
+_FEW = 3  # rows that a slice leaves out at an end
 # what is finite, with its derivatives, where all that was selected is zero
 _TOTAL = frozenset([
     np.add, np.subtract, np.multiply, np.negative, np.positive, np.abs, np.fabs, np.square, np.sin, np.cos, np.tanh, np.arctan,
@@ -47,6 +49,7 @@ class Selections:
         self.zero: set[Node] = set()  # those that are zero then
         self.numbered: set[Node] = set()  # the numbers from 0 on of what is selected
         self.turned: dict[Node, Node] = {}  # transposed ones, of which the rows are columns, and what they are of
+        self.backwards: dict[Node, Node] = {}  # masks that have another one's places from the last to the first, and that one
         self.divided: set[Node] = set()  # those that were divided by what may be zero if nothing was
         self.aside: dict[Node, None] = {}  # selections that an iteration makes, and that are not in the graph
         self._known: dict[Any, Node] = {}  # those, by their operations
@@ -285,10 +288,21 @@ class Selections:
     def _selected(self, mask: Node, op: Any, args: Sequence[Any], nodes: Sequence[Any], params: dict[str, Any]) -> Any:
         """A selection, or what is computed of each element of some, which are alike; None for others."""
         source = None
+        if op is GETITEM and len(nodes) == 1 and nodes[0] in self.turned:
+            return self._of_columns(nodes[0], params["spec"])
         if not self.turned.keys().isdisjoint(nodes):
             return None
-        if op in _ARRANGED and _is_row(mask, nodes, params):
+        if op in _ARRANGED and (_is_row(mask, nodes, params) or _is_down(mask, op, nodes, params)):
             return self._arranged(mask, op, args, nodes, params)
+        if op is _CONCATENATE and not params.get("axis", 0) and len(mask.aval.shape) == 1:
+            return self._joined(mask, op, args, nodes, params)
+        cut = None if self.trace.iterates or len(mask.aval.shape) > 1 else _ends_cut(op, nodes, params)
+        if cut is not None and any([part != EVERY for part in params["spec"][1:]]):
+            part, *rest = params["spec"]
+            rows = self.trace.record(op, args, {"spec": (part, *[EVERY] * len(rest))})
+            return self.trace.record(op, (rows,), {"spec": (EVERY, *rest)})
+        if cut is not None:
+            return self._cut(mask, *cut, op, args, nodes, params)
         if op is GETITEM and self._is_one_of_each_row(mask, nodes, params):
             pass
         elif op is GETITEM:
@@ -320,31 +334,82 @@ class Selections:
         self._note(result.node)
         return result
 
+    def _of_columns(self, node: Node, spec: Sequence[Any]) -> Any:
+        """A number, a row, a column or a part of columns that are selected, which are the rows of something else."""
+        first, last, *rest = (*spec, EVERY, EVERY)[: max(len(spec), 2)]
+        if rest or not {type(first), type(last)} <= {int, Slice}:
+            return None
+        part: Any = self.trace.record(GETITEM, (self.trace.lookup(self.turned[node]),), {"spec": (last, first)})
+        return np.transpose(part) if type(first) is type(last) is Slice else part
+
     def _arranged(self, mask: Node, op: Any, args: Sequence[Any], nodes: Sequence[Any], params: dict[str, Any]) -> Any:
         """What is selected put in order, added up one by one, or less what was selected before; None for other numbers."""
         if self._ready(nodes[0]) is None:
             return None
         taken: Any = self.trace.lookup(mask)
         filled: Any = self._filled(nodes[0], 0)
-        whole: Any
-        where: Any
+        count = self.count_of(mask)
         if op is _CUMSUM:
-            whole, where, count = np.cumsum(filled), taken, self.count_of(mask)
-        elif op is _SORT:
+            return self._from(np.cumsum(filled, axis=0), taken, count, op, args, params)
+        if op is _SORT:
             found = self._in_order(nodes[0])
-            if found is None:
-                return None
-            whole, count = found, self.count_of(mask)
-            where = np.arange(taken.size) < count
-        else:
-            last = np.maximum.accumulate(np.where(taken, np.arange(taken.size), 0))  # what was selected up to there
-            whole = filled - filled[np.concatenate([last[:1], last[:-1]])]
-            where, count = taken & (np.cumsum(taken) > 1), np.maximum(self.count_of(mask) - 1, 0)
+            return None if found is None else self._from(found, np.arange(taken.size) < count, count, op, args, params)
+        return self._from(filled - filled[self._one_before(mask)], *self._all_but(mask, 1), op, args, params)
+
+    def _from(self, whole: Any, where: Any, count: Any, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The result of an operation, which is what ``where`` selects of a ``whole``, so many elements."""
         result = self._made(op, args, params)
         self.indices[where.node], self.counts[where.node] = where.node, count
         self.masks[result.node], self.sources[result.node] = where.node, whole.node
         self._note(result.node)
         return result
+
+    def _one_before(self, mask: Node) -> Any:
+        """For each place that one which is selected before it."""
+        taken: Any = self.trace.lookup(mask)
+        last = np.maximum.accumulate(np.where(taken, np.arange(taken.size), 0))  # what was selected up to there
+        return np.concatenate([last[:1], last[:-1]])
+
+    def _all_but(self, mask: Node, fewer: int) -> tuple[Any, Any]:
+        """A mask that leaves out the first places which another one selects, so many; and how many it selects."""
+        taken: Any = self.trace.lookup(mask)
+        return taken & (np.cumsum(taken) > fewer), np.maximum(self.count_of(mask) - fewer, 0)
+
+    def _cut(self, mask: Node, first: int, last: int, op: Any, args: Any, nodes: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What is selected, but for so many at its ends; backwards, where ``last`` is -1.
+
+        Each is put where the one is that comes as many later as are left out at the end: so ``x[1:]`` and ``x[:-1]`` are at
+        the same places.
+        """
+        whole: Any = self._ready(nodes[0])
+        if whole is None:
+            return None
+        if last < 0:
+            taken: Any = self.trace.lookup(mask)
+            where = self.trace.lookup(self.backwards[mask]) if mask in self.backwards else taken[::-1]
+            self.backwards[where.node] = mask
+            return self._from(whole[::-1], where, self.count_of(mask), op, args, params)
+        place = before = self._one_before(mask) if last else None
+        for _ in range(last - 1):
+            place = before[place]
+        whole = whole if place is None else whole[place]
+        return self._from(whole, *self._all_but(mask, first + last), op, args, params)
+
+    def _joined(self, mask: Node, op: Any, args: Any, nodes: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What is selected, before or behind other rows."""
+        wholes: list[Any] = []
+        marks: list[Any] = []
+        count: Any = 0
+        for node, arg in zip(nodes, args, strict=True):
+            selected = self.masks.get(node) is mask
+            whole = self._ready(node) if selected else arg
+            if whole is None:
+                return None
+            every = Aval(node.aval.shape[:1], np.dtype(bool), "array")
+            wholes.append(whole)
+            marks.append(self.trace.lookup(mask) if selected else self.trace.constant_like(True, every))
+            count = count + (self.count_of(mask) if selected else every.shape[0])
+        return self._from(np.concatenate(wholes), np.concatenate(marks), count, op, args, params)
 
     def _in_order(self, node: Node) -> Any:
         """What is selected in its order, and NaN behind it; None where it is not real, or NaN is among it."""
@@ -443,6 +508,10 @@ class Selections:
         if op is _EINSUM:
             subscripts: str = params["subscripts"]
             return _row_label(subscripts, own) == subscripts.partition("->")[2][:1] != ""
+        if op is INTERP:
+            return own == [True, False, False]
+        if op is _RAVEL:
+            return ranks == [1] and not params
         if op is _RESHAPE:
             first, *rest = params["shape"] if type(params["shape"]) is tuple else (params["shape"],)
             plain = first == -1 and not params.keys() - {"shape", "order"} and params.get("order", "C") == "C"
@@ -588,6 +657,8 @@ class Selections:
             if not known or not self.has_some(mask) or self._ready(nodes[0]) is None:
                 return None
             return self.quantile(mask, nodes[0], q)
+        if op is INTERP:
+            return self._interpolated(mask, args, nodes)
         use = _USES.get(op)
         if use is None or params.keys() - {"axis", *(["ddof"] if op in _SPREADS else [])}:
             return None
@@ -616,6 +687,25 @@ class Selections:
         if type(found.like) is np.ndarray:
             found.base, found.how, found.seen = x, (GETITEM, (), params), x.version
         return found
+
+    def _interpolated(self, mask: Node, args: Sequence[Any], nodes: Sequence[Any]) -> Any:
+        """A line through points that are selected: it goes on beyond the last one, as there is room for more, but what is asked
+        for is up to there."""
+        known = len(mask.aval.shape) == 1 and nodes[0] not in self.masks
+        if not known or any([self.masks.get(node) is not mask or self._ready(node) is None for node in nodes[1:]]):
+            return None
+        count = self.count_of(mask)
+        if not bool(count > 1):
+            return None
+        order = np.argsort(~self.trace.lookup(mask), kind="stable")
+        beyond = np.arange(mask.aval.shape[0]) - (count - 1)
+        points = []
+        for node in nodes[1:]:
+            whole: Any = self._ready(node)
+            end, one_before = whole[order[count - 1]], whole[order[count - 2]]
+            points.append(np.where(beyond > 0, end + beyond * (end - one_before), whole[order]))
+        end = points[0][count - 1]
+        return INTERP(np.minimum(args[0], end), *points)
 
     def _ready(self, node: Node) -> Tracer | None:
         """What a selection is a part of; None where nothing is selected, and something would have to be."""
@@ -665,6 +755,25 @@ def _is_row(mask: Node, nodes: Sequence[Node], params: dict[str, Any]) -> bool:
     return alone and nodes[0].aval.dtype.kind != "b" and not params.keys() - {"axis"} and params.get("axis") in (None, 0, -1)
 
 
+def _ends_cut(op: Any, nodes: Sequence[Node], params: dict[str, Any]) -> tuple[int, int] | None:
+    """How many rows at the beginning and at the end a slice leaves out, up to three; at the end -1, where it goes backwards."""
+    if op is not GETITEM or len(nodes) != 1:
+        return None
+    part = params["spec"][0]
+    if type(part) is not Slice or part == EVERY:
+        return None
+    if part == Slice(None, None, -1):
+        return 0, -1
+    first, last = part.start or 0, -(part.stop or 0)
+    return (first, last) if part.step in (None, 1) and 0 <= first <= _FEW and 0 <= last <= _FEW else None
+
+
+def _is_down(mask: Node, op: Any, nodes: Sequence[Node], params: dict[str, Any]) -> bool:
+    """Whether an operation adds up all rows that are selected, one by one, or takes each from the next one."""
+    down = op is not _SORT and len(nodes) == len(mask.aval.shape) == 1 and params == {"axis": 0}
+    return down and nodes[0].aval.dtype.kind != "b"
+
+
 def _is_finite(number: Any) -> bool:
     return type(number) in (int, float) and math.isfinite(number)
 
@@ -709,13 +818,14 @@ def _norm(x: Any, axis: Any) -> Any:
 _ODD = frozenset([np.add, np.subtract, np.negative, np.positive, np.abs, np.fabs, np.square, np.sin, np.tanh, np.arctan])
 _INDEXING = (GETITEM, SCATTER, INDEX_ADD, LAST_WRITE)
 _PRODUCTS = tuple(REGISTRY[fun] for fun in (np.dot, np.inner, np.matmul))
-_EINSUM, _TRANSPOSE, _RESHAPE, _LSTSQ = (REGISTRY[fun] for fun in (np.einsum, np.transpose, np.reshape, np.linalg.lstsq))
+_EINSUM, _TRANSPOSE, _RESHAPE, _RAVEL = (REGISTRY[fun] for fun in (np.einsum, np.transpose, np.reshape, np.ravel))
+_LSTSQ = REGISTRY[np.linalg.lstsq]
 _CUMSUM, _SORT, _DIFF = _ARRANGED = tuple(REGISTRY[fun] for fun in (np.cumsum, np.sort, np.diff))
 _QUANTILES = tuple(REGISTRY[fun] for fun in (np.median, np.quantile))
 _COUNTING = tuple(REGISTRY[fun] for fun in (np.sum, np.count_nonzero))
 _FILLS = {np.ones_like: 1, np.zeros_like: 0, np.ones: 1, np.zeros: 0}
 _LIKE, _MADE = (np.ones_like, np.zeros_like), (*_FILLS, np.arange)
-_JOINS = tuple(REGISTRY[fun] for fun in (np.stack, np.concatenate))
+_JOINS = _, _CONCATENATE = tuple(REGISTRY[fun] for fun in (np.stack, np.concatenate))
 _TOTAL_ALONG = frozenset([
     *[REGISTRY[fun] for fun in (np.sum, np.mean, np.prod, np.max, np.amax, np.min, np.amin, np.any, np.all)],
     *[REGISTRY[fun] for fun in (np.cumsum, np.sort)], *_PRODUCTS, *_JOINS, _EINSUM, _RESHAPE,
