@@ -21,7 +21,7 @@ from symgrad.ops import index
 from symgrad.ops.engine import INDEX, TO_PYTHON
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import Trace, is_held_so_often
-from symgrad.tracing.tracer import NUMBERS, Tracer, plain
+from symgrad.tracing.tracer import NUMBERS, Run, Tracer, plain
 
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 KEPT = "a list of some items"  # a cause of ``Mixed``
@@ -290,7 +290,7 @@ class Chosen:
         return items
 
 
-def _all_true(trace: Trace, count: int) -> Tracer:
+def _all_true(trace: Run, count: int) -> Tracer:
     """Part of a mask; the same one for lists that have as many items."""
     return trace.constant_like(True, Aval((count,), np.dtype(bool), "array"))
 

@@ -389,10 +389,11 @@ class Selections:
             where = self.trace.lookup(self.backwards[mask]) if mask in self.backwards else taken[::-1]
             self.backwards[where.node] = mask
             return self._from(whole[::-1], where, self.count_of(mask), op, args, params)
-        place = before = self._one_before(mask) if last else None
-        for _ in range(last - 1):
-            place = before[place]
-        whole = whole if place is None else whole[place]
+        if last:
+            place = before = self._one_before(mask)
+            for _ in range(last - 1):
+                place = before[place]
+            whole = whole[place]
         return self._from(whole, *self._all_but(mask, first + last), op, args, params)
 
     def _joined(self, mask: Node, op: Any, args: Any, nodes: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -697,7 +698,7 @@ class Selections:
         count = self.count_of(mask)
         if not bool(count > 1):
             return None
-        order = np.argsort(~self.trace.lookup(mask), kind="stable")
+        order = np.argsort(np.logical_not(self.trace.lookup(mask)), kind="stable")
         beyond = np.arange(mask.aval.shape[0]) - (count - 1)
         points = []
         for node in nodes[1:]:
