@@ -47,6 +47,7 @@ from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Leaves, Static, check_kind, check_tree, kind_of, layout, shown
+from symgrad.source.instrument import in_loops
 from symgrad.source.origins import METHODS, OWN, is_object, is_users
 from symgrad.tracing.frames import INTO_PLAIN
 from symgrad.tracing.mixed import Otherwise, is_narrow
@@ -66,6 +67,8 @@ MAX_SIGNATURES = 64  # of one derivative, with code; the least recently used goe
 MAX_WAITING = 1024  # without
 FEW = 64  # new signatures, or calls, after which it is looked at all signatures again
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
+FEW = 2  # ends beyond which statements that decide again and again are looked at on their own
+AGAIN, MANY = 4, 128  # times that they do so in one call, and that they do all in all
 AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
 GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all; those of the FIRST take what they do
 FIRST = 3
@@ -73,7 +76,7 @@ DOUBTS = 3  # errors that code raises, and the function does not, before nobody 
 WORTH = 10  # calls that code may try in vain for one that it answers
 LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find new ends
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
-MAX_LOOPS = 64  # of a variant, whose ways are known: as many as there are ways to get to them
+MAX_LOOPS = 1024  # of a variant, whose ways are known: as many as there are ways to get to them
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
 EARLY = 250_000  # bytes of results an operation, of those left for later, from which code for a single call pays
 STEP = 4000  # bytes that are written in the time of one small operation
@@ -227,7 +230,8 @@ class Family:
         self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
         self.told = self.moving  # all that are known by now
-        self.sections = False  # whether its ways meet outside of loops, too, for there are many
+        # whether its ways meet outside of loops, too, for there are many, and in those that decide in these lines
+        self.sections: frozenset[tuple[str, int]] | None = None
         self.fills = False  # whether arrays were filled that no function was seen to fill
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
@@ -540,9 +544,10 @@ class Family:
         if self.told != self.moving and leaf.seen == 0 and len(ends) > 1:  # calls go other ways: they may do so in loops
             self._begin_anew()
             return None
-        if len(ends) > AT_ONCE and not self.sections:
-            self.sections = True
-            self.account.free += AT_ONCE
+        again = _repeated(state.trace) if len(ends) > FEW and leaf.seen == 0 else frozenset()
+        if (len(ends) > AT_ONCE and self.sections is None) or not again <= (self.sections or frozenset()):
+            self.sections = again | (self.sections or frozenset())
+            self.account.free += len(ends)
             self._begin_anew()
             return None
         if len(ends) > MAX_LEAVES:
@@ -1326,6 +1331,13 @@ class Missing(NamedTuple):
 
 PLAIN_NUMBERS = (float, int, complex, np.generic)
 LIFTED = (*PLAIN_NUMBERS, np.ndarray)
+
+
+def _repeated(trace: Trace) -> frozenset[tuple[str, int]]:
+    """The lines of loops that have decided again and again in a trace, each time on its own; none where they did very often."""
+    lines = Counter(guard.line for guard in trace.guards if guard.line and not guard.unseen)
+    found = {line: times for line, times in lines.items() if times >= AGAIN}
+    return in_loops(found) if 0 < sum(found.values()) <= MANY else frozenset()
 
 
 def _now(path: Path, leaves: Sequence[Any]) -> Any:

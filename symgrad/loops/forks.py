@@ -20,9 +20,11 @@ goes round that tells whether an iteration went the other one; such a call is tr
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
+import operator
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -84,6 +86,7 @@ from symgrad.tracing.tracer import Tracer
 from symgrad.transform.loop import Loop
 
 MOST = 16  # ways through a stretch
+_INDEX = operator.attrgetter("index")
 DEEPEST = 24  # decisions of a stretch: each is one more ``if`` within another
 
 
@@ -344,7 +347,10 @@ class _Reader:
         if any([not pair.isdisjoint(self.written) for pair in self.parted]):
             raise Unclear  # what is written into one of them is in both, or not
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
-        self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
+        nodes, start = self.trace.graph.nodes, self.bounds[0].length
+        places = [bisect.bisect_left(nodes, number, hi=start, key=_INDEX) for number in sorted(self.met)]
+        again = [nodes[place] for place in places if place < start and nodes[place].index in self.met]
+        self._make([*again, *nodes[start : self.bounds[-1].length]], begun)
         stretches = self._cut(begun, known)
         every: list[Taken] = [{} for _ in stretches] if known is None else self._recall(known, stretches)
         for b, c in self.pairs:

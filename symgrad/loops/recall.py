@@ -99,7 +99,7 @@ class Recall:
             if x in self.parted:
                 raise Unclear
             if x.op is INPUT:
-                found = trace.graph.find(INPUT, (), x.params)
+                found = trace.graph.find(INPUT, (), x.params) or trace.hooks.read_again(x)
             elif x.op is CAPTURED:
                 array = self.arrays.get(x)
                 if array is None:  # which no way reads

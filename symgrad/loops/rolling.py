@@ -1177,19 +1177,32 @@ class Roller:
         return len(ways) * NEW > len(every) > FAR
 
     def _way(self) -> tuple[Any, ...] | None:
-        """How this call came to the loop: what it looked at before, and saw; None where that is much."""
+        """How this call came to the loop: what it looked at before, and saw; None where that is much, or in a section of a
+        loop, to which there are many ways."""
         before = self.trace.guards[: self.boundaries[0].guards]
-        return None if len(before) > MANY else (self.serial, *[guard[1:3] for guard in before if not guard.unseen])
+        if len(before) > MANY or (self.section and self.trace.sections):
+            return None
+        return self.serial, *[guard[1:3] for guard in before if not guard.unseen]
 
     def _known(self, way: Any) -> tuple[Sequence[Ways], Sequence[Ways]]:
         """What is known of the loop in calls that came to it this ``way``, and of all runs of the statement."""
-        trace = self.trace
-        return trace.known_ways.get(way, ()), trace.ways.get(self.place) or trace.known_ways.get(self.place, ())
+        others: Sequence[Ways] = ()
+        for place in self._places():
+            others = others or self._known_at(place)
+        return self.trace.known_ways.get(way, ()), others
+
+    def _known_at(self, place: Any) -> Sequence[Ways]:
+        return self.trace.ways.get(place) or self.trace.known_ways.get(place, ())  # type: ignore[no-any-return]
+
+    def _places(self) -> list[tuple[Any, ...]]:
+        """Under which runs of the statement are known: all, but first each on its own, where it is a section of a loop."""
+        alone = (*self.place, self.serial)
+        return [alone, self.place] if self.section and self.trace.sections else [self.place]
 
     def _keep(self, way: Any, known: Ways | None, ways: Ways) -> None:
         """Let later runs, and calls, know the ``ways`` through this loop, which took the place of those that were ``known``."""
-        places = (way, self.place)
-        for place, every in [*zip(places, self._known(way), strict=True)][way is None :]:
+        known_by = [(way, self.trace.known_ways.get(way, ()))] if way is not None else []
+        for place, every in [*known_by, *[(place, self._known_at(place)) for place in self._places()]]:
             self.trace.ways.pop(place, None)  # so that it comes last
             left = [one for one in every if one is not known and not (self.section and {*ways.sites} < {*one.sites})]
             self.trace.ways[place] = [*left, ways][-SEVERAL:]

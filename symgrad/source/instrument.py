@@ -11,6 +11,7 @@ very bytecode that the function has.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import linecache
 import threading
@@ -34,7 +35,7 @@ from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
 from symgrad.source.origins import names_in
 from symgrad.source.rows import as_arrays
-from symgrad.source.sections import in_sections
+from symgrad.source.sections import deciding, in_sections
 from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
 from symgrad.source.several import apart
@@ -74,26 +75,30 @@ _FACTORY = "__symgrad_factory__"
 FILES = 256  # of which is remembered what is in them
 
 # by identity, and by rewriter: code objects of different files can be equal
-_codes: dict[tuple[int, type, frozenset[Group], bool], tuple[weakref.ref[CodeType], CodeType | None, dict[str, CodeType]]] = {}
+_codes: dict[
+    tuple[int, type, frozenset[int] | None, frozenset[Group], bool],
+    tuple[weakref.ref[CodeType], CodeType | None, dict[str, CodeType]],
+] = {}
 
 
 def instrumented(
     fun: FunctionType,
     hooks: Any,
     calls_only: bool = False,
-    sections: bool = False,
+    sections: frozenset[int] | None = None,
     tables: frozenset[Group] = frozenset(),
 ) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
     ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]``, ``np.c_[...]``
-    and what is written into; ``sections``: see ``symgrad.source.sections``; ``tables``: the lists that are arrays, see
+    and what is written into; ``sections``: see ``symgrad.source.sections``, and the lines that decide again and again, None
+    where there are to be none; ``tables``: the lists that are arrays, see
     ``symgrad.source.tables``.
     """
-    kind = _Calls if calls_only else _InSections if sections else _Rewriter
-    new, generators = _rewritten(fun, kind, tables, True)
+    kind = _Calls if calls_only else _Rewriter if sections is None else _InSections
+    new, generators = _rewritten(fun, kind, sections, tables, True)
     if any([_generator(fun, name) is not one for name, one in generators.items()]):  # that other functions stand in by now
-        new, _ = _rewritten(fun, kind, tables, False)
+        new, _ = _rewritten(fun, kind, sections, tables, False)
     if new is None:
         return None
     code = fun.__code__
@@ -107,14 +112,17 @@ def instrumented(
 
 
 def _rewritten(
-    fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozenset[Group], inline: bool
+    fun: FunctionType, kind: type[_Calls | _Rewriter], lines: frozenset[int] | None, tables: frozenset[Group], inline: bool
 ) -> tuple[CodeType | None, dict[str, CodeType]]:
     """The rewritten code; with generators of the module in it, these, by their names."""
     code = fun.__code__
-    key = id(code), kind, tables, inline
+    key = id(code), kind, lines, tables, inline
     known = _codes.get(key)
     if known is None or known[0]() is not code:
-        known = _codes[key] = (weakref.ref(code, functools.partial(_forget, _codes, key)), *_rewrite(fun, kind, tables, inline))
+        known = _codes[key] = (
+            weakref.ref(code, functools.partial(_forget, _codes, key)),
+            *_rewrite(fun, kind, lines, tables, inline),
+        )
     return known[1:]
 
 
@@ -133,7 +141,7 @@ def _forget(codes: dict[Any, Any], key: Any, _: Any) -> None:
 
 
 def _rewrite(
-    fun: FunctionType, kind: type[_Calls | _Rewriter], tables: frozenset[Group], inline: bool
+    fun: FunctionType, kind: type[_Calls | _Rewriter], lines: frozenset[int] | None, tables: frozenset[Group], inline: bool
 ) -> tuple[CodeType | None, dict[str, CodeType]]:
     code = fun.__code__
     owner = _class_of(fun)
@@ -161,7 +169,7 @@ def _rewrite(
         tree = inlined(unrolled(tree, space), generators, around)
         tree = apart(at_the_end(unrolled(tree, space)))  # also in generators that stand for loops
         tree = in_room(joined(with_segments(tree, fun), fun))
-        tree = decided(marked(in_sections(tree) if kind is _InSections else tree, space), fun, owner)
+        tree = decided(marked(tree if lines is None else in_sections(tree, lines), space), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
 
 
@@ -224,6 +232,17 @@ def _contents(text: str) -> tuple[list[ast.stmt], list[FunctionNode]]:
     """The imports and the functions of a file, given its text."""
     tree = parsed(text)
     return _imports(tree), [node for node in walk(tree) if isinstance(node, FunctionNode)]
+
+
+def in_loops(lines: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+    """Those of some lines of files in which loops decide that run to their ends."""
+    found = set[tuple[str, int]]()
+    for name in {name for name, _ in lines}:
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+            _, functions = _contents("".join(linecache.getlines(name)))
+            loops = [part for node in functions for part in walk(node) if isinstance(part, ast.For)]
+            found |= {(name, line) for loop in loops for line in deciding(loop)}
+    return frozenset(found.intersection(lines))
 
 
 def parsed(text: str, mode: str = "exec") -> Any:
@@ -845,6 +864,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> Any:
         """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""
         loop, private, doubtful, stored, numbers, tested = self._loop(node)
+        private = None if hasattr(node, "sections") else private
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         used = used_between(node, tested)

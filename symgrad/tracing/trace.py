@@ -142,7 +142,8 @@ class Trace:
         self.written_out = 0  # how many functions are being written out, one in another: see symgrad.transform.solver
         self.patterns: dict[Any, Any] = {}  # what ways through loops became: see symgrad.loops.again
         self.recalled = False  # whether it took in what earlier calls did
-        self.sections = False  # whether ways meet outside of loops, too: see symgrad.source.sections
+        # whether ways meet outside of loops, too, and in loops that decide in these lines: see symgrad.source.sections
+        self.sections: frozenset[tuple[str, int]] | None = None
         self.tables = True  # whether lists that loops fill may be arrays: see symgrad.loops.tables
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.looks = 0  # at items of lists, between iterations

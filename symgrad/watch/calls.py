@@ -28,7 +28,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,15 @@ _OF_INTS = (collections.deque, itertools.permutations)  # they take a number tha
 def _counted(value: Any) -> Any:
     """A number as Python's own int."""
     return operator.index(value) if type(value) is Tracer and np.ndim(value.like) == 0 else value
+
+
+def _lines_of(code: CodeType, lines: frozenset[tuple[str, int]]) -> frozenset[int]:
+    """Those of some lines that a function's code has, and functions within."""
+    here = {line for file, line in lines if file == code.co_filename}
+    if not here:
+        return frozenset()
+    every = [code, *[one for one in code.co_consts if isinstance(one, CodeType)]]
+    return frozenset(here.intersection([line for one in every for *_, line in one.co_lines()]))
 
 
 def reads_memory(kind: Any) -> bool:
@@ -493,7 +502,8 @@ class Calls(Reads):
             return fun(*args, **kwargs)
         self.check(self.home(fun).then("attr", "__code__"), "is", code)
         arrays = tables.groups(self.trace.apart, code)
-        inside = instrumented(fun, Frame(self, fun, arrays), sections=self.trace.sections, tables=arrays)
+        sections = None if self.trace.sections is None else _lines_of(code, self.trace.sections)
+        inside = instrumented(fun, Frame(self, fun, arrays), sections=sections, tables=arrays)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             if not self.harmless(fun):

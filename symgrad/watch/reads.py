@@ -26,7 +26,7 @@ import numpy as np
 
 from symgrad.errors import MutatedInput
 from symgrad.ir import INPUT, Node, aval_of
-from symgrad.loops import iterables
+from symgrad.loops import iterables, members
 from symgrad.loops.iterables import Over, columns, table
 from symgrad.loops.patterns import BOOL, OUTSIDE, Key
 from symgrad.ops import create
@@ -84,6 +84,7 @@ from symgrad.watch.puts import (
 )
 
 TABLED = (list, tuple, np.ndarray)
+_SEARCHED = (set, frozenset, dict, list, tuple)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
 MAX_HELD = 4_096  # objects that one leads to
@@ -199,6 +200,7 @@ class Reads:
         self._copied_of: dict[int, tuple[Any, Path]] = {}  # copies of containers that are outside
         self._most_copies = FEW_COPIES
         self._views: dict[int, tuple[Any, Any, Any]] = {}  # of dicts outside: these, and what was in them
+        self._members: dict[Any, tuple[Any, int, Any]] = {}  # containers, and which of all that indices may be are in them
         self._tables: dict[int, _Table] = {}  # of lists and plain arrays that are read at traced places
         self._deciders: dict[int, int] = {}  # the function's objects that loops which decide change, counted
         self._made: dict[int, int] = {}  # of these, those that the last iteration, ``_turn``, makes
@@ -473,6 +475,17 @@ class Reads:
         if type(value) is np.ndarray:
             return self.trace.another(tracer)
         return Tracer(self.trace, tracer.node, tracer.value, frozen=True)
+
+    def read_again(self, node: Node) -> Node | None:
+        """The input that an earlier call made of what it read outside, which this one might have read; None for others."""
+        path = dict(node.params)["position"]
+        if not isinstance(path, Path):
+            return None
+        try:
+            found = self.read(path, path.find(self.leaves))
+        except (LookupError, AttributeError):
+            return None
+        return found.node if type(found) is Tracer and found.node.params == node.params else None
 
     def deep(self, value: Any, depth: int = 0) -> Any:
         """A container from outside as a copy of what is read from it; other values as they are."""
@@ -1164,6 +1177,8 @@ class Reads:
             item.tell_apart()
         if "__contains__" in own_ways(kind):
             return bool(self.test(self.call(self.special(kind, "__contains__"), owner, item)))
+        if self.trace.rollers and kind in _SEARCHED and (found := self._among(item, owner, path)) is not None:
+            return found
         if path is not None and isinstance(owner, (dict, set, frozenset)) and not own_ways(kind):
             found, item = item in owner, _key(item)
             if is_plain_key(item):
@@ -1172,6 +1187,20 @@ class Reads:
         if isinstance(owner, Iterator) and path is None:
             return self.itself(self.whole(item)) in self.searched(owner)
         return self.itself(self.whole(item)) in self.itself(self.whole(owner))
+
+    def _among(self, item: Any, owner: Any, path: Path | None) -> Any:
+        """Whether indices of loops are in a container that no iteration changes, looked up in a table, or None."""
+        parts = members.indices(item)
+        spans = members.spans_of(self.trace, parts) if parts and (path or type(owner) in (tuple, frozenset)) else None
+        if spans is None:
+            return None
+        key = id(owner), spans, type(item)
+        _, size, found = self._members.get(key, (None, -1, None))
+        if size != len(owner):
+            self.whole(owner)
+            found = members.table(spans, owner, type(item) is not tuple)
+            self._members[key] = owner, len(owner), found
+        return None if found is None else members.looked_up(self.trace, parts, found, spans)
 
     def searched(self, items: Iterator[Any]) -> Iterator[Any]:
         """An iterator that is searched."""
