@@ -61,7 +61,7 @@ def lay_out(group: Group, uses: dict[Node, int], threads: bool) -> Layout:
         value, write = parts[0]
         if end in layout.bases:
             continue
-        if value in group.lanes and not is_view(value) and is_whole(write) and _is_read_before(end, value, group, uses):
+        if value in group.lanes and not is_view(value) and is_whole(write) and _is_read_before(end, layout, group, uses):
             layout.places[value] = Window(end, first_row(write))
     for node in group.results:
         layout.places[node] = Window(node, 0)
@@ -85,10 +85,16 @@ def overlap(parts: Sequence[tuple[Node, Node]]) -> int:
     return first_row(parts[0][1]) - first_row(parts[-1][1])
 
 
-def _is_read_before(end: Node, value: Node, group: Group, uses: dict[Node, int]) -> bool:
-    """Whether only the group reads a value, and only before others are added to it."""
-    before = group.nodes[: group.nodes.index(end) + 1]
-    return uses[value] == sum(arg is value for node in before for arg in node.args)
+def _is_read_before(end: Node, layout: Layout, group: Group, uses: dict[Node, int]) -> bool:
+    """Whether only the group reads the value that is written first into an end, and views of it, and only before others are
+    added to it: so none of these is that value again."""
+    (value, _), *others = layout.parts[end]
+    same = {value}
+    for node in group.nodes:
+        if is_view(node) and node.args[0] in same:
+            same.add(node)
+    before = [arg for node in group.nodes[: group.nodes.index(end) + 1] for arg in reads_of(node, layout)]
+    return not any([other in same for other, _ in others]) and all([uses[one] == before.count(one) for one in same])
 
 
 def is_read_before(group: Group, window: Node, node: Node) -> bool:
