@@ -109,6 +109,10 @@ def three_apart(x):
     return np.sum(np.sin(x[2:]) * x[1:-1] * np.cos(x[:-2]))
 
 
+def second_differences(x):
+    return np.sum((x[2:] - 2 * x[1:-1] + x[:-2]) ** 2)
+
+
 def logistic(w, x, y):
     z = x @ w
     return np.mean(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
@@ -168,6 +172,7 @@ def numbers(*shape: int, dtype: Any = float) -> Any:
 CASES: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
     "rosenbrock": (rosenbrock, lambda n: (numbers(n),)),
     "three_apart": (three_apart, lambda n: (numbers(n + 2),)),
+    "second_differences": (second_differences, lambda n: (numbers(n + 2),)),
     "logistic": (logistic, lambda n: (numbers(3), numbers(n, 3), (numbers(n) > 0) + 0.0)),
     "softmax_rows": (softmax_rows, lambda n: (numbers(n, 3), numbers(n, 3))),
     "layer_norm": (layer_norm, lambda n: (numbers(n, 4), numbers(4), numbers(4))),
@@ -318,6 +323,29 @@ def test_random_programs(program):
     everything = tuple(range(len(program.specs)))
     with np.errstate(all="ignore"):
         agree(lambda: value_and_grad(program.fun, argnums=everything), *args)
+
+
+def of_neighbours(rng, arrays, deep=0):
+    """A random expression of slices that are as long as one another."""
+    if deep > 2 or rng.random() < 0.3:
+        x, start = arrays[rng.integers(len(arrays))], int(rng.integers(5))
+        return x[start : len(x) - 4 + start]
+    a, b = (of_neighbours(rng, arrays, deep + 1) for _ in range(2))
+    made = [a + b, a - 2 * b, a * b, np.sin(a), a**2, a + b, np.maximum(a, b), np.where(a > 0.3, a, b)]
+    return made[rng.integers(len(made))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_stencils(seed):
+    """A value may be part of the cotangents of several slices of an array, and be read elsewhere."""
+
+    def total(x, y, c):
+        rng = np.random.default_rng(seed)
+        z = [x * y, np.tanh(x), y * c][seed % 3]
+        return sum([np.sum([np.sin, np.square, np.tanh][k % 3](of_neighbours(rng, [x, y, z, x * c]))) for k in range(3)])
+
+    args = numbers(23), numbers(23)[::-1] * 0.7, 0.3
+    agree(lambda: value_and_grad(total, argnums=(0, 1, 2)), *args, shared=seed % 4 == 0)
 
 
 def test_sums_of_products():
