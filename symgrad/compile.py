@@ -232,6 +232,7 @@ class Family:
         self.told = self.moving  # all that are known by now
         # whether its ways meet outside of loops, too, for there are many, and in those that decide in these lines
         self.sections: frozenset[tuple[str, int]] | None = None
+        self.laid = False  # whether arrays lay by columns in loops with one way for all
         self.fills = False  # whether arrays were filled that no function was seen to fill
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
@@ -296,7 +297,7 @@ class Family:
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*apart}
-            trace.moving, trace.sections = {**self.moving}, self.sections
+            trace.moving, trace.sections, trace.laid = {**self.moving}, self.sections, self.laid
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             drafts = [self.draft] if self.draft is not None else []
@@ -443,6 +444,7 @@ class Family:
         overtaken = traced.learnt < self.learnt
         self.learnt += 1
         self.told = state.trace.moving
+        self.laid |= state.trace.laid
         if not state.trace.apart <= self.apart:
             new = state.trace.apart - self.apart
             since = (TURNING, SLIDING)  # it has been so since the trace began

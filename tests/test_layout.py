@@ -223,3 +223,52 @@ def test_values_that_are_gone_make_no_warnings():
         s = 1 / (1 + np.exp(-w[1]))
         total = 2 * np.sum(w[0][:, :, None] * s, axis=1)
         np.testing.assert_allclose(g, np.sum(total[:, None] * s, axis=2), rtol=1e-12)
+
+
+# -- what is a view hangs on which way an if went ------------------------------------------------------------------
+
+
+def swapped_in_a_loop(x):
+    a, b = x.copy(), 2.0 * x.T  # by rows, and by columns
+    for i in range(5):
+        if x[i, 0] > 0:
+            a, b = b, a
+        else:
+            b.ravel()[::6] = 0.5  # of what lies by rows it is a view
+    return np.sum(a * 3) + np.sum(b**2)
+
+
+def read_as_it_lies(x):
+    b, s = 2.0 * x, 0.0
+    for i in range(5):
+        if x[i, 0] > 0:
+            b = b.T * 1.0
+        s = s + b.ravel("K")[i + 2] * (i + 1)
+    return s + np.sum(b**2 * np.arange(5))
+
+
+def turned_by_ifs(x):
+    b = 2.0 * x
+    if x[0, 0] > 0:
+        b = b.T
+    b.ravel()[1:3] = 0.5 * x[0, 1]
+    if x[1, 0] > 0:
+        b = np.asarray(b.T) * 1.0
+    if x[2, 0] > 0:
+        b = b + x[0]
+    if x[3, 0] > 0:
+        b = b * x.T
+    b.reshape(25)[7:9] = x[2, 2]
+    if x[4, 0] > 0:
+        b = b.T
+    b.ravel()[3] = x[1, 1]
+    return np.sum(b**2 * np.arange(5))
+
+
+@pytest.mark.parametrize("fun", [swapped_in_a_loop, read_as_it_lies, turned_by_ifs])
+def test_ways_that_leave_arrays_lying_otherwise(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(0).normal(size=(40, 5, 5)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-10, atol=1e-12)

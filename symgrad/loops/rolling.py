@@ -73,7 +73,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed, Otherwise
-from symgrad.tracing.trace import GONE, TURNING, Guard, Trace, is_held_so_often, loop_number
+from symgrad.tracing.trace import GONE, LAID, TURNING, Guard, Trace, is_held_so_often, loop_number
 from symgrad.tracing.tracer import NUMBERS, Peek, Tracer, plain
 from symgrad.transform.loop import Course, Loop, loop_of
 
@@ -787,7 +787,9 @@ class Roller:
         grows = any([grown.items for grown in self.grown.values()])
         late = self.first > 1 and not self.skipped
         crossed = Crossed(self.place) in self.trace.apart
-        if self.forked and (self.pattern is None or crossed or self.leapt or grows or late):
+        if self._lie_otherwise():
+            self.pattern = None
+        elif self.forked and (self.pattern is None or crossed or self.leapt or grows or late):
             self._fork()
             if self.leapt and self.boundaries:  # what was run at once is a loop of its own
                 self.trace.leaping.add(self.serial)
@@ -805,6 +807,16 @@ class Roller:
             if not self.passed:
                 self._stay()
         self.boundaries, self.pattern, self.begun = [], None, []
+
+    def _lie_otherwise(self) -> bool:
+        """Whether arrays that iterations find lie in memory by columns, say, and what is a view of them hangs on that: code has
+        one way for all."""
+        if self.trace.laid and LAID not in self.trace.apart:
+            return False
+        found = [x.like for bound in self.boundaries for x in bound.holds.values()]
+        laid = any([type(array) is np.ndarray and array.ndim > 1 and not array.flags.c_contiguous for array in found])
+        self.trace.laid |= laid
+        return laid and LAID in self.trace.apart
 
     def _stay(self) -> None:
         """Iterations that decide stay as they were recorded: the loop around may be rolled up with them in it."""
@@ -1123,6 +1135,8 @@ class Roller:
             return False
         if self.place in trace.apart or not ((self.what is None or self.what.holds()) and hooks.tables_hold()):
             return False
+        if self._lie_otherwise():
+            return False
         self.boundaries = bounds = without_twins(self.boundaries, self.private)
         last = bounds[-1]
         settled = max(self._settled(), self._grown() - 1)  # at first, some locals may hold nothing
@@ -1251,7 +1265,7 @@ class Roller:
             return False
         self.leaps = False
         held = (self.what is None or self.what.holds()) and self.trace.hooks.tables_hold()
-        return held and self._roll(SHORTEST, ahead) is not None
+        return held and not self._lie_otherwise() and self._roll(SHORTEST, ahead) is not None
 
     def _alike(self, pattern: Pattern, a: Boundary, b: Boundary, c: Boundary) -> bool:
         """Whether nothing but traced values changed in an iteration, in a way that hangs on nothing else."""

@@ -60,6 +60,7 @@ _EMPTY = aval_of([])  # what a loop that runs no iteration saves
 NAMES = "names"  # among what is ``apart``: numbers have no other names in loops, for the function asks which are one
 # among what is ``apart``: how often a loop runs hangs on the index of one around it, and the sizes of slices do, in code, too
 TURNING, SLIDING = "turning", "sliding"
+LAID = "laid"  # loops in which arrays lie by columns stay as they are, for what is a view of these hangs on that
 TURN = 16  # arrays whose rows may come in turn
 LONG = 4_000  # nodes of a trace from which on code that has loops in loops is worth that it is slower: see ``turns``
 
@@ -142,6 +143,7 @@ class Trace:
         self.written_out = 0  # how many functions are being written out, one in another: see symgrad.transform.solver
         self.patterns: dict[Any, Any] = {}  # what ways through loops became: see symgrad.loops.again
         self.recalled = False  # whether it took in what earlier calls did
+        self.laid = False  # whether arrays lay by columns in loops with one way for all, of this call or an earlier one
         # whether ways meet outside of loops, too, and in loops that decide in these lines: see symgrad.source.sections
         self.sections: frozenset[tuple[str, int]] | None = None
         self.tables = True  # whether lists that loops fill may be arrays: see symgrad.loops.tables
@@ -1249,7 +1251,9 @@ class Trace:
             self.peeks.append(Peek(node, len(self.guards), value))
 
     def guard_layouts(self) -> None:
-        """Note that what is a view, and what a copy, hangs on how the arguments lie in memory."""
+        """Note that what is a view, and what a copy, hangs on how the arguments lie in memory; and so may loops."""
+        if self.laid and LAID not in self.apart:
+            raise self.refuse(Otherwise(frozenset([LAID])))
         for matrix in self.matrices:
             node = self.run(LAYOUT, (Tracer(self, matrix, self.values[matrix]),), {})
             kind = self.computed(node)
