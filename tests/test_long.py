@@ -457,3 +457,23 @@ def test_loops_that_fill_lists_without_a_pattern_take_time_that_grows_with_them(
     x = np.array([0.3, 0.7])
     np.testing.assert_allclose([grad(f)(x)], slopes(f, (x,)), rtol=1e-6)
     assert looked < 20_000
+
+
+def test_many_small_parts_of_one_array():
+    """One is added to after the other: no rewrite goes down such a chain by calling itself."""
+
+    def pairs(p):
+        e = 0.0
+        for i in range(len(p)):
+            d = p[i + 1 :] - p[i]
+            e += np.sum(1 / (np.sum(d * d, axis=1) + 0.1))
+        return e
+
+    derivative = grad(pairs)
+    p = np.random.default_rng(0).normal(size=(350, 3))
+    for _ in range(2):
+        found = derivative(p)
+    d = p[:, None] - p
+    np.testing.assert_allclose(
+        found, np.sum(-2 * d / (np.sum(d * d, axis=2) + 0.1)[..., None] ** 2, axis=1), rtol=1e-9, atol=1e-9
+    )

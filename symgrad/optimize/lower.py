@@ -81,6 +81,7 @@ LIKE_UFUNCS = (
     WEIGHT,
     OVER,
 )  # each element of their results needs the same elements of their arguments; they take ``out``
+WRITES = 32  # to small parts that come one after the other, which are put off until a sum is known
 _WHOLE = TO_EXTREMES, ON_DIAGONAL, ELEMENTS, ADD_ELEMENTS, CHOLESKY, INVERSE
 WITH_OUT = (*LIKE_UFUNCS, *_WHOLE)  # which take ``out``, in which an argument may lie that is not needed any more
 LOWER: dict[Any, list[Rewrite]] = {}
@@ -512,9 +513,15 @@ def few_elements_last(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     if math.prod(node.aval.shape) < MANY:
         return None
     for x, y in (args, args[::-1]) if is_op(node, np.add) else (args,):
-        if x.op is index.INDEX_ADD and _is_few(x) and s.used.get(x, 0) <= 1 and x.aval == y.aval == node.aval:
-            base, *rest = x.args
-            return s.make(x.op, (s.call(node.op, base, y), *rest), x.params, node.aval)
+        writes = []
+        while x.op is index.INDEX_ADD and _is_few(x) and s.used.get(x, 0) <= 1 and x.aval == y.aval == node.aval:
+            writes.append(x)
+            x = x.args[0]
+        if 0 < len(writes) <= WRITES:  # each is made again
+            new = s.call(node.op, x, y)
+            for write in reversed(writes):
+                new = s.make(write.op, (new, *write.args[1:]), write.params, node.aval)
+            return new
     return None
 
 
