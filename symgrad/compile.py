@@ -68,7 +68,7 @@ MAX_WAITING = 1024  # without
 FEW = 64  # new signatures, or calls, after which it is looked at all signatures again
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
 FEW = 2  # ends beyond which statements that decide again and again are looked at on their own
-AGAIN, MANY = 4, 128  # times that they do so in one call, and that they do all in all
+AGAIN, MANY = 4, 64  # times that they do so in one call, and that they do all in all
 AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
 GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all; those of the FIRST take what they do
 FIRST = 3
@@ -1336,8 +1336,11 @@ LIFTED = (*PLAIN_NUMBERS, np.ndarray)
 
 
 def _repeated(trace: Trace) -> frozenset[tuple[str, int]]:
-    """The lines of loops that have decided again and again in a trace, each time on its own; none where they did very often."""
+    """The lines of loops that have decided again and again in a trace, each time on its own; none where they did very often, or
+    where other runs of them are loops."""
     lines = Counter(guard.line for guard in trace.guards if guard.line and not guard.unseen)
+    if not trace.rolled.isdisjoint([line for line, times in lines.items() if times >= AGAIN]):
+        return frozenset()
     found = {line: times for line, times in lines.items() if times >= AGAIN}
     return in_loops(found) if 0 < sum(found.values()) <= MANY else frozenset()
 

@@ -1037,6 +1037,8 @@ class Roller:
                 if count:
                     self._keep(way, known, ways._replace(wanted=self.wanted))
                 known_by_now = {*decided, *fixed, *self.flags}
+                if not self.section:
+                    trace.rolled |= {guard.line for guard in trace.guards[start.guards :]}
                 rest = [guard for guard in trace.guards[start.guards :] if guard.node not in known_by_now]
                 trace.guards[start.guards :] = [
                     *(Guard(node, *seen, fixed=True) for node, seen in fixed.items()),
