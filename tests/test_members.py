@@ -4,8 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+import test_forks
 
+from symgrad import compile as compiling
 from symgrad import grad, value_and_grad
+from symgrad.watch import calls
 
 SKIPPED = {(i, i + 1) for i in range(7)} | {(i, i + 2) for i in range(6)}
 ODD = {1: "a", 3: "b", 5.0: "c", "x": "d", 2.5: "e"}
@@ -170,3 +173,26 @@ def test_what_only_some_calls_look_up_is_read_anew(monkeypatch):
     monkeypatch.setitem(WEIGHTS, "O", 5.0)
     for x in rng.normal(size=(10, 8, 3)) * 2:
         np.testing.assert_allclose(derivative(x), grad(by_kind, mode="dynamic")(x), rtol=1e-9)
+
+
+def lines_of(code, lines):
+    every = [code, *[one for one in code.co_consts if isinstance(one, type(code))]]
+    return frozenset([line for one in every for *_, line in one.co_lines() if line])
+
+
+@pytest.mark.parametrize("fun", test_forks.ROLLED, ids=lambda fun: fun.__name__)
+def test_each_iteration_alone_gives_what_a_loop_gives(fun, monkeypatch):
+    """Loops that could be rolled up, with sections in each iteration instead."""
+    begin = compiling.Family.__init__
+
+    def begun(family, *args, **kwargs):
+        begin(family, *args, **kwargs)
+        family.sections = frozenset([("somewhere", 1)])
+
+    monkeypatch.setattr(compiling.Family, "__init__", begun)
+    monkeypatch.setattr(calls, "_lines_of", lines_of)
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in test_forks.points(10):
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-10, atol=1e-12)
