@@ -386,6 +386,19 @@ def test_object_arrays_where_they_do_not_work():
         grad(eval("lambda x: np.fft.fft(np.array([x[0], x[1]])).real.sum()"))(np.ones(2))
 
 
+@pytest.mark.parametrize("flags", [["readonly"], ["readwrite"]])
+def test_iterators_in_c_name_what_goes_instead(flags):
+    def total(x):
+        s = 0.0
+        for v in np.nditer(x, op_flags=flags):
+            s = s + v
+        return s
+
+    for mode in ("auto", "dynamic"):
+        with pytest.raises(NotDifferentiable, match=r"np.nditer goes .* np.ndenumerate\(x\)"):
+            grad(total, mode=mode)(np.ones(3))
+
+
 def test_traced_arrays_never_become_objects():
     """No derivative flows through those."""
     words = "array of objects", "leave dtype=object out"

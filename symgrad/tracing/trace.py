@@ -1607,6 +1607,11 @@ def _explain(error: Exception, traceback: TracebackType | None) -> None:
         return
     if text.startswith("setting an array element") and isinstance(error.__cause__, SymgradError):
         raise error.__cause__
+    if "iterator" in text.lower() and "operand" in text:
+        raise NotDifferentiable(
+            f"{raised_at(traceback)}: np.nditer goes through arrays in C, and no traced value comes through it ({text}); "
+            "write a loop over indices, or over np.ndenumerate(x)"
+        ) from error
     if "read-only" in text and isinstance(error, ValueError):
         raise MutatedInput(
             f"{raised_at(traceback)}: {text}: np.asarray(x) of a traced array gives an array that must not be changed; "
