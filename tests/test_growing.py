@@ -21,11 +21,15 @@ def cascade(x, w):
 
 
 def ranked(x):
-    v = [x[0], x[1], x[2], x[3]]
-    for j in ("one", 0), ("two", 1), ("three", 2), ("one", 0), ("two", 1), ("one", 0):  # no loop for code, as it has no table
-        if v[j[1]] > v[j[1] + 1]:
-            v[j[1]], v[j[1] + 1] = v[j[1] + 1], v[j[1]]
-    return sum(w * w * (k + 1) for k, w in enumerate(v))
+    def swapped(v, places):  # by recursion: in a loop, ways would meet behind each turn
+        if not places:
+            return v
+        j, *rest = places
+        if v[j] > v[j + 1]:
+            v[j], v[j + 1] = v[j + 1], v[j]
+        return swapped(v, rest)
+
+    return sum(w * w * (k + 1) for k, w in enumerate(swapped([x[0], x[1], x[2], x[3]], [0, 1, 2, 0, 1, 0])))
 
 
 def switch(x, k):

@@ -809,11 +809,13 @@ class Roller:
         self.boundaries, self.pattern, self.begun = [], None, []
 
     def _lie_otherwise(self) -> bool:
-        """Whether arrays that iterations find lie in memory by columns, say, and what is a view of them hangs on that: code has
-        one way for all."""
-        if self.trace.laid and LAID not in self.trace.apart:
+        """Whether arrays that iterations bind to names lie in memory by columns, say, and what is a view of them hangs on that:
+        others may leave them by rows, and code has one way for all."""
+        if not self.boundaries or (self.trace.laid and LAID not in self.trace.apart):
             return False
-        found = [x.like for bound in self.boundaries for x in bound.holds.values()]
+        first, *later = self.boundaries
+        bound = [(key, x) for one in later for key, x in one.holds.items() if x is not first.holds.get(key)]
+        found = [x.like for _, x in bound] + [first.holds[key].like for key in {key for key, _ in bound} & first.holds.keys()]
         laid = any([type(array) is np.ndarray and array.ndim > 1 and not array.flags.c_contiguous for array in found])
         self.trace.laid |= laid
         return laid and LAID in self.trace.apart

@@ -483,7 +483,7 @@ class Reads:
             return None
         try:
             found = self.read(path, path.find(self.leaves))
-        except (LookupError, AttributeError):
+        except (LookupError, AttributeError, TypeError):
             return None
         return found.node if type(found) is Tracer and found.node.params == node.params else None
 
