@@ -894,7 +894,7 @@ class _Reader:
         for node in nodes:
             if node.op in LEAVES or (node.index < floor and node.index not in met):  # may be made of what goes round now
                 continue
-            anew = self.section and node.index >= self.floor
+            anew = self.section  # also what was there, as in other calls it may not have been
             for arg in () if anew else node.args:  # one by one: an iteration has many
                 if arg in moves or arg in made or arg in put or (arg.op is INDEX and self._is_within(arg)):
                     anew = True
