@@ -1339,10 +1339,9 @@ def _repeated(trace: Trace) -> frozenset[tuple[str, int]]:
     """The lines of loops that have decided again and again in a trace, each time on its own; none where they did very often, or
     where other runs of them are loops."""
     lines = Counter(guard.line for guard in trace.guards if guard.line and not guard.unseen)
-    if not trace.rolled.isdisjoint([line for line, times in lines.items() if times >= AGAIN]):
-        return frozenset()
     found = {line: times for line, times in lines.items() if times >= AGAIN}
-    return in_loops(found) if 0 < sum(found.values()) <= MANY else frozenset()
+    few = 0 < sum(found.values()) <= MANY and trace.rolled.isdisjoint(found)
+    return in_loops(found) if few else frozenset()
 
 
 def _now(path: Path, leaves: Sequence[Any]) -> Any:

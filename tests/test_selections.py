@@ -177,6 +177,14 @@ def line_at_some(x):
     return np.sum(np.interp(x[x > 0], [0.0, 0.5, 2.0], [0.0, x[0], 1.0]) ** 2)
 
 
+def with_slices_of_none(x):
+    s, rows = x[x > 0], np.outer(x, [1.0, 2.0])[x > 0]
+    k = len(x) - 8
+    return (
+        np.sum(s[:k]) + np.sum(s[1:0] ** 2) + np.sum(rows[:-0]) + np.sum(np.concatenate((rows, rows * s[0]), axis=None)) + x[0]
+    )
+
+
 LINES = [
     by_pairs, backwards, pairs_of_rows, area, with_more_at_the_ends, line_through_some, line_that_moves, line_at_some
 ]  # fmt: skip
@@ -203,9 +211,31 @@ def changed_through_a_slice(x):
     return np.sum(s**2)
 
 
-@pytest.mark.parametrize("fun", [seen_through_a_slice, changed_through_a_slice], ids=lambda fun: fun.__name__)
+@pytest.mark.parametrize(
+    "fun", [seen_through_a_slice, changed_through_a_slice, with_slices_of_none], ids=lambda fun: fun.__name__
+)
 def test_slices_of_what_is_selected_are_views(fun):
     checked(fun)
+
+
+def test_slices_of_all_kinds():
+    """From where, to where and by how much, of numbers and of rows: as NumPy has it, however many are selected."""
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        start, stop = [None if rng.random() < 0.3 else int(rng.integers(-4, 5)) for _ in range(2)]
+        part = slice(start, stop, [None, 1, -1, 2][rng.integers(4)])
+
+        def total(x, part=part):
+            s, rows = x[x > 0], np.outer(x, [1.0, 2.0])[x > 0]
+            return (
+                np.sum(np.cumsum(s[part]) ** 2) + np.sum(rows[part, 1] * 3) + np.sum(np.sin(rows.T[:, part]) * [[2.0], [1.0]])
+            )
+
+        derivative = value_and_grad(total)
+        for x in rng.normal(size=(3, 7)):
+            value, slope = derivative(x)
+            assert value == pytest.approx(total(x), rel=1e-12), part
+            np.testing.assert_allclose(slope, value_and_grad(total, mode="dynamic")(x)[1], rtol=1e-10, atol=1e-13)
 
 
 def sorted_ones(x):

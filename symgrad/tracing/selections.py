@@ -294,7 +294,7 @@ class Selections:
             return None
         if op in _ARRANGED and (_is_row(mask, nodes, params) or _is_down(mask, op, nodes, params)):
             return self._arranged(mask, op, args, nodes, params)
-        if op is _CONCATENATE and not params.get("axis", 0) and len(mask.aval.shape) == 1:
+        if op is _CONCATENATE and params.get("axis", 0) == 0 and len(mask.aval.shape) == 1:
             return self._joined(mask, op, args, nodes, params)
         cut = None if self.trace.iterates or len(mask.aval.shape) > 1 else _ends_cut(op, nodes, params)
         if cut is not None and any([part != EVERY for part in params["spec"][1:]]):
@@ -765,8 +765,9 @@ def _ends_cut(op: Any, nodes: Sequence[Node], params: dict[str, Any]) -> tuple[i
         return None
     if part == Slice(None, None, -1):
         return 0, -1
-    first, last = part.start or 0, -(part.stop or 0)
-    return (first, last) if part.step in (None, 1) and 0 <= first <= _FEW and 0 <= last <= _FEW else None
+    first, last = part.start or 0, 0 if part.stop is None else -part.stop
+    few = 0 <= first <= _FEW and (part.stop is None or 0 < last <= _FEW)  # none are left of ``[:0]``
+    return (first, last) if few and part.step in (None, 1) else None
 
 
 def _is_down(mask: Node, op: Any, nodes: Sequence[Node], params: dict[str, Any]) -> bool:
@@ -826,7 +827,8 @@ _QUANTILES = tuple(REGISTRY[fun] for fun in (np.median, np.quantile))
 _COUNTING = tuple(REGISTRY[fun] for fun in (np.sum, np.count_nonzero))
 _FILLS = {np.ones_like: 1, np.zeros_like: 0, np.ones: 1, np.zeros: 0}
 _LIKE, _MADE = (np.ones_like, np.zeros_like), (*_FILLS, np.arange)
-_JOINS = _, _CONCATENATE = tuple(REGISTRY[fun] for fun in (np.stack, np.concatenate))
+_JOINS = tuple(REGISTRY[fun] for fun in (np.stack, np.concatenate))
+_CONCATENATE = _JOINS[1]
 _TOTAL_ALONG = frozenset([
     *[REGISTRY[fun] for fun in (np.sum, np.mean, np.prod, np.max, np.amax, np.min, np.amin, np.any, np.all)],
     *[REGISTRY[fun] for fun in (np.cumsum, np.sort)], *_PRODUCTS, *_JOINS, _EINSUM, _RESHAPE,
