@@ -510,7 +510,7 @@ class _Reader:
             keys = {key for key in live if self._moves([end.nodes[key] for end in ends], begun)}
             if self.section:
                 keys |= {key for key in live if key in self.moving or _is_put(key, self.bounds[0], ends[0])}
-            keys -= {key for key in keys if self._tells_place([end.nodes[key] for end in ends])}
+            keys -= {key for key in keys if self._tells_place([end.nodes[key] for end in ends], begun)}
             if known is not None:
                 if not known.moving[i] <= live:
                     raise Unclear
@@ -552,9 +552,14 @@ class _Reader:
         """Whether a local that holds these where iterations meet hangs on what goes round."""
         return any([node is not nodes[0] or node in self.made or node in begun for node in nodes])
 
-    def _tells_place(self, nodes: Sequence[Node]) -> bool:
-        """Whether it is the index of a loop within this one, and the same in all iterations."""
-        return all([self._is_within(node) and same_number(node, nodes[0]) for node in nodes])
+    def _tells_place(self, nodes: Sequence[Node], begun: set[Node]) -> bool:
+        """Whether it is a number that the index of a loop within this one tells, and the same in all iterations."""
+        if not all([self._is_of_places(node, begun) for node in nodes]):
+            return False
+        return all([same_number(node, nodes[0]) or self._is_one_number(node, nodes[0]) for node in nodes])
+
+    def _is_one_number(self, a: Node, b: Node) -> bool:
+        return a.aval == b.aval and a.aval in (INT, BOOL) and self.trace.computed(a) == self.trace.computed(b)
 
     def _check_views(self, end: Boundary, dead: Collection[str]) -> None:
         """What a local shows of an array that is written into, other ways may have made a view of another one."""
@@ -805,7 +810,7 @@ class _Reader:
         for look in self._looks(b, c):
             if look.node is b.nodes.get(TEST):  # that it goes on at all
                 continue
-            if self._is_within(look.node) and look.node not in moves:  # which place it is at tells that
+            if self._is_of_places(look.node, begun):  # which place it is at tells that
                 continue
             moved = look.node in moves or look.node in self.made or (self.section and look.value in (True, False))
             if not moved and isinstance(look, Guard):
@@ -963,7 +968,7 @@ class _Reader:
                 found[number_name(x)] = ("value", x)
         elif x.op is CONST:
             found[number_name(x)] = ("same", x)
-        elif x.op is CAPTURED and x.index >= self.floor:
+        elif x.op is CAPTURED and x.index >= self.floor and (not found or x.index in self.again):
             array = self.trace.graph.arrays[x]
             key = "anew", array.strides, *content_of(array)
             found[key] = "anew", self.first.setdefault(key, x)
@@ -979,6 +984,17 @@ class _Reader:
     def _is_within(self, x: Node) -> bool:
         """Whether it is a number of a loop within this one, which other iterations have one of their own for."""
         return x.op is INDEX and x.index > self.before and loop_number(x) != self.serial
+
+    def _is_of_places(self, x: Node, begun: set[Node]) -> bool:
+        """Whether it is made of numbers of loops within this one, and of what no iteration makes, alone."""
+        waiting = [x]
+        while waiting:
+            node = waiting.pop()
+            there = node.op is CONST or (node.op is CAPTURED and node.index <= self.before)
+            if node in begun or not (node.args or there or self._is_within(node)):
+                return False
+            waiting += node.args
+        return True
 
     def _is_only_there(self, x: Node, stretch: Stretch, b: Boundary) -> bool:
         """Whether a value that was computed, or put there, comes from a local that goes round: nothing else holds it, and it

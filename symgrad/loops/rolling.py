@@ -81,6 +81,7 @@ SHORTEST = 4  # iterations that are worth a loop
 BRIEF, FEW = 5, 6  # iterations, of so many operations, that are better written out in those of another loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
+LARGE = 512  # operations of a run of iterations that decide alike, which are a loop however few they are
 RANGED = 200  # iterations of loops over ranges that hang on the index of one around, from which on they are loops in that
 TOLD = 32  # of loops over ranges that arguments tell
 BAND = 4  # of so many numbers, such a range has at least one; fewer are faster one by one
@@ -129,6 +130,7 @@ class Roller:
     ) -> None:
         self.apart = frozenset(apart)
         self.sealed = dict[str, int]()  # of these the lists of numbers, or of rows of such, that nobody else holds (ids)
+        self.within_sealed: Survey | None = None  # what those hold, if a loop around may ask
         self.lists = {name: (deepest, some, constants) for name, deepest, some, constants in lists}
         self.grown = dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(targets), self.apart)
@@ -597,6 +599,7 @@ class Roller:
             if not called:
                 unread = frozenset(dead)
                 bound = loop._seen(frame, self.boundaries[-1].at, True, None)
+                loop._look_into_sealed(frame)
                 loop.begun.append(Join(bound, unread, unread))
             return
         turned.append(event)
@@ -827,9 +830,28 @@ class Roller:
             around = self.around.boundaries[-1]
             for i, (bound, begun) in enumerate(zip(bounds, self.begun, strict=False)):
                 for site, join in [(0, begun), *bound.joins.items()]:
-                    moved = join.bound._replace(at=around.at)
+                    moved = self._with_sealed(join.bound)._replace(at=around.at)
                     around.joins[*around.turned, i, site] = Join(moved, join.dead, join.dead)
             around.turned.append(tuple([tuple(bound.turned) for bound in bounds]))
+
+    def _look_into_sealed(self, frame: FrameType) -> None:
+        """Note what lists hold that it has nothing to do with: a loop around may."""
+        if self.within_sealed is None and self.around is not None:
+            self.within_sealed = survey = Survey(self.trace, False, self.around.many, {})
+            for name in self.sealed.keys() - self.around.sealed.keys():
+                survey.local(name, frame.f_locals[name])
+
+    def _with_sealed(self, bound: Boundary) -> Boundary:
+        """What was there, for the loop around: nothing has changed what lists hold that this one has nothing to do with."""
+        survey = self.within_sealed
+        if survey is None or not survey.holds:
+            return bound
+        return bound._replace(
+            holds=bound.holds | survey.holds,
+            nodes=bound.nodes | {key: tracer.node for key, tracer in survey.holds.items()},
+            containers=bound.containers | survey.containers,
+            shared=bound.shared | survey.shared,
+        )
 
     def _note_numbers(self, bounds: Sequence[Boundary]) -> None:
         """Later calls trace the numbers in containers that these iterations change, if they change nothing else."""
@@ -1009,9 +1031,10 @@ class Roller:
             views = {key for key in unread if key in held and held[key].base is not None}
             self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
             often = self.what is not None and self._is_often(self.what.length)
-            # what all calls do is faster without a loop; but in others, each run would have decisions of its own, and copies of
-            # loops that may run long are no faster
-            free = several or self.open or often or any([may_go_on(step[0]) for step in pattern.steps])
+            # what all calls do is faster without a loop; but in others, each run would have decisions of its own, copies of
+            # loops that may run long are no faster, and many operations are not worth the wait
+            large = bounds[-1].length - bounds[first].length > LARGE
+            free = several or self.open or often or large or any([may_go_on(step[0]) for step in pattern.steps])
             short = not free and len(bounds) + skipped <= FAR
             if short:
                 alone, together = alone or (known, ways), together or pattern
@@ -1335,7 +1358,7 @@ class Roller:
         if self.open or TURNING in trace.apart or few or (early and isinstance(early[0], Note)):
             return self.kept  # such iterations must be rolled up, are few, or are gone already
         if trace.hooks is not None:
-            trace.hooks.weed_tables()
+            trace.hooks.weed()
         trace.weed(self.boundaries[0].writes, len(trace.writes))
         later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
         uses = Counter([arg for node in later for arg in node.args])

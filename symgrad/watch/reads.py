@@ -815,13 +815,16 @@ class Reads:
             self.trace.constant(array)
         return made
 
-    def weed_tables(self) -> None:
-        """Forget the tables of lists that nobody has any more: they hold what is in them."""
+    def weed(self) -> None:
+        """Forget the tables of lists, and the iterators, that nobody has any more: they hold what is in them."""
         noted = collections.Counter(map(id, self.trace.writes))
         for ident, known in [*self._tables.items()]:
             owner, often = known.owner, known.often + noted[ident]
             if type(owner) is list and sys.getrefcount(owner) <= OF_A_LOCAL + often:
                 del self._tables[ident]
+        for ident, used in [*self._used.items()]:
+            if type(used) is _Itself and sys.getrefcount(used.value) <= 2:
+                del self._used[ident]
 
     def tables_hold(self) -> bool:
         """Whether what was made a table has the same items, still."""
@@ -1686,10 +1689,19 @@ def _named(path: Path) -> str:
     return "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_") or "state"
 
 
+class _Itself(NamedTuple):
+    """A reference to what can have no weak one, as ``zip`` of two lists."""
+
+    value: Any
+
+    def __call__(self) -> Any:
+        return self.value
+
+
 def _referring(value: Any) -> Callable[[], Any]:
     """What gives ``None`` when ``value`` is gone, which is not kept if that can be: as a generator goes, what is in its
     ``finally`` runs."""
-    return next(_references(value), lambda: value)
+    return next(_references(value), _Itself(value))
 
 
 def _references(value: Any) -> Iterator[Callable[[], Any]]:
