@@ -618,6 +618,7 @@ REDUCING = """
     np.log(np.sum(np.exp({a}),axis=-1)) np.add.reduce({a},axis=0) np.sum({a}[{a}>{c}]) np.sum({a},axis=(0,1))
     {a}.sum().item() np.max({a},axis=0,keepdims=True) np.median({a},axis=0) np.average({a}) np.vdot({a},{b})
     np.dot({a}.ravel(),{a}.ravel()) np.einsum('...i,...i->...',{a},{b}) np.trace({a}@{a}.T)
+    np.trace({a}[:1]@{b}.T)
 """.split()
 SHAPING = """
     {a}.reshape(-1) {a}.T np.ravel({a}) np.expand_dims({a},0) {a}[None] {a}[...,None] np.squeeze({a}) {a}[0] {a}[-1]

@@ -354,6 +354,24 @@ def test_traces_of_products_need_no_product(size, dtype):
         assert "trace(" not in re.sub("#.*", "", value_and_grad(fun).source(*args, fast=True))
 
 
+@pytest.mark.parametrize(("n", "k", "m"), [(1, 4, 3), (3, 4, 1), (2, 4, 3), (1, 40, 70), (70, 40, 1), (30, 2, 50), (1, 1, 4)])
+def test_traces_of_products_that_are_not_square(n, k, m):
+    fun = lambda x, y: np.trace(x @ y) ** 2
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((n, k)), rng.standard_normal((k, m))
+    part = np.eye(n, m)
+    expected = [2 * np.trace(x @ y) * slope for slope in (part @ y.T, x.T @ part)]
+    for off in ((), ("scalarize",)):
+        with without(*off):
+            derivative = value_and_grad(fun, (0, 1))
+            for _ in range(3):
+                value, slopes = derivative(x, y)
+                assert value == pytest.approx(fun(x, y), rel=1e-12)
+                for got, want in zip(slopes, expected, strict=True):
+                    np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+            assert derivative.cache_info().currsize == 1  # it is code
+
+
 RUNTIME = [
     "np.sum(np.exp(-x * y / s) / s)",
     "np.sum(np.tanh(x / s) * y) * s",

@@ -88,9 +88,10 @@ class Boundary(NamedTuple):
 
     def once(self, twins: Mapping[Key, Key]) -> Boundary:
         """The same, but that what has two names is noted of one: ``twins`` tells which other one it has."""
+        lengths = {*map(len, twins)}
 
         def other(key: Key) -> bool:
-            return any([key[: len(twin)] == twin for twin in twins])
+            return any([key[:length] in twins for length in lengths])
 
         names: dict[str, Any] = {}
         for twin, first in twins.items():

@@ -256,10 +256,10 @@ def mean_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
 
 @rewrite(np.trace, rules=LOWER)
 def trace_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``trace(x @ y)`` as ``sum(x * y.T)``: of the product, the diagonal alone."""
+    """``trace(x @ y)`` as ``sum(x * y.T)``: of a square product, the diagonal alone."""
     (product,) = args
     matrices = is_op(product, np.matmul) and all(len(x.aval.shape) == 2 and x.aval.dtype.kind in "fc" for x in product.args)
-    if node.params or not matrices or s.used.get(product, 0) > 1 or product.params:
+    if node.params or not matrices or s.used.get(product, 0) > 1 or product.params or len(set(product.aval.shape)) > 1:
         return None
     x, y = product.args
     return s.call(np.sum, s.call(np.multiply, x, s.call(np.transpose, y)))
