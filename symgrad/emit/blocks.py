@@ -89,8 +89,11 @@ class BlockBuilder(Builder):
         """The arguments of a ufunc, numbers in the form that it takes quickest."""
         return [self._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
 
-    def _into(self, node: Node, operands: list[Expr], target: Expr) -> Expr:
-        """An elementwise operation with its result written into an array."""
+    def _into(self, node: Node, operands: list[Expr], target: Expr, strided: bool = False) -> Expr:
+        """An elementwise operation with its result written into an array, whose numbers may be ``strided``."""
+        if strided and node.op is REGISTRY[np.negative] and node.aval.dtype.kind in "fi":
+            # NumPy 2.4 misreads numbers of some strides that it negates into strided memory
+            return call_of(self.bind("multiply", np.multiply), *operands, number(-1), target)
         if node.op.key in KEYWORD_OUT:
             return call_of(self._function(node), *operands, out=target)
         return call_of(self._function(node), *operands, target)
@@ -394,16 +397,13 @@ class _Loop:
             self._do(call_of("np.copyto", target, args[0], ast.Constant("unsafe")))
         elif node.op is REGISTRY[np.where]:
             self._do(call_of("np.copyto", target, call_of("np.where", *args)))  # copying where a mask says so is slower
-        elif node.op is REGISTRY[np.negative] and self._is_strided(node):
-            # NumPy 2.4 misreads numbers of stride 4 or 8 that it negates into strided memory
-            self._do(call_of(name(b.bind("multiply", np.multiply)), args[0], number(-1), target))
         elif node.op is LOGISTIC:  # as the function of this name has it
             one = name(b._as_array(1.0, node.aval.dtype, ()))
             self._do(through(self._caller("calm"), call_of(b.bind("exp", np.exp), args[0], target)))
             self._do(call_of(b.bind("add", np.add), target, one, target))
             self._do(call_of(b.bind("divide", np.true_divide), one, target, target))
         elif is_elementwise(node):
-            call = b._into(node, self._operands(node, args), target)
+            call = b._into(node, self._operands(node, args), target, self._is_strided(node))
             repeats = b.repeats(node, {self.group.lanes[node]: self.layout.rows})
             self._do(through(self._caller("row_by_row"), call) if repeats else call)
         elif node.op in REDUCE:

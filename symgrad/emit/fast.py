@@ -838,7 +838,7 @@ class FastBuilder(BlockBuilder):
             self._store(node, self._repeating(node, expr) if asked else expr, block)
             self.owner[node] = expr_name(self.exprs[node])
             return
-        expr = self._into(node, self._operands(node, args), place)
+        expr = self._into(node, self._operands(node, args), place, strided=target is None and row is None)
         block.append(Line(ast.Expr(self._repeating(node, expr)), self._comment(node, block)))
         self.exprs[node], self.weight[node] = place, 0
         if target is not None:

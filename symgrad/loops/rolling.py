@@ -176,7 +176,7 @@ class Roller:
         self.hangs = False  # whether iterations decide on what hangs on arguments
         self.passed_over: list[range] = []  # the indices of those that a leap ran in the function's place
         self.alike = 0  # iterations in a row
-        self.wait = 2 * LEAP  # iterations before those to come are run as they were
+        self.wait = 0  # iterations before those to come are run as they were
         self.leapt = False  # whether some were
         self.look = WAYS  # iterations before it is asked whether all go ways of their own
         self.flags: set[Node] = set()  # that tell whether one of these went another way
@@ -1150,9 +1150,9 @@ class Roller:
         """Run those of the next ``ahead`` iterations, the first of which is number ``place``, at once that go ways which others
         have gone; whether there are any. None: of all but the last."""
         trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
-        if count < self.wait or not trace.leaps or self.around is not None or self.section:
+        if count < self.wait or not trace.leaps or self.around is not None or self.section or not count:
             return False
-        few = LEAP if self.decided or self._sees_nothing() else FAR  # loops that decide take long to trace
+        few = self._few(count)
         if count < 2 * few or (ahead is not None and ahead < few):
             return False
         self.wait = 2 * count
@@ -1200,6 +1200,14 @@ class Roller:
         self.boundaries = [*bounds, Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True)]
         self.leapt, self.skipped, self.wait = True, self.skipped + self.ahead - 1, count + 1 + LEAP
         return True
+
+    def _few(self, count: int) -> int:
+        """How many iterations, twice, are enough to run those to come as they were, if as many are left."""
+        operations = len(self.trace.graph.nodes) - self.boundaries[0].length
+        if 2 * operations >= LARGE * count:
+            return LEAP // 2
+        alike = self.decided or self._sees_nothing()  # loops that decide take long to trace
+        return LEAP if alike or operations >= LARGE else FAR
 
     def _sees_nothing(self) -> bool:
         """Whether no iteration has decided on anything, so that all those to come are alike."""

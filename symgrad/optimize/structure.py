@@ -121,6 +121,8 @@ def diagonal_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     if not _diagonal_of(node) or s.used.get(args[0], 0) > 1 or not all(map(_is_real_matrix, args[0].args)):
         return None
     a, b = args[0].args
+    if a.aval.shape[0] != b.aval.shape[1]:
+        return None
     return s.call(np.sum, s.call(np.multiply, a, s.call(np.transpose, b)), axis=1)
 
 
