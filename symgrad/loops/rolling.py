@@ -1164,7 +1164,7 @@ class Roller:
             return False
         if self._lie_otherwise():
             return False
-        self.boundaries = bounds = without_twins(self.boundaries, self.private)
+        bounds = without_twins(self.boundaries, self.private)  # those to come have two names again
         last = bounds[-1]
         settled = max(self._settled(), self._grown() - 1)  # at first, some locals may hold nothing
         if count - settled < few:
@@ -1179,6 +1179,7 @@ class Roller:
         pairs = iterations(bounds[found.ways.first :])
         changed = {key for b, c in pairs for key, node in c.nodes.items() if b.nodes.get(key) is not node}
         one = copy.copy(self)  # whose only iteration is the last one; those to come follow
+        one.boundaries = bounds
         one.pattern, one.skipped, one.passed, one.tests = found.pattern, 0, place - count, []
         one.kinds, one.anew, one.plain, one.coarse = found.kinds, found.anew, found.plain, found.coarse
         one.rebound, one.replaced, one.parted = found.ways.rebound, found.ways.replaced, found.ways.parted
@@ -1195,9 +1196,10 @@ class Roller:
             self.flags.add(flag.node)
         for name, grown in self.grown.items():
             grown.leap(self.ahead, {far: last.holds[name, -far].node for far in range(1, grown.deepest + 1)})
+        last = self.boundaries[-1]
         nodes = {key: tracer.node for key, tracer in last.holds.items()}
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
-        self.boundaries = [*bounds, Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True)]
+        self.boundaries.append(Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True))
         self.leapt, self.skipped, self.wait = True, self.skipped + self.ahead - 1, count + 1 + LEAP
         return True
 

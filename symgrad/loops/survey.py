@@ -221,7 +221,7 @@ def without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boun
     """The same, with one name for each list, dict or object that has two everywhere, or wherever ways meet at a place; those
     come first that are not ``private``."""
     twins = _twins([one for bound in bounds for one in bound.every()], private)
-    once = [bound.once(twins) for bound in bounds] if twins else bounds
+    once = [bound.once(twins) if twins else bound._replace(joins={**bound.joins}) for bound in bounds]
     begun = [bound.joins for bound, _ in iterations(once)]
     for site in [site for site in begun[0] if all([site in joins for joins in begun])] if begun else ():
         here = [joins[site] for joins in begun]
