@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, aval_of
@@ -86,13 +86,8 @@ class Boundary(NamedTuple):
             shared={key: ident for key, ident in self.shared.items() if key[0] not in names},
         )
 
-    def once(self, twins: Mapping[Key, Key]) -> Boundary:
-        """The same, but that what has two names is noted of one: ``twins`` tells which other one it has."""
-        lengths = {*map(len, twins)}
-
-        def other(key: Key) -> bool:
-            return any([key[:length] in twins for length in lengths])
-
+    def once(self, twins: Mapping[Key, Key], other: Callable[[Key], bool]) -> Boundary:
+        """The same, but that what has two names is noted of one: ``twins`` tells which ``other`` one it has."""
         names: dict[str, Any] = {}
         for twin, first in twins.items():
             names.setdefault(twin[0], []).append((twin, first))
@@ -101,7 +96,7 @@ class Boundary(NamedTuple):
             nodes={key: node for key, node in self.nodes.items() if not other(key)},
             rest={name: (what, names[name]) if name in names else what for name, what in self.rest.items()},
             shared={key: ident for key, ident in self.shared.items() if not other(key)},
-            joins={site: join._replace(bound=join.bound.once(twins)) for site, join in self.joins.items()},
+            joins={site: join._replace(bound=join.bound.once(twins, other)) for site, join in self.joins.items()},
         )
 
     def bare(self) -> Boundary:

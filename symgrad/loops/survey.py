@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import pickle
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -221,14 +221,22 @@ def without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boun
     """The same, with one name for each list, dict or object that has two everywhere, or wherever ways meet at a place; those
     come first that are not ``private``."""
     twins = _twins([one for bound in bounds for one in bound.every()], private)
-    once = [bound.once(twins) if twins else bound._replace(joins={**bound.joins}) for bound in bounds]
+    other = _among(twins)
+    once = [bound.once(twins, other) if twins else bound._replace(joins={**bound.joins}) for bound in bounds]
     begun = [bound.joins for bound, _ in iterations(once)]
     for site in [site for site in begun[0] if all([site in joins for joins in begun])] if begun else ():
         here = [joins[site] for joins in begun]
         twins = _twins([join.bound for join in here], {*private, *here[0].dead})
+        other = _among(twins)
         for joins, join in zip(begun, here, strict=True) if twins else ():
-            joins[site] = join._replace(bound=join.bound.once(twins))
+            joins[site] = join._replace(bound=join.bound.once(twins, other))
     return once
+
+
+def _among(twins: Mapping[Key, Key]) -> Callable[[Key], bool]:
+    """What tells whether a place is in one of these; many ask for the same ones."""
+    lengths = {*map(len, twins)}
+    return functools.cache(lambda key: any([key[:length] in twins for length in lengths]))
 
 
 def _twins(bounds: Sequence[Boundary], last: Collection[str]) -> dict[Key, Key]:
