@@ -90,6 +90,7 @@ class Program:
         self.graph = Graph()
         self.root: Tree | None = None
         self.unmasked: dict[Node, tuple[Node, bool]] = {}
+        self.rounds: dict[Node, Node] = {}  # of a loop's body, which of its inputs is what the next time
         self.apart = False  # whether its arrays are taken apart, and its numbers Python's own
         self.strict = False  # whether it raises an error where a number is not finite, and other code answers then
         self._nodes: list[Node] | None = None
@@ -233,6 +234,7 @@ class Program:
         """The same program over another graph."""
         result = Program()
         result.graph, result.apart, result.strict = graph, self.apart, self.strict
+        result.rounds = {mapping[x]: mapping[y] for x, y in self.rounds.items() if x in mapping and y in mapping}
         result.root = None if self.root is None else _map(self.root, mapping)
         return result
 

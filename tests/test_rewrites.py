@@ -2550,3 +2550,44 @@ def test_small_slopes_keep_their_digits(small):
         for _ in range(3):
             found = derivative(x)
         np.testing.assert_allclose(found, grad(fun, mode="dynamic")(x, small), rtol=1e-12, atol=1e-30)
+
+
+def jumping_loop(x, h):
+    """An iteration decides by a mask on what the one before has left."""
+    total, v = 0.0, x
+    for _ in range(5):
+        v = v / h
+        total = total + np.floor(v) * x + (v >= 1.0) * x
+        v = v * h
+    return np.sum(total)
+
+
+JUMPING = [
+    lambda x, h: np.sum(np.floor(x / h) * x),
+    lambda x, h: np.sum(np.floor(x / 49.0) * x),
+    lambda x, h: np.sum((x / h >= 1.0) * x),
+    lambda x, h: np.sum(np.where(x / 49.0 == 1.0, x, 0.0)),
+    lambda x, h: np.sum((x / h).astype(int) * x),
+    lambda x, h: np.sum(np.floor(x**-2 * x * x) * x),
+    lambda x, h: np.sum(np.trunc(x / h * 3.0) * x) + np.sum(np.sign(x / h - 1.0) * x),
+    lambda x, h: np.sum(np.round(x / h - 0.5) * x) + np.sum((x / h % 1.0 < 0.5) * x),
+    lambda x, h: np.sum(np.take(x, np.searchsorted(np.array([0.5, 1.0]), x / h, side="right"))),
+    lambda x, h: np.sum((np.stack([x / h, x]).max(axis=0) // 1.0).reshape(-1) * x),
+    lambda x, h: np.sum(np.exp(-x) * ((2.0 * x[::-1] + x) / (3.0 * h) < 1.0)),
+    jumping_loop,
+]
+
+
+@pytest.mark.parametrize("fun", JUMPING)
+@pytest.mark.parametrize("size", [4, 1500, 200_000])
+def test_what_jumps_look_at_is_computed_to_the_bit(fun, size):
+    """Of so many numbers, the quotient by themselves is no product with the reciprocal, which is a bit less than one."""
+    off = [h for h in map(float, range(2, 300)) if h * (1 / h) != 1.0]
+    assert 49.0 in off
+    x = np.resize(off, size)
+    for h in (x, np.full(size, 49.0)):
+        derivative, dynamic = (value_and_grad(fun, mode=mode) for mode in ("auto", "dynamic"))
+        for _ in range(3):
+            (value, slope), (other, expected) = derivative(x, h), dynamic(x, h)
+            assert value == pytest.approx(other, rel=1e-13)
+            np.testing.assert_allclose(slope, expected, rtol=1e-13, atol=1e-13)

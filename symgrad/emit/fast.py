@@ -67,7 +67,7 @@ from symgrad.emit.tidy import tidy
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, by_index, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
-from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.core import REGISTRY, Op, ops_of
 from symgrad.ops.scan import Running
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
 from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
@@ -75,7 +75,7 @@ from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import PRODUCTS, WITH_OUT
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.pipeline import improve, speed_up
-from symgrad.optimize.rewriting import PLACES, const, is_number, ops_of
+from symgrad.optimize.rewriting import PLACES, const, is_number
 from symgrad.optimize.scalarizer import turns_of
 from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
 from symgrad.optimize.whole import is_cell

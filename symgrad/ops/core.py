@@ -681,3 +681,8 @@ class Sample:
 
     def __repr__(self) -> str:
         return f"({', '.join([*map(repr, self.args), *(f'{k}={v!r}' for k, v in self.kwargs.items())])})"
+
+
+def ops_of(*keys: Any) -> set[Any]:
+    """The operations of these NumPy functions and ops."""
+    return {key if isinstance(key, Op) else REGISTRY[key] for key in keys}

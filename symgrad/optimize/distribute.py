@@ -23,7 +23,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, Aval, Node, Sequence, ancestors
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS
-from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.core import REGISTRY, Op, ops_of
 from symgrad.ops.engine import ASTYPE, ITEM, STACKED
 from symgrad.ops.linalg import COFACTOR
 from symgrad.optimize.contract import CONTRACT
@@ -31,7 +31,7 @@ from symgrad.optimize.contraction import Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, index_at, rows_at
 from symgrad.optimize.lower import LIKE_UFUNCS, OVER, SELECT
-from symgrad.optimize.rewriting import REACH, Simplifier, const, filling, is_op, is_zero, join, ops_of, split
+from symgrad.optimize.rewriting import REACH, Simplifier, const, filling, is_op, is_zero, join, split
 from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of

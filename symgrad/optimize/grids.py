@@ -12,11 +12,11 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Node
 from symgrad.ops import create, engine, index, linalg
-from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.core import REGISTRY, Op, ops_of
 from symgrad.ops.reduction import OTHERS
 from symgrad.ops.scan import FROM_SEGMENTS, SHARES, Running, Segments
 from symgrad.optimize.elimination import Factors, cholesky
-from symgrad.optimize.rewriting import axes_of, const, is_op, ops_of
+from symgrad.optimize.rewriting import axes_of, const, is_op
 from symgrad.optimize.scalarizer import BLAS, Grid, Rule, Scalarizer, Unsuited, grid_of
 from symgrad.optimize.scalars import (
     CALL,

@@ -17,7 +17,8 @@ from symgrad import runtime
 from symgrad.ir import CONST, Aval, Node, ancestors
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM
-from symgrad.optimize.loops import BodyProgram, copied, decisive
+from symgrad.optimize.exact import decisive
+from symgrad.optimize.loops import BodyProgram, copied
 from symgrad.optimize.rewriting import Simplifier, is_number, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of

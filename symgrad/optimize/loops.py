@@ -15,6 +15,7 @@ from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM, NOT
 from symgrad.optimize import places, scales, sums, zeros
+from symgrad.optimize.exact import decisive
 from symgrad.optimize.rewriting import (
     Rewrite,
     Simplifier,
@@ -52,12 +53,6 @@ def trim_loops(program: Program, exact: bool = False) -> Program:
 def has_slack(program: Program) -> bool:
     """Whether ``trim_loops`` finds more than is needed."""
     return _Demand(program).slack
-
-
-def decisive(program: Program) -> set[Node]:
-    """What decisions hang on: those of the program, and those of its loops to go round once more."""
-    loops = [node for node in program.nodes() if isinstance(node.op, Loop) and node.op.decides]
-    return set(ancestors([*program.decisions(), *(arg for node in loops for arg in node.args)]))
 
 
 def expand(program: Program) -> Program:
@@ -521,10 +516,10 @@ class BodyProgram(Program):
         self.graph = body.graph
         ends = [*body.inputs, *body.after, *body.saved]
         self.root = Leaf(list(ends), TreeDef(tuple), [])
-        self.exact = exact
+        self.exact, self.rounds = exact, dict(zip(body.carry, body.after, strict=False))
 
     def decisions(self) -> list[Node]:
-        return [node for node in self.nodes() if node.exact or (self.exact and node.phase is None)]
+        return [node for node in self.nodes() if node.phase is None] if self.exact else []
 
 
 def simplified(body: Body, course: Course, exact: bool) -> Loop:

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of, by_index, content_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, by_index, content_of
 from symgrad.ops import create, engine
 from symgrad.ops.abstract import like_result
 from symgrad.ops.core import REGISTRY, Op, as_numpy
+from symgrad.optimize.exact import decisive
 from symgrad.program import Program
 
 BROADCAST = REGISTRY[np.broadcast_to]
@@ -104,7 +105,7 @@ class Simplifier:
     def run(self, exact: Iterable[Node] = ()) -> Program:
         """The program rebuilt; what decisions hang on, and what ``exact`` does, to the bit."""
         nodes = self.program.nodes()
-        exact = set(ancestors([*self.program.decisions(), *exact]))
+        exact = {*decisive(self.program), *exact}
         self.uses.update([arg for node in nodes for arg in node.args])
         ends = set(self.program.roots())
         mapping, uses, used = self.mapping, self.uses, self.used
@@ -368,11 +369,6 @@ def filling(node: Node) -> Any:
 def is_op(node: Node, key: Any) -> bool:
     """Whether a node is an operation of this NumPy function or op."""
     return node.op is _op_of(key, key)
-
-
-def ops_of(*keys: Any) -> set[Any]:
-    """The operations of these NumPy functions and ops."""
-    return {key if isinstance(key, Op) else REGISTRY[key] for key in keys}
 
 
 def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:

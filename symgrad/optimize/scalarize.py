@@ -14,10 +14,12 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node
 from symgrad.ops import engine, index
+from symgrad.ops.core import ops_of
 from symgrad.ops.reduction import OTHERS
+from symgrad.optimize.exact import decisive
 from symgrad.optimize.grids import FREE, GRIDS, SOLVING, SUMMING
-from symgrad.optimize.loops import SCALAR, STACK, decisive, rows_apart, trim_loops
-from symgrad.optimize.rewriting import Simplifier, const, is_number, ops_of, rewrite
+from symgrad.optimize.loops import SCALAR, STACK, rows_apart, trim_loops
+from symgrad.optimize.rewriting import Simplifier, const, is_number, rewrite
 from symgrad.optimize.scalarizer import BLAS, HOPE, MORE, MOST, Scalarizer, Unsuited, turns_of
 from symgrad.optimize.scalars import (
     CALL,

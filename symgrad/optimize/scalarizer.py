@@ -16,9 +16,10 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine, index
-from symgrad.ops.core import REGISTRY, Op
-from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive
-from symgrad.optimize.rewriting import Simplifier, const, is_op, ops_of
+from symgrad.ops.core import REGISTRY, Op, ops_of
+from symgrad.optimize.exact import decisive
+from symgrad.optimize.loops import SCALAR, STACK, BodyProgram
+from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
 from symgrad.optimize.whole import LARGEST, filled_tables, is_cell, is_kept, is_left, is_long, is_narrow, is_window, tables_of
 from symgrad.program import Program

@@ -12,8 +12,7 @@ import numpy as np
 from symgrad import runtime
 from symgrad.ir import Aval
 from symgrad.ops import engine
-from symgrad.ops.core import Op
-from symgrad.optimize.rewriting import ops_of
+from symgrad.ops.core import Op, ops_of
 
 FLOAT, INT, BOOL = (Aval((), np.dtype(kind), "python") for kind in (float, int, bool))
 NUMBERS = {aval.dtype: aval for aval in (FLOAT, INT, BOOL)}

@@ -23,8 +23,9 @@ from symgrad.ops.engine import ITEM, RANGE
 from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS
 from symgrad.ops.scan import Running
+from symgrad.optimize.exact import decisive
 from symgrad.optimize.ifs import Apart, Read, apart_of, give_reads, is_if, read_apart, reads_of
-from symgrad.optimize.loops import BodyProgram, copied, decisive, filled_again, has_nests, inside, is_filled, trim_loops
+from symgrad.optimize.loops import BodyProgram, copied, filled_again, has_nests, inside, is_filled, trim_loops
 from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of

@@ -160,7 +160,7 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         if v is not None:
             return s.call(np.multiply, s.call(np.expand_dims, v, axis=1) if left else y, y if left else v)
         pair = _outer(x)
-        if pair is not None:
+        if pair is not None and len({one.aval.dtype for one in (*pair, y)}) == 1:
             u, w = pair
             return s.call(np.outer, u, s.call(np.matmul, w, y)) if left else s.call(np.outer, s.call(np.matmul, y, u), w)
         parts = x.args if is_op(x, np.subtract) or is_op(x, np.add) else ()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symgrad.ir import CAPTURED, Aval, Node, ancestors
+from symgrad.ir import CAPTURED, Aval, Node
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
 from symgrad.ops.engine import ITEM
+from symgrad.optimize.exact import decisive
 from symgrad.optimize.rewriting import Simplifier
 from symgrad.optimize.simplify import RULES
 from symgrad.program import Program
@@ -70,7 +71,7 @@ class _Unroller(Simplifier):
 
     def run(self, exact: Any = ()) -> Program:
         nodes, ends = self.program.nodes(), self.program.roots()
-        values = self._all(nodes, {}, self.program.graph.arrays, set(ancestors([*self.program.decisions(), *exact])), ends)
+        values = self._all(nodes, {}, self.program.graph.arrays, {*decisive(self.program), *exact}, ends)
         return self.program.map(self.graph, {node: value for node, value in values.items() if isinstance(value, Node)})
 
     def _all(

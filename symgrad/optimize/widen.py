@@ -15,9 +15,10 @@ import numpy as np
 from symgrad.ir import INPUT, Aval, Node
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine, index
-from symgrad.ops.core import REGISTRY
-from symgrad.optimize.loops import BodyProgram, body_of, decisive
-from symgrad.optimize.rewriting import Simplifier, const, ops_of
+from symgrad.ops.core import REGISTRY, ops_of
+from symgrad.optimize.exact import decisive
+from symgrad.optimize.loops import BodyProgram, body_of
+from symgrad.optimize.rewriting import Simplifier, const
 from symgrad.optimize.scalars import WIDE, WIDENED
 from symgrad.program import Program
 from symgrad.tracing.trace import IN_PLACE

@@ -1689,10 +1689,11 @@ def _named(path: Path) -> str:
     return "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_") or "state"
 
 
-class _Itself(NamedTuple):
+class _Itself:
     """A reference to what can have no weak one, as ``zip`` of two lists."""
 
-    value: Any
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __call__(self) -> Any:
         return self.value
