@@ -1,6 +1,7 @@
 """Loops over pairs become one loop where that makes no difference, and stay two where it might."""
 
 import ast
+import dataclasses
 import inspect
 import re
 import textwrap
@@ -525,3 +526,95 @@ def test_what_some_ways_leave_in_locals_is_that_of_no_way(fun):
             np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
     assert g.cache_info().hits >= 4
     assert "nan" not in g.source(p, v)
+
+
+@dataclasses.dataclass
+class Mass:
+    at: np.ndarray
+    speed: np.ndarray
+    fixed: bool = False
+
+
+class Net:
+    """Masses on springs, in a method of an object, whose loops decide."""
+
+    def __init__(self, k, stretch):
+        self.k = k
+        self.masses = [Mass(np.array([i * stretch, 0.1 * i * i]), np.zeros(2), i == 0) for i in range(6)]
+
+    def step(self):
+        forces = [np.array([0.0, -9.8]) for _ in self.masses]
+        for i, j in LINKS:
+            d = self.masses[j].at - self.masses[i].at
+            length = np.linalg.norm(d)
+            if length < 1e-9:
+                continue
+            pull = self.k * (length - 1.0) * d / length
+            forces[i] = forces[i] + pull
+            forces[j] = forces[j] - pull
+        for mass, force in zip(self.masses, forces):  # noqa: B905
+            if mass.fixed:
+                continue
+            mass.speed = 0.99 * mass.speed + 0.02 * force
+            mass.at = mass.at + 0.02 * mass.speed
+
+
+LINKS = [(i, i + 1) for i in range(5)] + [(i, i + 2) for i in range(4)]
+
+
+def net_of_objects(k, stretch, steps=16):
+    net = Net(k, stretch)
+    for _ in range(steps):
+        net.step()
+    return sum(mass.at @ mass.at for mass in net.masses)
+
+
+def net_of_lists(k, stretch, steps=16):
+    at = [np.array([i * stretch, 0.1 * i * i]) for i in range(6)]
+    speed = [np.zeros(2) for _ in range(6)]
+    for _ in range(steps):
+        forces = [np.array([0.0, -9.8]) for _ in at]
+        for i, j in LINKS:
+            d = at[j] - at[i]
+            length = np.linalg.norm(d)
+            if length < 1e-9:
+                continue
+            pull = k * (length - 1.0) * d / length
+            forces[i] = forces[i] + pull
+            forces[j] = forces[j] - pull
+        for i in range(6):
+            if i == 0:
+                continue
+            speed[i] = 0.99 * speed[i] + 0.02 * forces[i]
+            at[i] = at[i] + 0.02 * speed[i]
+    return sum(one @ one for one in at)
+
+
+def net_without_ifs(k, stretch, steps=16):
+    masses = [Mass(np.array([i * stretch, 0.1 * i * i]), np.zeros(2)) for i in range(6)]
+    for _ in range(steps):
+        forces = [np.array([0.0, -9.8]) for _ in masses]
+        for i, j in LINKS:
+            d = masses[j].at - masses[i].at
+            length = np.linalg.norm(d)
+            pull = k * (length - 1.0) * d / length
+            forces[i] = forces[i] + pull
+            forces[j] = forces[j] - pull
+        for mass, force in zip(masses, forces):  # noqa: B905
+            mass.speed = 0.99 * mass.speed + 0.02 * force
+            mass.at = mass.at + 0.02 * mass.speed
+    return sum(mass.at @ mass.at for mass in masses)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("fun", [net_of_objects, net_of_lists, net_without_ifs])
+def test_steps_of_time_around_springs_are_a_loop(fun):
+    """``zip`` of lists keeps those, and an inner loop need not look into lists that it has nothing to do with."""
+    derivative, dynamic = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")
+    for k in range(4):
+        args = 10.0 + k, 0.9 + 0.1 * k
+        np.testing.assert_allclose(derivative(*args), dynamic(*args), rtol=1e-8)
+    assert derivative.cache_info().misses == 2
+    code = derivative.source(*args)
+    assert sum(line.strip() in ("for _ in range(16):", "for _ in range(1, 16):") for line in code.splitlines()) == 1
+    assert len(code.splitlines()) < 900  # of some thousands, written out
