@@ -538,6 +538,9 @@ SYMMETRIC = {  # and how many products of matrices are left
     "squares": (lambda x: np.sum(np.sin(x @ x.T)), 2),
     "kernels": (lambda x: np.sum(np.tanh(np.exp(-np.sum((x[:, None] - x[None]) ** 2, axis=-1)) @ x)), None),
     "columns": (lambda x: np.sum(np.sum(np.sin(x @ x.T), axis=0) * np.sum(np.cos(x @ x.T), axis=1)), None),
+    "powers": (lambda x: np.sum(np.sin(x @ ((x[0][:, None] - x[1]) ** 2 + (x[1][:, None] - x[0]) ** 2))), None),
+    "no powers": (lambda x: np.sum(np.sin(x @ ((x[0][:, None] - x[1]) ** 2 + (x[1][:, None] - x[0]) ** 4))), None),
+    "no largest": (lambda x: np.sum(np.sin(x @ np.maximum((x[0][:, None] - x[1]) ** 2, (x[1][:, None] - x[0]) ** 4))), None),
     "not at all": (lambda x: np.sum(np.sin(x @ x.T * np.arange(40.0))), 3),
 }
 
@@ -551,6 +554,29 @@ def test_products_with_symmetric_matrices(name):
         found = derivative(x)
     np.testing.assert_allclose(found, grad(fun, mode="dynamic")(x), rtol=1e-10, atol=1e-11)
     assert count in (None, len(re.findall(r"\.dot\(|matmul\(", str(derivative.source(x, fast=True)))))
+
+
+MIXED = {
+    "outer": lambda x, y, v: np.sum(np.outer(v, y) @ x),
+    "turned": lambda x, y, v: np.sum(x @ np.outer(y, v)),
+    "triangle": lambda x, y, v: np.sum(np.linalg.solve(np.linalg.cholesky(x), v)),
+    "factor": lambda x, y, v: np.sum(np.linalg.solve(x, v)) + np.sum(np.linalg.cholesky(x)),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_matrices_and_vectors_of_several_dtypes(name):
+    rng, fun = np.random.default_rng(0), MIXED[name]
+    x = (4 * np.eye(50) + 0.1).astype("f4") * (1 if name in ("triangle", "factor") else 1e25)
+    args = x, (1e25 * rng.normal(size=50)).astype("f4"), rng.normal(size=50) * (1 if x[0, 0] < 9 else 1e-40)
+    derivative, dynamic = (value_and_grad(fun, (0, 1, 2), mode=mode) for mode in ("auto", "dynamic"))
+    for _ in range(3):
+        (value, slopes), (expected, others) = derivative(*args), dynamic(*args)
+        assert value.dtype == fun(*args).dtype == np.float64
+        assert value == pytest.approx(expected, rel=1e-6)
+        for got, want in zip(slopes, others, strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.max(np.abs(want)))
 
 
 def test_no_system_at_all():

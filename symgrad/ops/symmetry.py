@@ -72,7 +72,8 @@ class _Symmetry:
             return self.turned(a.args[0], b.args[0], (axes[0] - 1, axes[1] - 1))
         if a.op is not ASTYPE and not (a.op.family == "elementwise" and isinstance(key, np.ufunc)):
             return False
-        if _is_even(a) and _is_even(b) and self._against(a.args[0], b.args[0], axes):
+        alike = _is_even(a) and _is_even(b) and (key is not np.power or a.args[1] is b.args[1])
+        if alike and self._against(a.args[0], b.args[0], axes):
             return True
         if all([self.turned(x, y, axes) for x, y in zip(a.args, b.args, strict=True)]):
             return True

@@ -389,7 +389,7 @@ class _Solver(Simplifier):
         triangle = is_op(node, np.linalg.inv) and _is_real_matrix(node) and _factored(node.args[0]) is not None
         if triangle and node.aval.shape[0] >= LEAST:
             return self.visit_as(HALF, node, args)
-        if not is_op(node, np.linalg.solve) or not _is_real_matrix(node.args[0]) or node.aval.dtype != node.args[1].aval.dtype:
+        if not is_op(node, np.linalg.solve) or not _is_real_matrix(node.args[0]) or len({x.aval.dtype for x in node.args}) > 1:
             return super().visit(node, args)
         matrix = node.args[0]
         if len(node.aval.shape) > 2 or node.aval.dtype.char not in "df" or 0 in node.aval.shape:
