@@ -983,13 +983,12 @@ class Roller:
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
         shortest = 1 if self.section else SHORTEST
-        least = 0 if self.open else shortest  # of a run of which others tell
+        least = 0 if self.open else 1  # of a run of which others tell
         firsts = sorted({0, 1, self._settled(), self._grown()})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
-        tries: list[tuple[int, Ways | None, Sequence[Any]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
-        for known in most(every[::-1]):
-            some = {*firsts} - {known.first} if id(known) in shared else {known.first, *firsts}
-            tries += [(first, known, known.sites) for first in sorted(some, key=known.first.__ne__)]
+        tries: list[tuple[int, Ways | None, Sequence[Any]]] = []
+        for known in [*most(others[::-1]), *most([known for known in every[::-1] if id(known) not in shared])]:
+            tries += [(first, known, known.sites) for first in sorted({known.first, *firsts}, key=known.first.__ne__)]
         tries += [(first, None, meeting(trace, bounds[first:])) for first in firsts if len(bounds) - 1 - first >= shortest]
         tries.sort(key=operator.itemgetter(0))  # what is left out at the beginning decides on its own
         tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]

@@ -318,7 +318,7 @@ def _scaled(s: Simplifier, node: Node) -> Scaled | None:
             if not is_op(x, np.multiply) and not is_op(x, np.true_divide):
                 break
             rest, number = x.args if is_op(x, np.true_divide) or not _is_runtime(x.args[0]) else x.args[::-1]
-            if not _is_runtime(number) or rest.aval != x.aval:
+            if not _is_runtime(number) or rest.aval != x.aval or _is_coarse(number, x):
                 break
             (below if is_op(x, np.true_divide) else above).append(number)
         c, x = c * factor, rest
@@ -328,6 +328,11 @@ def _scaled(s: Simplifier, node: Node) -> Scaled | None:
 def _is_runtime(node: Node) -> bool:
     """Whether it is a number that is not known before the code runs."""
     return isinstance(node.aval, Aval) and not node.aval.shape and node.op is not CONST and node.aval.dtype.kind == "f"
+
+
+def _is_coarse(number: Node, x: Node) -> bool:
+    """Whether it has fewer digits than ``x``: what is made of two such had no more."""
+    return number.aval.kind != "python" and bool(np.finfo(number.aval.dtype).eps > np.finfo(x.aval.dtype).eps)
 
 
 def _times(s: Simplifier, x: Node, *parts: Scaled) -> Node:
@@ -344,7 +349,7 @@ def _times(s: Simplifier, x: Node, *parts: Scaled) -> Node:
 @rewrite(np.multiply, np.true_divide, of=SCALING, derived=True)
 def numbers_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(x * s) * y`` as ``(x * y) * s``, so that it meets others: ``(x * s) / t`` as ``x * (s / t)``."""
-    if node.aval.kind != "array" or not node.aval.shape:
+    if node.aval.kind != "array" or not node.aval.shape or any([_is_runtime(x) and _is_coarse(x, node) for x in args]):
         return None
     a, b = (_scaled(s, arg) if arg.aval == node.aval else None for arg in args)
     if a is None and b is None:
