@@ -445,3 +445,17 @@ def test_derivatives_of_products_of_many_arrays(mode):
     for _ in range(3):
         for found, expected in zip(derivative(a, b, c, x), by_hand, strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_differences_of_points_far_apart_keep_their_digits():
+    """In single precision, which has none to spare."""
+    rng = np.random.default_rng(0)
+    centers = 1e4 * rng.normal(size=(40, 5))
+    x = np.repeat(centers, 12, axis=0) + rng.normal(size=(480, 5))
+    r = np.repeat(np.eye(40), 12, axis=0) * rng.random(480)[:, None]
+    x, m, r = (array.astype("f4") for array in (x, centers + 0.1, r))
+    fun = lambda x, m, r: np.sum(np.sin(np.einsum("ik,ikd->kd", r, x[:, None] - m)))
+    expected = fun(*[array.astype(np.longdouble) for array in (x, m, r)])
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        assert derivative(x, m, r)[0] == pytest.approx(float(expected), rel=1e-5)

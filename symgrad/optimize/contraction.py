@@ -223,9 +223,15 @@ def _shared(p: Product, ta: str, tb: str) -> tuple[list[str], list[str], list[st
 
 
 def outer_difference(p: Product, i: int) -> list[tuple[Node, str]] | None:
-    """Both parts of an operand ``a - b`` or ``a + b`` that is larger than each of them, with their labels."""
+    """Both parts of an operand ``a - b`` or ``a + b`` that is larger than each of them, with their labels.
+
+    Of points and clusters far apart, each part is many times as large as what is left of both: in double precision, which has
+    digits to spare.
+    """
     x, term = p.operands[i], p.terms[i]
     if not (is_op(x, np.subtract) or is_op(x, np.add)) or len(p.operands) != 2 or math.prod(x.aval.shape) < LARGE:
+        return None
+    if x.aval.dtype.char not in "dD":
         return None
     parts = []
     for arg in x.args:
