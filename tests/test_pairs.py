@@ -1,7 +1,9 @@
 """Loops over pairs that decide on both indices, or run as far as the index around tells, with totals in between: one code."""
 
+import itertools
 import random
 import re
+import types
 from collections.abc import Iterator
 
 import numpy as np
@@ -232,3 +234,89 @@ def test_random_nests(seed: int) -> None:
         patch.setattr(rolling, "RANGED", 4)
         patch.setattr(rolling, "OFTEN", 4)
         agrees_with_dynamic(program, calls=4)
+
+
+def near(r, end):
+    if r >= end:
+        return 0.0
+    return 0.5 * (1.0 + np.cos(np.pi * r / end))
+
+
+class Near:
+    end = 2.5
+
+    @staticmethod
+    def static(r, end):
+        return 0.0 if r >= end else 0.5 * (1.0 + np.cos(np.pi * r / end))
+
+    def method(self, r, end):
+        if r >= end:
+            return 0.0
+        return 0.5 * (1.0 + np.cos(np.pi * r / end))
+
+
+NEAR, TABLE, SPACE = Near(), {"near": near}, types.SimpleNamespace(near=near)
+
+
+def by_name(x, e=0.0):
+    for i, j in itertools.combinations(range(len(x)), 2):
+        e += near(np.sqrt(np.sum((x[i] - x[j]) ** 2)) + 0.5, 2.5)
+    return e
+
+
+def by_object(x, e=0.0):
+    for i, j in itertools.combinations(range(len(x)), 2):
+        e += NEAR.method(np.sqrt(np.sum((x[i] - x[j]) ** 2)) + 0.5, 2.5)
+    return e
+
+
+def by_class(x, e=0.0):
+    for i, j in itertools.combinations(range(len(x)), 2):
+        e += Near.static(np.sqrt(np.sum((x[i] - x[j]) ** 2)) + 0.5, 2.5)
+    return e
+
+
+def by_table(x, e=0.0):
+    for i, j in itertools.combinations(range(len(x)), 2):
+        e += TABLE["near"](np.sqrt(np.sum((x[i] - x[j]) ** 2)) + 0.5, 2.5)
+    return e
+
+
+def by_module(x, e=0.0):
+    for i, j in itertools.combinations(range(len(x)), 2):
+        e += SPACE.near(np.sqrt(np.sum((x[i] - x[j]) ** 2)) + 0.5, 2.5)
+    return e
+
+
+def by_local(x, e=0.0):
+    one = Near()
+    for i, j in itertools.combinations(range(len(x)), 2):
+        e += one.method(np.sqrt(np.sum((x[i] - x[j]) ** 2)) + 0.5, 2.5)
+    return e
+
+
+@pytest.mark.parametrize("fun", [by_name, by_object, by_class, by_table, by_module, by_local])
+def test_functions_that_decide_are_found_wherever_they_are(fun):
+    derivative, dynamic, rng = grad(fun), grad(fun, mode="dynamic"), np.random.default_rng(0)
+    for _ in range(12):
+        x = np.cumsum(rng.uniform(0.6, 1.2, 6))[:, None] * np.ones(3) / 1.7 + 0.2 * rng.normal(size=(6, 3))
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().misses <= 3
+
+
+def boosted(stumps, x):
+    """Of so few iterations, the first is another one: the array is one of plain numbers."""
+    out = np.zeros(len(x))
+    for left, right, at in stumps:
+        for i in range(len(x)):
+            out[i] += left if x[i] < at else right
+    return np.sum((out - np.sin(x)) ** 2)
+
+
+@pytest.mark.parametrize("size", [4, 5, 6])
+def test_short_runs_are_loops_as_others_tell(size):
+    derivative, dynamic, rng = grad(boosted), grad(boosted, mode="dynamic"), np.random.default_rng(0)
+    for _ in range(14):
+        args = rng.normal(size=(6, 3)), rng.normal(size=size)
+        np.testing.assert_allclose(derivative(*args), dynamic(*args), rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().misses <= 8

@@ -11,12 +11,13 @@ from __future__ import annotations
 import ast
 import dis
 import functools
+import inspect
 from collections.abc import Sequence
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant, space_of
-from symgrad.source.origins import is_users, names_in
+from symgrad.source.origins import is_users, is_users_class, names_in
 from symgrad.source.syntax import FunctionNode, in_class, walk
 
 DEEPEST = 3  # calls within calls that are looked at
@@ -32,19 +33,39 @@ def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> Functio
     inner = {part.name: part for part in walk(node) if isinstance(part, ast.FunctionDef)}
     kind = space.get(owner) if owner else None
 
-    def called(call: ast.Call) -> Any:
+    def called(call: ast.Call) -> list[Any]:
         name = call.func
         if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == "self":
-            return getattr(kind, in_class(name.attr, owner), None)
-        return inner.get(name.id, space.get(name.id)) if isinstance(name, ast.Name) else None
+            return [getattr(kind, in_class(name.attr, owner), None)]
+        if isinstance(name, ast.Name) and name.id in inner:
+            return [inner[name.id]]
+        known = found(name)
+        if known is None and isinstance(name, ast.Attribute):  # of an object that is not there yet
+            return [inspect.getattr_static(item, name.attr, None) for item in kinds]
+        return [known]
+
+    def found(name: ast.expr) -> Any:
+        """What an expression stands for that calls nothing: ``f``, ``module.f``, ``Class.f`` or ``TABLE["f"]``."""
+        if isinstance(name, ast.Name):
+            return None if name.id in bound else space.get(name.id)
+        if isinstance(name, ast.Attribute):
+            whole = found(name.value)
+            return None if whole is None else inspect.getattr_static(whole, name.attr, None)
+        if isinstance(name, ast.Subscript) and isinstance(name.slice, ast.Constant):
+            whole, key = found(name.value), name.slice.value
+            if type(whole) is dict:
+                return whole.get(key)
+            return whole[key] if type(whole) in (list, tuple) and type(key) is int and key < len(whole) else None
+        return None
 
     bound = bound_anywhere(node)
+    kinds = [item for item in space.values() if isinstance(item, type) and is_users_class(item)]
     for name in walk(node):
         if isinstance(name, (ast.Name, ast.Attribute)):
             name.whole = type(constant(name, space, bound)) in (int, bool)  # type: ignore[union-attr]
     for loop in walk(node):
         if isinstance(loop, _LOOPS):
-            every = [called(part) for part in walk(loop) if isinstance(part, ast.Call)]
+            every = [item for part in walk(loop) if isinstance(part, ast.Call) for item in called(part)]
             nodes = [loop, *[item for item in every if isinstance(item, ast.FunctionDef)]]
             done = _all([_done_by(item) for item in every])
             ifs = any([_is_decision(part) for item in nodes for part in walk(item)])
@@ -80,6 +101,7 @@ def _all(parts: Sequence[Done]) -> Done:
 
 def _done_by(fun: Any, depth: int = 0) -> Done:
     """What a function of the user's does, with those that it calls by name."""
+    fun = fun.__func__ if isinstance(fun, (staticmethod, classmethod, MethodType)) else fun
     if not isinstance(fun, FunctionType) or not is_users(fun) or depth > DEEPEST:
         return Done()
     space = space_of(fun)
