@@ -230,6 +230,10 @@ class Program:
         read = {dict(node.params)["position"] for node in self.graph.nodes if node.op is INPUT} if kept else set()
         return looked + [x for place, x in kept if place in read and isinstance(x, Node) and x.aval.kind != "array"]
 
+    def settled(self) -> set[Node]:
+        """What these hang on."""
+        return set(ancestors(self.decisions()))
+
     def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:
         """The same program over another graph."""
         result = Program()

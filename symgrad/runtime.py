@@ -528,6 +528,8 @@ def by_columns(ufunc: Any, *args: Array) -> Array:
     *given, out = args  # which np.maximum and np.minimum want by its name
     if any([_touches(arg, out) for arg in given]):
         return ufunc(*given, out=out)
+    if ufunc is np.negative and out.dtype.kind in "fi":  # NumPy 2.4 misreads numbers of some strides
+        ufunc, given = np.multiply, [*given, -1]
     for k in range(out.shape[-1]):
         ufunc(*[arg[..., min(k, arg.shape[-1] - 1)] if np.ndim(arg) else arg for arg in given], out=out[..., k])
     return out

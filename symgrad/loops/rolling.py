@@ -78,6 +78,7 @@ from symgrad.tracing.tracer import NUMBERS, Peek, Tracer, plain
 from symgrad.transform.loop import Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
+SHORT = 2  # those of a loop that decides, in another one
 BRIEF, FEW = 5, 6  # iterations, of so many operations, that are better written out in those of another loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
@@ -982,7 +983,7 @@ class Roller:
             return
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
-        shortest = 1 if self.section else SHORTEST
+        shortest = 1 if self.section else SHORT if self.decides and self.around is not None else SHORTEST
         least = 0 if self.open else 1  # of a run of which others tell
         firsts = sorted({0, 1, self._settled(), self._grown()})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same

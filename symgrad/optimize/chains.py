@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symgrad.ir import Aval, Node
-from symgrad.optimize.exact import decisive
+from symgrad.optimize.exact import settled
 from symgrad.optimize.rewriting import Simplifier, is_op
 from symgrad.program import Program
 
@@ -92,7 +92,7 @@ def chains(program: Program) -> Program:
     if not any([_bare(x)[0] in products for node in products for x in _rows_of_stacks(node) or node.args]):
         return program
     places = {node: place for place, node in enumerate(program.nodes())}
-    exact = decisive(program)
+    exact = settled(program)
     users = [node for node in places if _turned(node) is None]
     uses = Counter([_bare(x)[0] for x in (*itertools.chain(*[node.args for node in users]), *program.roots())])
     whole = {node for node in places if node.phase is None and not (uses[node] > 1 and _is_layer(node))}

@@ -24,22 +24,26 @@ JUMPS = ops_of(
     np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.any, np.all, np.nonzero, np.flatnonzero,
     np.count_nonzero, np.searchsorted, np.digitize, np.argmax, np.argmin, np.argsort, np.isin,
 )  # fmt: skip
-ARITHMETIC = ops_of(
-    np.add, np.subtract, np.multiply, np.true_divide, np.power, np.square, np.sqrt, np.reciprocal, np.negative, np.positive,
-    np.abs, np.fabs, np.maximum, np.minimum, np.fmax, np.fmin, np.clip, np.where, np.max, np.min, np.sort, np.diff, np.conj,
-    np.real, np.imag, np.broadcast_to, np.concatenate, np.copy, np.diag, np.diagonal, np.expand_dims, np.flip, np.moveaxis,
-    np.ravel, np.repeat, np.reshape, np.roll, np.rot90, np.squeeze, np.stack, np.swapaxes, np.take_along_axis, np.tile,
-    np.transpose, np.tril, np.triu, index.GETITEM, index.SETITEM, index.CUT, engine.ASTYPE, engine.IDENTITY, engine.NAMED,
-    engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, engine.TO_FLOAT,
+ROUNDED = ops_of(np.add, np.subtract, np.multiply, np.true_divide, np.power, np.square, np.sqrt, np.reciprocal, np.diff)
+HANDED_ON = ops_of(
+    np.negative, np.positive, np.abs, np.fabs, np.maximum, np.minimum, np.fmax, np.fmin, np.clip, np.where, np.max, np.min,
+    np.sort, np.conj, np.real, np.imag, np.broadcast_to, np.concatenate, np.copy, np.diag, np.diagonal, np.expand_dims, np.flip,
+    np.moveaxis, np.ravel, np.repeat, np.reshape, np.roll, np.rot90, np.squeeze, np.stack, np.swapaxes, np.take_along_axis,
+    np.tile, np.transpose, np.tril, np.triu, index.GETITEM, index.SETITEM, index.CUT, engine.ASTYPE, engine.IDENTITY,
+    engine.NAMED, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, engine.TO_FLOAT,
 )  # fmt: skip
 
 
 def decisive(program: Program) -> set[Node]:
-    """The nodes of a program that are computed to the bit."""
-    nodes = program.nodes()
-    loops = [node for node in nodes if isinstance(node.op, Loop) and node.op.decides]
-    found = set(ancestors([*program.decisions(), *[arg for node in loops for arg in node.args]]))
-    return found | {node for node in nodes if node.exact} | _looked_at(nodes, program.rounds)
+    """What is computed to the bit, with what loops are given that decide."""
+    loops = [node for node in program.nodes() if isinstance(node.op, Loop) and node.op.decides]
+    return settled(program) | set(ancestors([arg for node in loops for arg in node.args]))
+
+
+def settled(program: Program) -> set[Node]:
+    """What decisions hang on, and the arithmetic that jumps look at."""
+    looked_at = _looked_at(program.nodes(), program.rounds)
+    return program.settled() | {node for node in looked_at if node.op in ROUNDED}
 
 
 def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node]) -> set[Node]:
@@ -53,7 +57,7 @@ def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node]) -> set[Node]:
         node = waiting.pop()
         if node in found or node.phase is not None or not is_inexact(node.aval):
             continue
-        if node.op in ARITHMETIC:
+        if node.op in ROUNDED or node.op in HANDED_ON:
             found.add(node)
             waiting += node.args
         elif node.op is INPUT:

@@ -518,8 +518,8 @@ class BodyProgram(Program):
         self.root = Leaf(list(ends), TreeDef(tuple), [])
         self.exact, self.rounds = exact, dict(zip(body.carry, body.after, strict=False))
 
-    def decisions(self) -> list[Node]:
-        return [node for node in self.nodes() if node.phase is None] if self.exact else []
+    def settled(self) -> set[Node]:
+        return {node for node in self.nodes() if node.exact or (self.exact and node.phase is None)}
 
 
 def simplified(body: Body, course: Course, exact: bool) -> Loop:

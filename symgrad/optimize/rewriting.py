@@ -24,7 +24,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, by_in
 from symgrad.ops import create, engine
 from symgrad.ops.abstract import like_result
 from symgrad.ops.core import REGISTRY, Op, as_numpy
-from symgrad.optimize.exact import decisive
+from symgrad.optimize.exact import settled
 from symgrad.program import Program
 
 BROADCAST = REGISTRY[np.broadcast_to]
@@ -105,7 +105,7 @@ class Simplifier:
     def run(self, exact: Iterable[Node] = ()) -> Program:
         """The program rebuilt; what decisions hang on, and what ``exact`` does, to the bit."""
         nodes = self.program.nodes()
-        exact = {*decisive(self.program), *exact}
+        exact = {*settled(self.program), *exact}
         self.uses.update([arg for node in nodes for arg in node.args])
         ends = set(self.program.roots())
         mapping, uses, used = self.mapping, self.uses, self.used

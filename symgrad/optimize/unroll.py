@@ -13,7 +13,7 @@ from symgrad.ir import CAPTURED, Aval, Node
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
 from symgrad.ops.engine import ITEM
-from symgrad.optimize.exact import decisive
+from symgrad.optimize.exact import settled
 from symgrad.optimize.rewriting import Simplifier
 from symgrad.optimize.simplify import RULES
 from symgrad.program import Program
@@ -71,7 +71,7 @@ class _Unroller(Simplifier):
 
     def run(self, exact: Any = ()) -> Program:
         nodes, ends = self.program.nodes(), self.program.roots()
-        values = self._all(nodes, {}, self.program.graph.arrays, {*decisive(self.program), *exact}, ends)
+        values = self._all(nodes, {}, self.program.graph.arrays, {*settled(self.program), *exact}, ends)
         return self.program.map(self.graph, {node: value for node, value in values.items() if isinstance(value, Node)})
 
     def _all(

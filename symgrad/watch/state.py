@@ -25,7 +25,7 @@ from symgrad.loops import iterables
 from symgrad.loops.appended import KEPT, Chosen
 from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, ragged, room, table
-from symgrad.loops.rolling import SHORTEST, Roller
+from symgrad.loops.rolling import SHORT, SHORTEST, Roller
 from symgrad.loops.segments import together
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op, Traced
@@ -102,7 +102,7 @@ class State(Calls):
             # its holders: the caller's stack, this name, getrefcount's own; others may go on with what is left
             if type(value) in _SNAPSHOTS and sys.getrefcount(value) <= 3:
                 given = value = [*value]
-            fewest = SHORTEST if decides else None
+            fewest = self._shortest(decides) if decides else None
             if private is not None and self.trace.symbolic:
                 self.read_by_place(value, fewest)
             found = over(value) if type(value) in (Tracer, range) else None
@@ -114,9 +114,13 @@ class State(Calls):
                 return self._turns(value if nested is None else self.unpacked(value, nested), often)
             outside = [given] if type(given) in _LISTS and value is not given else []
             value = self._as_it_is(found, outside, functools.partial(self._now, given, value))
-        if private is None or value.length < SHORTEST or not self.trace.symbolic:
+        if private is None or value.length < self._shortest(decides) or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
         return Roller(self.trace, value, private, stored, tested, targets, lists, decides, apart=apart)
+
+    def _shortest(self, decides: bool) -> int:
+        """Of how few iterations a loop is watched; one that ``decides``: in another one, each would learn its ways alone."""
+        return SHORT if decides and self.trace.innermost_loop() is not None else SHORTEST
 
     def section(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Any:
         """Statements that are run once, as a loop's iteration; but not in one of a loop, where ways meet as it is."""
@@ -157,7 +161,7 @@ class State(Calls):
         """``zip``, ``combinations`` or their kin as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
         made = paired if fun in _OF_ITEMS else picked if fun in _SNAPSHOTS else None
         if made is not None and self.trace.symbolic:
-            fewest = SHORTEST if decides else None
+            fewest = self._shortest(decides) if decides else None
             given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
             for arg in given:
                 self.read_by_place(arg, fewest)
@@ -234,7 +238,7 @@ class State(Calls):
         """What ``zip`` or ``enumerate`` is given, the items of which are unpacked: tuples of plain numbers as a table."""
         found = None
         if type(value) in (list, tuple) and self.trace.symbolic:
-            found = self._table(value, nested, SHORTEST if decides else None)
+            found = self._table(value, nested, self._shortest(decides) if decides else None)
         return value if found is None else found
 
     def row(self, row: Any) -> Any:
