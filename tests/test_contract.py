@@ -459,3 +459,13 @@ def test_differences_of_points_far_apart_keep_their_digits():
     derivative = value_and_grad(fun)
     for _ in range(3):
         assert derivative(x, m, r)[0] == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_long_rows_are_summed_in_pairs():
+    rng = np.random.default_rng(0)
+    x, y = rng.random((2, 2, 400_000)).astype("f4")
+    fun = lambda x, y: np.sum(np.sum(x * y, axis=1) ** 2) + np.sum(np.sum(x * x, axis=-1))
+    exact = float(fun(x.astype("f8"), y.astype("f8")))
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        assert derivative(x, y)[0] == pytest.approx(exact, rel=1e-6)

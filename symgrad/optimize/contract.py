@@ -28,7 +28,7 @@ from symgrad.optimize.contraction import (
     product_of,
     without_new_axes,
 )
-from symgrad.optimize.lower import MANY
+from symgrad.optimize.lower import LONG, MANY
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite
 from symgrad.program import Program
 
@@ -166,11 +166,17 @@ def sum_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     axes = axes_of(node)
     product = inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes))
     made = contracted(s, product)
-    if made is None or (known is None and _is_slow(product, made)):
+    if made is None or (known is None and (_is_slow(product, made) or _loses_digits(product, made))):
         return None
     return (
         made if made.aval.shape == node.aval.shape else s.plainly(np.reshape, (made,), node.aval.shape, shape=node.aval.shape)
     )
+
+
+def _loses_digits(p: Product, made: Node) -> bool:
+    """Whether many numbers are added one by one, where ``np.sum`` adds them in pairs."""
+    summed = math.prod([size for label, size in p.sizes.items() if label not in p.out])
+    return summed >= LONG and any([is_op(one, np.einsum) for one in (made, *made.args)])
 
 
 def _is_slow(p: Product, made: Node) -> bool:
