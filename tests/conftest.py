@@ -31,7 +31,7 @@ settings.register_profile("deep", deadline=None, max_examples=5000, derandomize=
 settings.load_profile("default")
 
 
-ONE_OF = {1: 1, 3: 4, 8: 14, 24: math.inf}  # so many cases of a test one runs, where it has no more than those
+ONE_OF = {1: 1, 4: 4, 12: 14, 32: math.inf}  # so many cases of a test one runs, where it has no more than those
 
 compile.MAX_SHARED = 0  # each derivative of a test has code of its own, unless the test is about that
 compile.GRACE = math.inf  # how fast the machine is decides on nothing
