@@ -2591,3 +2591,31 @@ def test_what_jumps_look_at_is_computed_to_the_bit(fun, size):
             (value, slope), (other, expected) = derivative(x, h), dynamic(x, h)
             assert value == pytest.approx(other, rel=1e-13)
             np.testing.assert_allclose(slope, expected, rtol=1e-13, atol=1e-13)
+
+
+SHARES = {
+    "rows by columns": lambda e, t: e / np.sum(e, axis=1) * t[:, None],
+    "rows": lambda e, t: e / np.sum(e, axis=1)[:, None] * t[:, None],
+    "rows, written": lambda e, t: e / np.sum(e, axis=1)[None, :] * t[:, None],
+    "columns": lambda e, t: e / np.sum(e, axis=0) * t,
+    "columns by rows": lambda e, t: e / np.sum(e, axis=0)[:, None] * t,
+    "columns of rows": lambda e, t: e / np.sum(e, axis=0) * t[:, None],
+    "all": lambda e, t: e / np.sum(e) * t[:, None],
+    "shift of columns": lambda e, t: np.exp(e - np.max(e, axis=1)) / np.sum(np.exp(e - np.max(e, axis=1)), axis=1) * t,
+    "shift of rows": lambda e, t: (
+        np.log(np.sum(np.exp(e - np.max(e, axis=1)[None]), axis=1)) + np.max(e, axis=1)[None] * t[:, None]
+    ),
+    "turned": lambda e, t: e.T / np.sum(e, axis=1) * t + e / np.sum(e.T, axis=0)[:, None],
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+@pytest.mark.parametrize("shape", [(3, 3), (1, 1), (40, 40)])
+def test_shares_of_a_square_are_of_the_axis_that_they_are_of(name, shape):
+    rng, fun = np.random.default_rng(0), lambda e, t: np.sum(SHARES[name](e, t) * np.arange(1.0, t.size + 1))
+    args = 0.5 + rng.random(shape), rng.normal(size=shape[0])
+    for weights in (fun, lambda e, t: np.sum(SHARES[name](e, t))):
+        derivative, dynamic = (grad(weights, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+        for _ in range(3):
+            for got, want in zip(derivative(*args), dynamic(*args), strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)

@@ -27,9 +27,14 @@ rewrite = functools.partial(rewriting.rewrite, rules=SUMS)
 
 
 def _total(node: Node, of: Node, axis: Any) -> bool:
-    """Whether ``node`` is the sum of ``of`` over ``axis`` (as ``_axes`` gives it), the axis kept or not."""
-    if is_op(node, np.broadcast_to) or is_op(node, np.expand_dims) or is_op(node, np.reshape):
-        return _total(node.args[0], of, axis)
+    """Whether ``node`` is the sum of ``of`` over ``axis`` (as ``axes_of`` gives it), and lies beside it along the other axes."""
+    node = node.args[0] if is_op(node, np.broadcast_to) else node
+    shape = of.aval.shape
+    kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
+    if (1,) * (len(shape) - len(node.aval.shape)) + node.aval.shape != kept:
+        return False
+    while is_op(node, np.expand_dims) or is_op(node, np.reshape):
+        node = node.args[0]
     return is_op(node, np.sum) and node.args[0] is of and axes_of(node) == axis and "dtype" not in dict(node.params)
 
 
@@ -42,7 +47,9 @@ def _ratio(node: Node) -> tuple[Node, Node] | None:
 def shares_sum_to_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``sum(e / sum(e))`` is 1."""
     ratio = _ratio(args[0])
-    if ratio is None or "dtype" in dict(node.params) or not _total(ratio[1], ratio[0], axes_of(node)):
+    if ratio is None or "dtype" in dict(node.params) or ratio[0].aval.shape != args[0].aval.shape:
+        return None
+    if not _total(ratio[1], ratio[0], axes_of(node)):
         return None
     return throughout(s, node, 1)
 
