@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import heapq
 import math
 import operator
 import os
@@ -774,6 +775,19 @@ def test_explain_tells_ever_new_ways_from_one():
     assert "traced 2 times, each time another way" in derivative.explain()
     derivative(np.array([0.0, 3.0]))
     assert "  compiled;" in derivative.explain()
+
+
+def test_explain_tells_that_no_code_answers():
+    def fun(x):
+        heap = []
+        for v in x:
+            heapq.heappush(heap, v)
+        return sum(heapq.heappop(heap) * (i + 1) for i in range(len(x)))
+
+    derivative, rng = grad(fun), np.random.default_rng(0)
+    for _ in range(14):
+        derivative(rng.normal(size=8))
+    assert "calls are run in dynamic mode meanwhile" in derivative.explain()
 
 
 # -- pickles -------------------------------------------------------------------------------------------------------
