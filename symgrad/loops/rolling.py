@@ -82,6 +82,7 @@ SHORT = 2  # those of a loop that decides, in another one
 BRIEF, FEW = 5, 6  # iterations, of so many operations, that are better written out in those of another loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
+BIG, HUGE = 64, 256  # operations of an iteration, of which it takes fewer to leap
 LARGE = 512  # operations of a run of iterations that decide alike, which are a loop however few they are
 RANGED = 200  # iterations of loops over ranges that hang on the index of one around, from which on they are loops in that
 TOLD = 32  # of loops over ranges that arguments tell
@@ -989,7 +990,8 @@ class Roller:
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
         tries: list[tuple[int, Ways | None, Sequence[Any]]] = []
         for known in [*most(others[::-1]), *most([known for known in every[::-1] if id(known) not in shared])]:
-            tries += [(first, known, known.sites) for first in sorted({known.first, *firsts}, key=known.first.__ne__)]
+            some = {known.first} if self.open and id(known) not in own else {known.first, *firsts}
+            tries += [(first, known, known.sites) for first in sorted(some, key=known.first.__ne__)]
         tries += [(first, None, meeting(trace, bounds[first:])) for first in firsts if len(bounds) - 1 - first >= shortest]
         tries.sort(key=operator.itemgetter(0))  # what is left out at the beginning decides on its own
         tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]
@@ -1205,11 +1207,11 @@ class Roller:
 
     def _few(self, count: int) -> int:
         """How many iterations, twice, are enough to run those to come as they were, if as many are left."""
-        operations = len(self.trace.graph.nodes) - self.boundaries[0].length
-        if 2 * operations >= LARGE * count:
+        each = (len(self.trace.graph.nodes) - self.boundaries[0].length) // count
+        if each >= HUGE:
             return LEAP // 2
         alike = self.decided or self._sees_nothing()  # loops that decide take long to trace
-        return LEAP if alike or operations >= LARGE else FAR
+        return LEAP if alike or each >= BIG else FAR
 
     def _sees_nothing(self) -> bool:
         """Whether no iteration has decided on anything, so that all those to come are alike."""

@@ -29,7 +29,7 @@ from symgrad.source.texts import bound_beside
 
 _LOOPS = (ast.For, ast.While)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_COMPUTED = (ast.BinOp, ast.Compare)  # what is never None
+_COMPUTED = (ast.BinOp, ast.Compare, ast.UnaryOp)  # what is never None
 
 
 def with_flags(function: FunctionNode) -> FunctionNode:
@@ -40,7 +40,7 @@ def with_flags(function: FunctionNode) -> FunctionNode:
             if names:
                 taken = {part.id for part in walk(node) if isinstance(part, ast.Name)}
                 flags = {name: fresh(f"{name}_there", taken) for name in sorted(names)}
-                node.body, _ = _Flags(flags, _places(node)).block(node.body, ())
+                node.body, _ = _Flags(flags, _blanks(node)).block(node.body, ())
     return function
 
 
@@ -67,15 +67,23 @@ def _pairs(node: ast.AST) -> list[tuple[str, ast.expr]]:
     return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
 
 
-def _places(function: ast.FunctionDef) -> set[str]:
-    """The names that get, beside None, what is made of the numbers of ranges and such alone."""
+def _blanks(function: ast.FunctionDef) -> dict[str, Any]:
+    """What stands for None in names that get nothing beside it but places, made of the numbers of ranges and such, or flags."""
     every = [*walk(function)]
     loops = [node for node in every if isinstance(node, ast.For)]
     known = {name for loop in loops for name in counted_by(loop)}
     made: dict[str, list[ast.expr]] = {}
     for name, value in [pair for node in every for pair in _pairs(node)]:
         made.setdefault(name, []).extend([] if is_none(value) else [value])
-    return {name for name, values in made.items() if values and all([_is_place(value, known) for value in values])}
+    places = {name: 0 for name, values in made.items() if values and all([_is_place(value, known) for value in values])}
+    return places | {name: False for name, values in made.items() if values and all(map(_is_flag, values))}
+
+
+def _is_flag(value: ast.expr) -> bool:
+    if isinstance(value, ast.BoolOp):
+        return all(map(_is_flag, value.values))
+    negated = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+    return negated or isinstance(value, ast.Compare) or (isinstance(value, ast.Constant) and type(value.value) is bool)
 
 
 def _is_place(value: ast.expr, known: Collection[str]) -> bool:
@@ -114,11 +122,11 @@ def _told(test: ast.expr) -> _Told:
 
 
 class _Flags:
-    """Gives ``flags`` to names, of which those of ``places`` hold ints. What is ``known`` are those that are not None, at some
-    place."""
+    """Gives ``flags`` to names, in which ``blanks`` stand for None, or 0.0. What is ``known`` are those that are not None, at
+    some place."""
 
-    def __init__(self, flags: dict[str, str], places: Collection[str]) -> None:
-        self.flags, self.places = flags, places
+    def __init__(self, flags: dict[str, str], blanks: dict[str, Any]) -> None:
+        self.flags, self.blanks = flags, blanks
 
     def block(self, statements: list[Any], known: Collection[str]) -> tuple[list[Any], Collection[str]]:
         """Statements, and what is known after them."""
@@ -157,14 +165,14 @@ class _Flags:
         for name, value in pairs:
             flag = self.flags[name]
             made.append(assigned(flag, ast.Constant(not any([value is one for one in nothing])), node))
-            if isinstance(value, _COMPUTED):
+            if isinstance(value, _COMPUTED) or (isinstance(value, ast.Constant) and not is_none(value)):
                 known.add(name)
             elif value not in nothing:
                 none = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Constant(None)])
                 made.append(located(placed(ast.If(none, [assigned(flag, ast.Constant(False), node)], []), node)))
         for name, value in pairs:
             if value in nothing:
-                value.value = 0 if name in self.places else 0.0
+                value.value = self.blanks.get(name, 0.0)
         return made, known
 
     def _parts(self, node: Any, known: Collection[str]) -> None:
