@@ -585,3 +585,30 @@ def test_no_system_at_all():
         value, slopes = derivative(np.zeros((0, 3, 3)), np.zeros((0, 3, 600)))
     assert value == 0.0
     assert [slope.shape for slope in slopes] == [(0, 3, 3), (0, 3, 600)]
+
+
+LENT = {
+    "likelihood": lambda k, v: v @ np.linalg.solve(k, v) + 2 * np.sum(np.log(np.diagonal(np.linalg.cholesky(k)))),
+    "both": lambda k, v: np.sum(np.linalg.solve(np.linalg.cholesky(k).T, np.linalg.solve(np.linalg.cholesky(k), v))),
+    "turned": lambda k, v: (
+        np.sum(np.sin(np.linalg.cholesky(k).T @ np.linalg.solve(k, v))) + np.sum(np.linalg.solve(np.linalg.cholesky(k), v))
+    ),
+    "inverse": lambda k, v: (
+        np.sum(np.sin(np.linalg.inv(np.linalg.cholesky(k)).T @ np.linalg.solve(np.linalg.cholesky(k), v)))
+        + np.sum(np.linalg.solve(k, v))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LENT)
+@pytest.mark.parametrize("size", [3, 9, 50])
+def test_factors_know_one_triangle_of_a_matrix(name, size):
+    """Systems of a matrix that may not be symmetric are not solved by it."""
+    rng, fun = np.random.default_rng(0), LENT[name]
+    args = 4 * np.eye(size) + rng.normal(size=(size, size)) / size, rng.normal(size=size)
+    derivative, dynamic = (value_and_grad(fun, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+    for _ in range(3):
+        (value, slopes), (expected, others) = derivative(*args), dynamic(*args)
+        assert value == pytest.approx(fun(*args), rel=1e-10)
+        for got, want in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-10)

@@ -19,7 +19,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, A, Op, Rule, Sample, composite, constant, op
 from symgrad.ops.engine import IS_COMPLEX
-from symgrad.ops.symmetry import is_symmetric
+from symgrad.ops.symmetry import MADE_SO, is_symmetric
 
 
 def hermitian(x: Any) -> Any:
@@ -736,6 +736,7 @@ MIRRORED: Op = _own(
     looks_back=True,
     samples=[x for x in SYMMETRIC if not x.kwargs],
 )
+MADE_SO.add(MIRRORED)
 
 
 def _pinv_of_hermitian(a: Any, hermitian: bool = True, **rest: Any) -> Any:

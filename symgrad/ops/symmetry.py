@@ -14,6 +14,7 @@ from symgrad.ops.engine import IDENTITY
 
 _COMMUTING = (np.add, np.multiply, np.maximum, np.minimum, np.hypot)
 _EVEN = (np.square, np.abs, np.cos, np.cosh)
+MADE_SO: set[Op] = set()  # operations whose results are symmetric, whatever they are made of
 _MOST = 200  # pairs of values that are looked at
 Axes = tuple[int, int]  # two, counted from the end
 
@@ -49,6 +50,8 @@ class _Symmetry:
             return not any([axis >= -len(a.aval.shape) and a.aval.shape[axis] > 1 for axis in axes])
         matrices = axes == (-1, -2) and len(a.aval.shape) == len(b.aval.shape) == 2
         if matrices and (_transpose_of(a) is b or _transpose_of(b) is a):
+            return True
+        if a is b and matrices and a.op in MADE_SO:
             return True
         if a is b and matrices and (a.op in (INPUT, CAPTURED, create.EYE) or _is_part_of_input(a)):
             return self._is_symmetric(a)

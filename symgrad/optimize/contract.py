@@ -53,7 +53,7 @@ for ufunc, rule in {
     rewrite(ufunc, rules=CONTRACT)(rule)
 
 
-@rewrite(np.multiply, np.true_divide, rules=CONTRACT)
+@rewrite(np.multiply, np.true_divide, rules=CONTRACT, derived=True)
 def scale(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(x * v) * w``, of a large array and two that are broadcast, as ``x * (v * w)``; so quotients."""
     assert isinstance(s, Contractor)

@@ -15,6 +15,7 @@ from symgrad import runtime
 from symgrad.ir import CAPTURED, Aval, Graph, Node
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.linalg import MIRRORED
 from symgrad.ops.symmetry import is_symmetric
 from symgrad.optimize.rewriting import SCALING, Rewrite, Simplifier, axes_of, const, is_factor, is_op, join, rewrite, split
 from symgrad.optimize.scales import combined
@@ -104,6 +105,16 @@ def _is_thin(node: Node) -> bool:
 def _factored(node: Node) -> Node | None:
     """The matrix whose lower Cholesky factor this is."""
     return node.args[0] if is_op(node, np.linalg.cholesky) and not node.params else None
+
+
+def _whole(s: Simplifier, matrix: Node) -> Node | None:
+    """The matrix that ``L @ L.T`` is, with the factor of this one: one that may not be symmetric has lent it a triangle."""
+    return matrix if is_symmetric(matrix, s.graph.arrays.__getitem__) else s.graph.find(MIRRORED, (matrix,), ())
+
+
+def _lent(matrix: Node) -> Node:
+    """The matrix that has the factor of this one."""
+    return matrix.args[0] if matrix.op is MIRRORED else matrix
 
 
 def _is_turned(node: Node, of: Node) -> bool:
@@ -231,9 +242,10 @@ def product_with_vector(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
         return None
     factor = a.args[0] if is_op(a, np.linalg.inv) else a
     matrix, (of, b) = _factored(factor), v.args
-    if matrix is None:
+    whole = None if matrix is None else _whole(s, matrix)
+    if whole is None:
         return None
-    known, other = (matrix, factor) if a is factor else (factor, matrix)
+    known, other = (whole, factor) if a is factor else (factor, whole)
     found = s.graph.find(v.op, (other, b), ()) if of is known else None
     return None if found is None else join(s, c, found)
 
@@ -341,8 +353,12 @@ def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     if not is_op(inner, np.linalg.solve) or node.aval.dtype.kind != "f" or not _is_turned(turned, inner.args[0]):
         return None
     matrix = _factored(inner.args[0])
-    if matrix is None or (_is_small(matrix) and not is_symmetric(matrix, s.graph.arrays.__getitem__)):
+    if matrix is None:
         return None
+    if not is_symmetric(matrix, s.graph.arrays.__getitem__):
+        if _is_small(matrix):
+            return None
+        matrix = s.graph.add(MIRRORED, (matrix,), (), matrix.aval)
     return s.graph.add(node.op, (matrix, inner.args[1]), (), node.aval)
 
 
@@ -394,14 +410,19 @@ class _Solver(Simplifier):
         matrix = node.args[0]
         if len(node.aval.shape) > 2 or node.aval.dtype.char not in "df" or 0 in node.aval.shape:
             return super().visit(node, args)
-        if matrix in self.inverses and len(node.aval.shape) == 1:
-            factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
+        lender = _lent(matrix)
+        known = lender in self.inverses or lender in self.factors
+        if known and not is_symmetric(matrix, self.program.graph.arrays.__getitem__):
+            return super().visit(node, args)  # of others, a factor knows one triangle
+        given = (self.mapping[lender],)
+        if lender in self.inverses and len(node.aval.shape) == 1:
+            factor = self.graph.add(self._decomposition(lender), given, (), args[0].aval)
             inverse = self.graph.add(INVERSE, (factor,), (), args[0].aval)
             return self.visit_as(REGISTRY[np.matmul], node, (inverse, args[1]))
         if _is_small(matrix) and not (_is_wide(node) and math.prod(node.aval.shape) >= WIDE):
             return super().visit(node, args)
-        if matrix in self.factors:
-            factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
+        if lender in self.factors:
+            factor = self.graph.add(self._decomposition(lender), given, (), args[0].aval)
             half = self.graph.add(TRIANGLE, (factor, args[1]), (), node.aval)
             return self.graph.add(TRIANGLE, (factor, half), (("turned", True),), node.aval)
         if _factored(matrix) is not None:
