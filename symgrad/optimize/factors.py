@@ -304,7 +304,7 @@ def _apart(s: Simplifier, product: Node, depth: int = 0) -> tuple[Any, Node, Nod
     return None
 
 
-@rewrite(np.add, np.subtract, rules=FACTORS)
+@rewrite(np.add, np.subtract, rules=FACTORS, derived=True)
 def common_small_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x * v - u * v`` of a large array and small ones as ``(x - u) * v``."""
     if not is_large(node) or not all(is_op(arg, np.multiply) for arg in args):
@@ -316,7 +316,7 @@ def common_small_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     return None
 
 
-@rewrite(np.multiply, rules=FACTORS)
+@rewrite(np.multiply, rules=FACTORS, derived=True)
 def known_multiple(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(x * v) * w`` of large arrays and a small one as ``x * (w * v)`` where that is there anyway."""
     if not is_large(node):
