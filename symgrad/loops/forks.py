@@ -987,9 +987,12 @@ class _Reader:
 
     def _is_of_places(self, x: Node, begun: set[Node]) -> bool:
         """Whether it is made of numbers of loops within this one, and of what no iteration makes, alone."""
-        waiting = [x]
+        waiting, seen = [x], set[Node]()
         while waiting:
             node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
             there = node.op is CONST or (node.op is CAPTURED and node.index <= self.before)
             if node in begun or not (node.args or there or self._is_within(node)):
                 return False
