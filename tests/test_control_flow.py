@@ -3553,3 +3553,52 @@ def test_ways_that_are_gone_often_are_of_one_piece():
     ((variant,),) = [family.variants for family in derivative._compiler.known.values()]
     assert len(variant.whole.ends) == 8
     assert not variant.pieces
+
+
+def trend(x):
+    up, total = None, 0.0
+    for v in x:
+        if up is None:
+            if abs(v) > 1:
+                up = v > 0
+        elif up:
+            total += v
+            if v < -1:
+                up = False
+        else:
+            total -= v
+            if v > 1:
+                up = True
+    return total
+
+
+def turns(x):
+    up, total = False, 0.0
+    for v in x:
+        if up:
+            total += v
+        else:
+            total -= v * v
+        if abs(v) > 1:
+            up = v > 0
+    return total
+
+
+def quiet(x):
+    calm, total = None, 0.0
+    for v in x:
+        if calm is None or not calm:
+            total += v * v
+        calm = not v > 0.5
+    return total if calm else 2 * total
+
+
+@pytest.mark.parametrize("fun", [trend, turns, quiet])
+def test_flags_that_are_none_or_false_at_first_go_round(fun):
+    derivative, dynamic, rng = value_and_grad(fun), value_and_grad(fun, mode="dynamic"), np.random.default_rng(0)
+    for _ in range(16):
+        x = rng.normal(size=12)
+        (value, slope), (expected, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-12, atol=1e-14)
+    assert derivative.cache_info().misses <= 5
