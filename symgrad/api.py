@@ -341,8 +341,8 @@ def _explain(family: Family) -> list[str]:
             state = f"traced {len(ends)} times, each time another way: what goes the same way again is compiled"
         elif variant.whole is None and variant.traces > 2:
             state = f"traced {variant.traces} times, and again for new ways: no code answers yet"
-        if variant.whole is None and not family.account.allows():
-            state += "; calls are run in dynamic mode meanwhile"
+        if variant.whole is None and family.account.waited:
+            state += "; calls in between are run in dynamic mode"
         lines.append(f"  {state}; {ready} of {len(ends)} branch end(s) confirmed; {variant.traces} trace(s)")
         read = [repr(path) for path, kind in variant.lifts.items() if kind is not OWNER]
         if read:

@@ -787,7 +787,7 @@ def test_explain_tells_that_no_code_answers():
     derivative, rng = grad(fun), np.random.default_rng(0)
     for _ in range(14):
         derivative(rng.normal(size=8))
-    assert "calls are run in dynamic mode meanwhile" in derivative.explain()
+    assert "calls in between are run in dynamic mode" in derivative.explain()
 
 
 # -- pickles -------------------------------------------------------------------------------------------------------

@@ -3601,4 +3601,4 @@ def test_flags_that_are_none_or_false_at_first_go_round(fun):
         (value, slope), (expected, other) = derivative(x), dynamic(x)
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-12, atol=1e-14)
-    assert derivative.cache_info().misses <= 5
+    assert derivative.cache_info().misses <= 7
