@@ -785,7 +785,7 @@ def test_explain_tells_that_no_code_answers():
         return sum(heapq.heappop(heap) * (i + 1) for i in range(len(x)))
 
     derivative, rng = grad(fun), np.random.default_rng(0)
-    for _ in range(14):
+    for _ in range(30):
         derivative(rng.normal(size=8))
     assert "calls in between are run in dynamic mode" in derivative.explain()
 
