@@ -171,9 +171,12 @@ def _rgamma_slope(y: Any, x: Any) -> Any:
 
 
 def _digammas(x: Any, m: Any) -> Any:
-    """``digamma(x + m) - digamma(x)``; for whole ``m``, where both have poles, by reflection (DLMF 5.5.4)."""
+    """``digamma(x + m) - digamma(x)``; for whole ``m``, where both have poles, by reflection (DLMF 5.5.4): the cotangents, which
+    cancel there, have a slope by ``m``."""
     left = (x < 0.5) & (x + m < 0.5) & (m == np.round(m))
-    return sp.digamma(np.where(left, 1 - x - m, x + m)) - sp.digamma(np.where(left, 1 - x, x))
+    slope = (math.pi / np.sin(math.pi * np.where(left & (x != np.round(x)), x, 0.5))) ** 2
+    cancelled = (m - np.round(m)) * np.where(left & (x != np.round(x)), slope, 0)
+    return sp.digamma(np.where(left, 1 - x - m, x + m)) - sp.digamma(np.where(left, 1 - x, x)) + cancelled
 
 
 def _at_zeros(x: Any, slope: Any) -> Any:
@@ -220,7 +223,7 @@ _rule(sp.poch,      lambda g, y, z, m: g * _poch_slope(y, z, m), lambda g, y, z,
 # ``base**power * exp(log)``, with its derivatives where the base is 0
 POWER_EXP: Op = Op(
     lambda base, power, log: np.exp(sp.xlogy(power, base) + log), "elementwise",
-    (lambda g, y, base, power, log: g * (power * POWER_EXP(base, power - (power != 0), log)),
+    (lambda g, y, base, power, log: g * (power * POWER_EXP(base, power - ((power != 0) | (base != 0)), log)),
      lambda g, y, base, power, log: g * sp.xlogy(y, base + ((base == 0) & (power >= 0))),
      lambda g, y, base, power, log: g * y),
     name="power_exp", complex=False, samples=_three([(0.3, 2), (0.4, 3), (-1, 1)]))
@@ -351,7 +354,7 @@ _rule(sp.sindg,    lambda g, y, x: g * (DEGREE * sp.cosdg(x)), domain=(-80, 80))
 _rule(sp.cosdg,    lambda g, y, x: g * (-DEGREE * sp.sindg(x)), domain=(-80, 80))
 _rule(sp.tandg,    lambda g, y, x: g * (DEGREE * (1 + y * y)), domain=(-60, 60))
 _rule(sp.cotdg,    lambda g, y, x: g * (-DEGREE * (1 + y * y)), domain=(20, 70))
-_rule(sp.powm1,    lambda g, y, x, p: g * (p * x ** (p - (p != 0))),
+_rule(sp.powm1,    lambda g, y, x, p: g * (p * x ** (p - ((p != 0) | (x != 0)))),
                    lambda g, y, x, p: g * ((y + 1) * np.log(x + (x == 0))), domain=[(0.5, 2), (-2, 2)])
 
 
@@ -689,8 +692,9 @@ def multigammaln(a: Any, d: int) -> Any:
 
 
 def factorial(n: Any) -> Any:
-    """``gamma(n + 1)``."""
-    return sp.gamma(array_of(n) + 1)
+    """``gamma(n + 1)``, and 0 where ``n`` is negative."""
+    n = array_of(n)
+    return np.where(n < 0, 0.0, sp.gamma(np.where(n < 0, 0, n) + 1))[()]
 
 
 def comb(N: Any, k: Any) -> Any:
