@@ -2354,3 +2354,31 @@ def test_factorials_of_negative_numbers():
     np.testing.assert_array_equal(special.factorial(n), scipy.special.factorial(n))
     assert grad(special.factorial)(-1.5) == 0.0
     assert type(special.factorial(2.0)) is np.float64
+
+
+# by mpmath, with 40 digits
+@pytest.mark.parametrize(
+    ("a", "b", "x", "by_a", "by_b"),
+    [
+        (0.25, 1.85, 1e-17, -0.0026386582111619576, 1.126946940997514e-05),
+        (0.25, 1.85, 0.0001, -1.0375017768695025, 0.020037482865255123),
+        (2.0, 3.0, 0.3, -0.2460937277467235, 0.1295450609648719),
+        (5.0, 0.5, 0.999999999999, -2.583352382230267e-07, 6.412256120572823e-05),
+        (0.3, 0.3, 1e-200, -2.561937714304484e-58, 1.0882018084971135e-60),
+    ],
+)
+def test_incomplete_betas_by_their_shapes_near_the_ends(a, b, x, by_a, by_b):
+    """Where the rest of one beside ``x`` is one."""
+    assert grad(lambda a: special.betainc(a, b, x))(a) == pytest.approx(by_a, rel=1e-12)
+    assert grad(lambda b: special.betainc(a, b, x))(b) == pytest.approx(by_b, rel=1e-12)
+
+
+@pytest.mark.parametrize("args", [(0.9999, 3.7, 0.5), (0.9999, 0.5, 0.5), (0.97, 3.0, 4.0), (0.3, 3.0, 4.0)])
+def test_quantiles_of_f_near_one(args):
+    q, n, d = args
+    value, slopes = value_and_grad(lambda q, n, d: stats.f.ppf(q, n, d), (0, 1, 2))(q, n, d)
+    assert value == pytest.approx(scipy.stats.f.ppf(q, n, d), rel=1e-10)
+    assert slopes[0] == pytest.approx(1 / scipy.stats.f.pdf(value, n, d), rel=1e-6)
+    for place in (1, 2):
+        moved = [scipy.stats.f.ppf(*args[:place], args[place] + h, *args[place + 1 :]) for h in (1e-5, -1e-5)]
+        assert slopes[place] == pytest.approx((moved[0] - moved[1]) / 2e-5, rel=1e-5)

@@ -171,7 +171,7 @@ def _rgamma_slope(y: Any, x: Any) -> Any:
 
 
 def _digammas(x: Any, m: Any) -> Any:
-    """``digamma(x + m) - digamma(x)``; for whole ``m``, where both have poles, by reflection (DLMF 5.5.4): the cotangents, which
+    """``digamma(x + m) - digamma(x)``; for whole ``m``, where both have poles, by reflection (DLMF 5.5.4): cotangents, which
     cancel there, have a slope by ``m``."""
     left = (x < 0.5) & (x + m < 0.5) & (m == np.round(m))
     slope = (math.pi / np.sin(math.pi * np.where(left & (x != np.round(x)), x, 0.5))) ** 2
@@ -275,24 +275,30 @@ def _gammainc_a(a: Any, x: Any) -> Any:
 
 
 def _betainc_a(a: Any, b: Any, x: Any) -> Any:
-    """By ``a``: with v the logit of t, the integral of exp(a v) / (1 + e^v)^(a + b) / beta(a, b) (DLMF 8.17.1) times
-    log(t) - digamma(a) + digamma(a + b)."""
-    a, b, x = _column(a), _column(b), _column(x)
-    inside = (x > 0) & (x < 1)
-    x = np.where(inside, x, 0.5)
-    log, mean = np.log(x), sp.digamma(a) - sp.digamma(a + b)
-    upper = log > mean + 1 / a - 1 / (a + b)
-    near, far = np.where(upper, b, a), np.where(upper, 1 - x, x)
-    width = (FALL - (a + b) * np.log1p(-far)) / near
-    v = -width * NODES  # from the logit of x, away from the middle
-    moved = np.log1p(far * np.expm1(v))
-    density = np.exp(near * v - (a + b) * moved + (a * log + b * np.log1p(-x) - sp.betaln(a, b)))
-    terms = np.where(upper, -1.0, 1.0) * density * (log + np.where(upper, 0.0, v) - moved - mean)
-    return np.sum(np.where(inside, width * WEIGHTS * terms, 0.0), axis=-1)
+    return _betainc_slope(a, b, x, 1 - x)
 
 
 def _betainc_b(a: Any, b: Any, x: Any) -> Any:
-    return -_betainc_a(b, a, 1 - x)
+    return -_betainc_slope(b, a, 1 - x, x)
+
+
+def _betainc_slope(a: Any, b: Any, x: Any, rest: Any) -> Any:
+    """By ``a``: with v the logit of t, the integral of exp(a v) / (1 + e^v)^(a + b) / beta(a, b) (DLMF 8.17.1) times
+    log(t) - digamma(a) + digamma(a + b). The ``rest`` of 1 beside ``x`` may be too small to tell ``x`` from 1."""
+    a, b, x, rest = _column(a), _column(b), _column(x), _column(rest)
+    inside = (x > 0) & (rest > 0)
+    x, rest = np.where(inside, x, 0.5), np.where(inside, rest, 0.5)
+    log = np.where(rest < 0.5, np.log1p(-np.minimum(rest, 0.5)), np.log(x))
+    log_rest = np.where(x < 0.5, np.log1p(-np.minimum(x, 0.5)), np.log(rest))
+    mean = sp.digamma(a) - sp.digamma(a + b)
+    upper = log > mean + 1 / a - 1 / (a + b)
+    near, far = np.where(upper, b, a), np.where(upper, rest, x)
+    width = (FALL - (a + b) * np.log1p(-far)) / near
+    v = -width * NODES  # from the logit of x, away from the middle
+    moved = np.log1p(far * np.expm1(v))
+    density = np.exp(near * v - (a + b) * moved + (a * log + b * log_rest - sp.betaln(a, b)))
+    terms = np.where(upper, -1.0, 1.0) * density * (log + np.where(upper, 0.0, v) - moved - mean)
+    return np.sum(np.where(inside, width * WEIGHTS * terms, 0.0), axis=-1)
 
 
 def _none(*zero: Any) -> Any:
@@ -468,7 +474,7 @@ def _stdtr_df(df: Any, t: Any) -> Any:
     """By ``df``, of one minus half ``betainc(df / 2, 1 / 2, x)`` where ``t`` is positive; ``x = df / (df + t^2)``."""
     x, half = df / (df + t * t), 0.5 * df
     by_x = np.exp(half * np.log(x) - sp.betaln(half, 0.5)) * np.abs(t) / (np.sqrt(df + t * t) * df)
-    return -0.5 * np.sign(t) * (0.5 * _betainc_a(half, 0.5, x) + by_x)
+    return -0.5 * np.sign(t) * (0.5 * _betainc_slope(half, 0.5, x, t * t / (df + t * t)) + by_x)
 
 
 def _f_density(power: Any, n: Any, d: Any, x: Any) -> Any:
@@ -478,11 +484,11 @@ def _f_density(power: Any, n: Any, d: Any, x: Any) -> Any:
 
 
 def _fdtr_n(n: Any, d: Any, x: Any) -> Any:
-    return 0.5 * _betainc_a(0.5 * n, 0.5 * d, n * x / (d + n * x)) + _f_density(0.5 * n, n, d, x) / n
+    return 0.5 * _betainc_slope(0.5 * n, 0.5 * d, n * x / (d + n * x), d / (d + n * x)) + _f_density(0.5 * n, n, d, x) / n
 
 
 def _fdtr_d(n: Any, d: Any, x: Any) -> Any:
-    return -0.5 * _betainc_a(0.5 * d, 0.5 * n, d / (d + n * x)) - _f_density(0.5 * n, n, d, x) / d
+    return -0.5 * _betainc_slope(0.5 * d, 0.5 * n, d / (d + n * x), n * x / (d + n * x)) - _f_density(0.5 * n, n, d, x) / d
 
 
 _STUDENT = [(1.5, 6), (-2, 2)]
