@@ -984,7 +984,7 @@ class Roller:
             return
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
-        shortest = 1 if self.section else SHORT if self.decides and self.around is not None else SHORTEST
+        shortest = 1 if self.section else SHORT if self.what is not None and self.what.length < SHORTEST else SHORTEST
         least = 0 if self.open else 1  # of a run of which others tell
         firsts = sorted({0, 1, self._settled(), self._grown()})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same

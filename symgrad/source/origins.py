@@ -88,6 +88,12 @@ def is_library(filename: str) -> bool:
     return path.startswith(_STDLIB)
 
 
+@functools.lru_cache(maxsize=4096)
+def is_installed(filename: str) -> bool:
+    """Whether code belongs to a library, also to one that is followed."""
+    return filename.startswith(_LIBRARIES) or "site-packages" in filename or "dist-packages" in filename
+
+
 def is_users(fun: Any) -> bool:
     """Whether something is a Python function of the user's."""
     return isinstance(fun, FunctionType) and not is_library(fun.__code__.co_filename)

@@ -32,7 +32,7 @@ from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
 from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
-from symgrad.source.origins import CONTAINERS, is_users, is_users_class, module_of, needs_drafts, of_class
+from symgrad.source.origins import CONTAINERS, is_installed, is_users, is_users_class, module_of, needs_drafts, of_class
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kept import Holders, assigned_outside
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
@@ -119,8 +119,9 @@ class State(Calls):
         return Roller(self.trace, value, private, stored, tested, targets, lists, decides, apart=apart)
 
     def _shortest(self, decides: bool) -> int:
-        """Of how few iterations a loop is watched; one that ``decides``: in another one, each would learn its ways alone."""
-        return SHORT if decides and self.trace.innermost_loop() is not None else SHORTEST
+        """Of how few iterations a loop is watched; a user's that ``decides``: each would learn its ways alone."""
+        short = decides and self.trace.innermost_loop() is not None and not is_installed(sys._getframe(2).f_code.co_filename)
+        return SHORT if short else SHORTEST
 
     def section(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Any:
         """Statements that are run once, as a loop's iteration; but not in one of a loop, where ways meet as it is."""
