@@ -869,7 +869,7 @@ class _Rewriter(ast.NodeTransformer):
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         used = used_between(node, tested)
         anew = _constant(self._anew(node, stored, used[0], tested))
-        decides = node.decides  # type: ignore[attr-defined]
+        decides = int(node.decides) and (1 if tested else 2)  # type: ignore[attr-defined]
         known = [ast.Constant(tested), ast.Constant(nested), anew, ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
@@ -1132,7 +1132,7 @@ class _Rewriter(ast.NodeTransformer):
             return None
         return _hook("span", node, self.visit(node.func), ast.Constant(target.id), *map(self.visit, node.args))
 
-    def _over(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
+    def _over(self, node: ast.expr, target: ast.expr | None, decides: int) -> Any:
         """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
         index."""
         if not isinstance(node, ast.Call) or any(item.arg is None for item in node.keywords):
@@ -1146,7 +1146,7 @@ class _Rewriter(ast.NodeTransformer):
         made.keywords = [placed(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
         return placed(made, node)
 
-    def _part(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
+    def _part(self, node: ast.expr, target: ast.expr | None, decides: int) -> Any:
         """What ``zip`` and its like are given; the items of which are assigned to ``target``, where that is known."""
         found = self._over(node, target, decides)
         if not isinstance(target, (ast.Tuple, ast.List)):

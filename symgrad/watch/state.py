@@ -80,7 +80,7 @@ class State(Calls):
         tested: bool,
         nested: bool | None,
         targets: tuple[str, ...],
-        decides: bool,
+        decides: int,
         lists: tuple[tuple[str, int, bool, str], ...],
         apart: tuple[str, ...],
     ) -> Any:
@@ -88,7 +88,7 @@ class State(Calls):
 
         ``private``: the names that it assigns and nothing else reads, None where it pauses, and others go on meanwhile;
         ``stored``: all that its body assigns; ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in
-        ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table; ``lists`` and
+        ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table, 2 if none leaves it; ``lists`` and
         ``apart``: as in ``Roller``.
         """
         if type(value) is Ends:
@@ -116,11 +116,13 @@ class State(Calls):
             value = self._as_it_is(found, outside, functools.partial(self._now, given, value))
         if private is None or value.length < self._shortest(decides) or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
-        return Roller(self.trace, value, private, stored, tested, targets, lists, decides, apart=apart)
+        return Roller(self.trace, value, private, stored, tested, targets, lists, bool(decides), apart=apart)
 
-    def _shortest(self, decides: bool) -> int:
+    def _shortest(self, decides: int) -> int:
         """Of how few iterations a loop is watched; a user's that ``decides``: each would learn its ways alone."""
-        short = decides and self.trace.innermost_loop() is not None and not is_installed(sys._getframe(2).f_code.co_filename)
+        short = (
+            decides > 1 and self.trace.innermost_loop() is not None and not is_installed(sys._getframe(2).f_code.co_filename)
+        )
         return SHORT if short else SHORTEST
 
     def section(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Any:
@@ -158,7 +160,7 @@ class State(Calls):
             return None
         return columns([*self.unpacked(value, nested)], value, fewest, self.trace.once)
 
-    def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
+    def over(self, fun: Any, decides: int, *args: Any, **options: Any) -> Any:
         """``zip``, ``combinations`` or their kin as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
         made = paired if fun in _OF_ITEMS else picked if fun in _SNAPSHOTS else None
         if made is not None and self.trace.symbolic:
@@ -235,7 +237,7 @@ class State(Calls):
         """An end of a range as Python's int, of which the numbers are made that it gives."""
         return TO_PYTHON(end) if type(end) is Tracer and isinstance(end.value, np.integer) else end
 
-    def rows(self, value: Any, nested: bool, decides: bool) -> Any:
+    def rows(self, value: Any, nested: bool, decides: int) -> Any:
         """What ``zip`` or ``enumerate`` is given, the items of which are unpacked: tuples of plain numbers as a table."""
         found = None
         if type(value) in (list, tuple) and self.trace.symbolic:
@@ -701,7 +703,7 @@ class Finished(State):
         """What it runs over."""
         return value
 
-    def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
+    def over(self, fun: Any, decides: int, *args: Any, **options: Any) -> Any:
         """A call, like any."""
         return fun(*args, **options)
 
