@@ -27,7 +27,7 @@ rewrite = functools.partial(rewriting.rewrite, rules=SUMS)
 
 
 def _total(node: Node, of: Node, axis: Any) -> bool:
-    """Whether ``node`` is the sum of ``of`` over ``axis`` , and lies beside it along the other axes."""
+    """Whether ``node`` is the sum of ``of`` over ``axis``, and lies beside it along the other axes."""
     node = node.args[0] if is_op(node, np.broadcast_to) else node
     shape = of.aval.shape
     kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])

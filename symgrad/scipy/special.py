@@ -174,8 +174,8 @@ def _digammas(x: Any, m: Any) -> Any:
     """``digamma(x + m) - digamma(x)``; for whole ``m``, where both have poles, by reflection (DLMF 5.5.4): cotangents, which
     cancel there, have a slope by ``m``."""
     left = (x < 0.5) & (x + m < 0.5) & (m == np.round(m))
-    slope = (math.pi / np.sin(math.pi * np.where(left & (x != np.round(x)), x, 0.5))) ** 2
-    cancelled = (m - np.round(m)) * np.where(left & (x != np.round(x)), slope, 0)
+    between = left & (x != np.round(x))
+    cancelled = np.where(between, (m - np.round(m)) * (math.pi / np.sin(math.pi * np.where(between, x, 0.5))) ** 2, 0)
     return sp.digamma(np.where(left, 1 - x - m, x + m)) - sp.digamma(np.where(left, 1 - x, x)) + cancelled
 
 

@@ -328,15 +328,11 @@ def _levy_root(z: Any) -> Any:
     return np.sqrt(0.5 / np.maximum(z, TINY))
 
 
-def _odds(p: Any) -> Any:
-    return p / (1 - p)
-
-
 def _odds_at(a: Any, b: Any, q: Any) -> Any:
     """The odds of the number below which a beta distribution has ``q``; from above, where there is less."""
     upper = (q > 0.5) & (q < 1)
     below, above = sp.betaincinv(a, b, np.where(upper, 0.5, q)), sp.betaincinv(b, a, np.where(upper, 1 - q, 0.5))
-    return np.where(upper, 1 / _odds(above), _odds(below))
+    return np.where(upper, (1 - above) / above, below / (1 - below))
 
 
 def _invgauss_log(z: Any, mu: Any, side: int) -> Any:
@@ -500,7 +496,7 @@ chi = Continuous("df", lambda z, df: (1 - 0.5 * df) * LOG_2 - sp.gammaln(0.5 * d
 f = Continuous("dfn dfd", lambda z, n, d: 0.5 * n * np.log(n) + 0.5 * d * np.log(d) - 0.5 * (n + d) * np.log(d + n * z)
                - sp.betaln(0.5 * n, 0.5 * d), lambda z, n, d: sp.fdtr(n, d, z),
                lambda q, n, d: d / n * _odds_at(0.5 * n, 0.5 * d, q),
-               isf=lambda q, n, d: d / n / _odds(sp.betaincinv(0.5 * d, 0.5 * n, q)),
+               isf=lambda q, n, d: d / n / _odds_at(0.5 * d, 0.5 * n, q),
                sf=lambda z, n, d: sp.fdtrc(n, d, z), powers=lambda z, n, d: (z, 0.5 * n - 1), support=(0.0, INF), inner=1.0,
                open="high")
 beta = Continuous("a b", lambda z, a, b: -sp.betaln(a, b), lambda z, a, b: sp.betainc(a, b, z),
@@ -582,7 +578,7 @@ johnsonsu = Continuous("a b", lambda z, a, b: np.log(b) - 0.5 * np.log1p(z * z) 
                        logsf=lambda z, a, b: sp.log_ndtr(-(a + b * np.arcsinh(z))), valid=lambda a, b: [a == a, b > 0])
 betaprime = Continuous("a b", lambda z, a, b: -(a + b) * np.log1p(z) - sp.betaln(a, b),
                        lambda z, a, b: BETAINC_ODDS(a, b, z), lambda q, a, b: _odds_at(a, b, q),
-                       isf=lambda q, a, b: 1 / _odds(sp.betaincinv(b, a, q)),
+                       isf=lambda q, a, b: 1 / _odds_at(b, a, q),
                        sf=lambda z, a, b: BETAINCC_ODDS(a, b, z),
                        powers=lambda z, a, b: (z, np.where((z == 0) & (a <= 1), 2, a - 1)),  # where it is not 0, SciPy has 0
                        support=(0.0, INF), inner=1.0, open="high")

@@ -54,6 +54,7 @@ from symgrad.source.syntax import (
     declared,
     in_class,
     is_range,
+    is_truth,
     located,
     names_read,
     names_read_in,
@@ -1724,11 +1725,7 @@ def _used_by_calls(node: ast.AST) -> set[str]:
 def _flags(statement: ast.stmt) -> list[str]:
     """The names that get True or False, or an int, or what a comparison gives."""
     pairs = _pairs(statement) if isinstance(statement, ast.Assign) else []
-    return [target.id for target, value in pairs if isinstance(target, ast.Name) and (_is_int(value) or _is_truth(value))]
-
-
-def _is_truth(value: ast.expr) -> bool:
-    return isinstance(value, ast.Compare) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not))
+    return [target.id for target, value in pairs if isinstance(target, ast.Name) and (_is_int(value) or is_truth(value))]
 
 
 def _rebuilt(statement: ast.stmt) -> list[str]:

@@ -19,6 +19,7 @@ from symgrad.source.syntax import (
     counted_by,
     fresh,
     is_none,
+    is_truth,
     located,
     names_stored,
     paired,
@@ -82,8 +83,7 @@ def _blanks(function: ast.FunctionDef) -> dict[str, Any]:
 def _is_flag(value: ast.expr) -> bool:
     if isinstance(value, ast.BoolOp):
         return all(map(_is_flag, value.values))
-    negated = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
-    return negated or isinstance(value, ast.Compare) or (isinstance(value, ast.Constant) and type(value.value) is bool)
+    return is_truth(value) or (isinstance(value, ast.Constant) and type(value.value) is bool)
 
 
 def _is_place(value: ast.expr, known: Collection[str]) -> bool:

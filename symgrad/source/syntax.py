@@ -267,6 +267,11 @@ def declared(node: ast.AST) -> set[str]:
     return {name for part in walk(node) if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
 
 
+def is_truth(node: ast.AST) -> bool:
+    """Whether it is a comparison, or ``not`` something."""
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+
+
 def is_none(node: ast.AST) -> bool:
     """Whether it is the constant None."""
     return isinstance(node, ast.Constant) and node.value is None

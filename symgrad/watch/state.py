@@ -95,14 +95,14 @@ class State(Calls):
             if private is not None and not tested and not lists:
                 return Roller(self.trace, None, (*private, value.target), stored, tested, targets, ends=value, apart=apart)
             value = range(*map(operator.index, value[:3]))
-        often = how_often(value)
+        often, shortest = how_often(value), self._shortest(decides)
         value = value.items if type(value) is Turns else value
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
             # its holders: the caller's stack, this name, getrefcount's own; others may go on with what is left
             if type(value) in _SNAPSHOTS and sys.getrefcount(value) <= 3:
                 given = value = [*value]
-            fewest = self._shortest(decides) if decides else None
+            fewest = shortest if decides else None
             if private is not None and self.trace.symbolic:
                 self.read_by_place(value, fewest)
             found = over(value) if type(value) in (Tracer, range) else None
@@ -114,7 +114,7 @@ class State(Calls):
                 return self._turns(value if nested is None else self.unpacked(value, nested), often)
             outside = [given] if type(given) in _LISTS and value is not given else []
             value = self._as_it_is(found, outside, functools.partial(self._now, given, value))
-        if private is None or value.length < self._shortest(decides) or not self.trace.symbolic:
+        if private is None or value.length < shortest or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
         return Roller(self.trace, value, private, stored, tested, targets, lists, bool(decides), apart=apart)
 
