@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from symgrad import grad, value_and_grad, without
+from symgrad.errors import NotDifferentiable
 
 
 def spread(x):
@@ -676,3 +677,133 @@ def test_windows_at_steps_are_no_larger_than_they_are():
     assert "steps=(4, 3)" in text
     assert "zeros" not in text
     assert "runtime.spread(" in str(grad(correlated).source(x, fast=True))
+
+
+# -- as_strided ----------------------------------------------------------------------------------------------------
+
+as_strided = np.lib.stride_tricks.as_strided
+
+
+def columns(x, k=3):
+    n, c, h, w = x.shape
+    steps = x.strides
+    seen = as_strided(x, (n, c, h - k + 1, w - k + 1, k, k), (*steps, *steps[2:]))
+    return seen.transpose(0, 2, 3, 1, 4, 5).reshape(n * (h - k + 1) * (w - k + 1), -1)
+
+
+def convolved(w, x):
+    return np.sum(np.tanh(columns(x) @ w))
+
+
+def convolved_in_windows(w, x):
+    seen = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+    return np.sum(np.tanh(np.einsum("nchwij,cijo->nhwo", seen, w.reshape(x.shape[1], 3, 3, -1))))
+
+
+def frames(x, size=4, hop=2):
+    step = x.strides[0]
+    return np.sum(as_strided(x, ((len(x) - size) // hop + 1, size), (hop * step, step)) ** 3 * np.arange(1.0, size + 1))
+
+
+def frames_by_index(x, size=4, hop=2):
+    places = hop * np.arange((len(x) - size) // hop + 1)[:, None] + np.arange(size)
+    return np.sum(x[places] ** 3 * np.arange(1.0, size + 1))
+
+
+def blocks(x):
+    (a, b), (m, n) = x.strides, x.shape
+    return np.sum(np.max(as_strided(x, (m // 2, n // 3, 2, 3), (2 * a, 3 * b, a, b)), axis=(2, 3)) ** 2)
+
+
+def blocks_by_shape(x):
+    return np.sum(np.max(x.reshape(x.shape[0] // 2, 2, x.shape[1] // 3, 3), axis=(1, 3)) ** 2)
+
+
+def repeated(x):
+    return np.sum(as_strided(x, (3, *x.shape), (0, *x.strides)) * np.arange(3.0)[:, None, None] * x**2)
+
+
+def test_columns_of_pictures():
+    """The recipe for convolutions, with derivatives by the weights and by the pictures, in compiled code."""
+    rng = np.random.default_rng(0)
+    slopes, expected = grad(convolved, argnums=(0, 1)), grad(convolved_in_windows, argnums=(0, 1))
+    for _ in range(4):
+        w, x = rng.normal(size=(27, 4)), rng.normal(size=(2, 3, 6, 7))
+        for a, b in zip(slopes(w, x), expected(w, x), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(grad(convolved)(w, x), expected(w, x)[0], rtol=1e-12, atol=1e-12)
+    assert "dynamic" not in slopes.explain()
+
+
+@pytest.mark.parametrize(
+    ("fun", "known", "shapes"),
+    [
+        (frames, frames_by_index, [(11,), (12,)]),
+        (blocks, blocks_by_shape, [(4, 6), (2, 9)]),
+        (repeated, lambda x: 3 * np.sum(x**3), [(2, 3)]),
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_as_strided(fun, known, shapes, mode):
+    rng = np.random.default_rng(1)
+    slope, expected = grad(fun, mode=mode), grad(known)
+    for shape in shapes * 3:
+        x = rng.normal(size=shape)
+        np.testing.assert_allclose(slope(x), expected(x), rtol=1e-12)
+    for layout in (
+        lambda x: x[..., ::2],
+        lambda x: x[::-1],
+        lambda x: np.asfortranarray(x),
+        lambda x: x[:, ::-1] if x.ndim > 1 else x,
+    ):
+        x = layout(rng.normal(size=(*shapes[0][:-1], 2 * shapes[0][-1])))
+        if min(x.strides) > 0 and (fun is not blocks or x.shape[1] % 3 == 0):
+            np.testing.assert_allclose(slope(x), expected(np.array(x)), rtol=1e-12)
+
+
+def along_the_diagonal(x):
+    return np.sum(as_strided(x, (len(x),), (x.strides[0] + x.strides[1],)))
+
+
+def past_the_rows(x):
+    return np.sum(as_strided(x, (3, 2 * x.shape[1]), x.strides))
+
+
+def backwards(x):
+    return np.sum(as_strided(x[-1:], (3,), (-x.strides[0],)))
+
+
+@pytest.mark.parametrize("fun", [along_the_diagonal, past_the_rows, backwards])
+def test_other_strides_are_refused(fun):
+    with pytest.raises(NotDifferentiable, match="windows, steps or repetitions along axes alone"):
+        grad(fun)(np.ones((4, 4)))
+
+
+def written_into(x):
+    as_strided(x * 2.0, (2, 2), (8, 8))[0, 0] = 1.0
+    return np.sum(x)
+
+
+def test_what_as_strided_shows_of_traced_values_is_not_written_to():
+    with pytest.raises(ValueError, match="read-only"):
+        grad(written_into)(np.ones(3))
+
+
+def read_later(x):
+    y = np.sin(x)
+    seen = as_strided(y, (4, 2), (8, 8))
+    y[1] = x[0] * 3.0
+    return np.sum(seen**2)
+
+
+def read_later_by_index(x):
+    y = np.sin(x)
+    y[1] = x[0] * 3.0
+    return np.sum(y[np.arange(4)[:, None] + np.arange(2)] ** 2)
+
+
+def test_what_is_written_later_is_seen_through_strides():
+    x = np.random.default_rng(2).normal(size=5)
+    slope = grad(read_later)
+    for _ in range(3):
+        np.testing.assert_allclose(slope(x), grad(read_later_by_index)(x), rtol=1e-12)

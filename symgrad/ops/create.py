@@ -119,6 +119,8 @@ def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
         else:
             traced = bool(args) and (isinstance(args[0], Traced) or is_of_numbers(args[0])) and not _wants_objects(args, kwargs)
         return LIKE[fun](like, *args, **kwargs) if traced else fun(*args, **kwargs)
+    if fun in UNASKED and args and isinstance(args[0], Traced):
+        return UNASKED[fun](*args, **kwargs)
     if fun is np.block or "like" in kwargs:
         return fun(*args, **kwargs)
     if fun in _OF_SEQUENCES:
@@ -249,6 +251,8 @@ ARRAYS = frozenset(
         np.full, np.full_like, np.arange,
     }
 )  # fmt: skip
+
+UNASKED: dict[Any, Callable[..., Any]] = {}  # functions with a definition for which NumPy does not ask
 
 
 def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends: Any) -> Any:

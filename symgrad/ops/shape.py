@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from symgrad import runtime
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import REGISTRY, A, Op, Sample, Traced, composite, linear, refused, static
-from symgrad.ops.create import contains_traced
+from symgrad.ops.create import UNASKED, contains_traced
 from symgrad.ops.index import EVERY, SCATTER, Hole, Slice, array_of, listed, take_at
 from symgrad.ops.reduction import along, vector_shape
 
@@ -669,6 +670,35 @@ linear(
         Sample(A(3), 3),
     ],
 )
+
+
+def _as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
+    """``as_strided`` where it shows steps, windows or repetitions along the axes of ``x``: as a view of that kind."""
+    own, sizes = x.strides, np.shape(x)
+    shape = sizes if shape is None else tuple(map(operator.index, shape))
+    steps = own if strides is None else tuple(map(operator.index, strides))
+    along: list[list[tuple[int, int, int]]] = [[] for _ in own]  # how far a new axis goes along an old one, and its step
+    for k, (n, step) in enumerate(zip(shape, steps, strict=True)):
+        if n > 1 and step:
+            fits = [axis for axis in range(len(own)) if sizes[axis] > 1 and 0 < own[axis] <= step and step % own[axis] == 0]
+            axis = max(fits, key=own.__getitem__, default=0)
+            along[axis].append(((n - 1) * (step // own[axis]), k, step // own[axis]))
+            if not fits or len(along[axis]) > 2 or sum([far for far, *_ in along[axis]]) >= sizes[axis]:
+                raise NotDifferentiable("as_strided is followed where it shows windows, steps or repetitions along axes alone")
+    ends = [sorted(places, reverse=True)[1:] for places in along]
+    windows = {axis: (far + 1, k, step) for axis, places in enumerate(ends) for far, k, step in places}
+    if windows:
+        x = np.lib.stride_tricks.sliding_window_view(x, [n for n, *_ in windows.values()], axis=tuple(windows))
+    firsts = [max(places, default=None) for places in along]
+    index = [0 if first is None else slice(None, first[0] + 1, first[2]) for first in firsts]
+    found = x[(*index, *[slice(None, None, step) for *_, step in windows.values()])]
+    order = [first[1] for first in firsts if first is not None] + [k for _, k, _ in windows.values()]
+    found = np.transpose(found, np.argsort(order))
+    return np.broadcast_to(np.expand_dims(found, [k for k in range(len(shape)) if k not in order]), shape)
+
+
+UNASKED[np.lib.stride_tricks.as_strided] = _as_strided
+
 
 MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 

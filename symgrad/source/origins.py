@@ -32,6 +32,7 @@ _PURE = frozenset(
     "builtins math cmath numpy scipy itertools functools _functools operator _operator statistics fractions decimal numbers "
     "collections heapq copy dataclasses typing types abc enum re string textwrap json contextlib inspect".split()
 )
+_KNOWN = frozenset({*sys.stdlib_module_names, "numpy", "symgrad"})
 # NumPy's functions that read or write files or NumPy's own settings
 STATEFUL = frozenset(
     "geterr seterr geterrcall seterrcall getbufsize setbufsize get_printoptions set_printoptions array2string array_repr "
@@ -148,6 +149,12 @@ def is_numpys(kind: type) -> bool:
 def is_pure(module: str) -> bool:
     """Whether the functions of a library's module depend on their arguments alone."""
     return module.split(".")[0] in _PURE and not module.startswith("numpy.random")
+
+
+def is_of_others(fun: Any, module: str) -> bool:
+    """Whether a function, or a class, of a module is of a library that is neither Python's, NumPy's nor this one."""
+    own = is_users_class(fun) if isinstance(fun, type) else is_users(fun)
+    return module.split(".")[0] not in _KNOWN and not own
 
 
 def home_of(fun: Any) -> str:

@@ -22,6 +22,7 @@ from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS, cast
 from symgrad.ops.scan import Running, Segments
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import place_of_out
+from symgrad.tracing.opaque import opaque, static
 from symgrad.tracing.tracer import ADVICE, NUMBERS, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
 
 __all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
@@ -101,7 +102,7 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         _known(func, args, kwargs)  # which says what is wrong with the call
         raise
     if params:
-        params = {name: _static(value, name) for name, value in params.items()}
+        params = {name: static(value, name) for name, value in params.items()}
     found = _places(trace, handler, arrays) if func in (np.nonzero, np.flatnonzero) else None
     if found is not None:
         return found
@@ -226,43 +227,17 @@ def _plainly(trace: Run, func: Any, args: Any, kwargs: Any, why: str) -> Any:
     if any([tracer.node.active for tracer in found]):
         if all([isinstance(arg, (np.ndarray, np.generic, int, float, complex)) for arg in args]):
             try:
-                return _opaque(trace, func, args, kwargs)
+                return opaque(trace, func, args, kwargs)
             except (TypeError, AttributeError):  # its options or its result are no values
                 pass
         trace.note(f"{_called(func)} runs on plain values")
     return func(*plain(args, copy=True), **plain(kwargs, copy=True))
 
 
-_opaque_ops: dict[Any, Op] = {}
-
-
-def _opaque(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """A function without a rule, of values that no derivative flows through: called as it is, here and in the code."""
-    op = _opaque_ops.setdefault(func, Op(func, "constant", (), sized=True))
-    result = trace.record(op, args, {name: _static(value, name) for name, value in kwargs.items()})
-    for part in result if isinstance(result, tuple) else (result,):
-        look_at_size(trace, trace.record(SIZE, (part,), {}))
-    return result
-
-
 def _called(func: Any) -> str:
     module = (getattr(func, "__module__", "") or "").replace("numpy", "np", 1)
     name = getattr(func, "__name__", str(func))
     return f"{module}.{name}" if module else f"{'np.' if hasattr(np, name) else ''}{name}"
-
-
-def _static(value: Any, name: str) -> Any:
-    """A static parameter, as Python's numbers and tuples: a Tracer in it is looked at, which guards the trace."""
-    if type(value) is Tracer:
-        kind = value.node.aval.dtype.kind
-        if np.ndim(value.like) == 0 and kind in "iub":
-            return value.look(bool if kind == "b" else int)
-        value = value.leave(lambda: f"the option {name}= must be a plain number; a traced one would lose its derivative")
-    if type(value) is np.ndarray and value.dtype.kind in "biufc":
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return tuple(_static(item, name) for item in value)
-    return int(value) if isinstance(value, np.integer) else value
 
 
 # -- out= ----------------------------------------------------------------------------------------------------------

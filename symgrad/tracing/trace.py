@@ -169,6 +169,8 @@ class Trace:
         self.one_by_one = False  # whether a vmap runs its function for each element
         self.shaped = False  # whether NumPy made views or copies, as arrays lie in memory
         self.matrices: list[Node] = []  # arguments whose layout no other call need have yet
+        self.rows: list[Node] = []  # and those of one axis, for what asks for strides
+        self.gaps = False  # whether an argument has gaps in memory
         self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
         self.exemplary = False  # whether its values are but some of their kinds, as in the body of an ``if`` that need not run
         self.ruled = False  # whether rules of the user's took part in it, which may read what changes
@@ -199,8 +201,9 @@ class Trace:
         node = self.graph.input(position, aval_of(value))
         self.values[node] = value
         tracer = Tracer(self, node, value, frozen=True)
-        if type(value) is np.ndarray and value.ndim > 1:
-            self.matrices.append(tracer.node)
+        if type(value) is np.ndarray and value.ndim:
+            (self.matrices if value.ndim > 1 else self.rows).append(node)
+            self.gaps |= not value.flags.forc
         return tracer
 
     def around_it(self, x: Tracer) -> Tracer:
@@ -1262,6 +1265,15 @@ class Trace:
                 self.note("an argument lies in memory by columns, and hence what is a view")
             self.guard(node, kind)
         self.matrices.clear()
+
+    def lies_densely(self) -> bool:
+        """Guard that no argument has gaps in memory; False if one has. Else it is known of each array how it lies there."""
+        if self.lanes or self.gaps:
+            return False
+        self.matrices += self.rows
+        self.rows.clear()
+        self.guard_layouts()
+        return True
 
 
 def loop_number(index: Node) -> Any:

@@ -152,6 +152,7 @@ class Run(Protocol):
     def array_ufunc(self, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...
     def guard(self, node: Node, value: Any) -> None: ...
     def guard_layouts(self) -> None: ...
+    def lies_densely(self) -> bool: ...
     def note(self, reason: str) -> None: ...
     def text(self, words: str) -> str: ...
     def refuse(self, error: SymgradError) -> SymgradError: ...
@@ -842,8 +843,10 @@ class Tracer(Traced):
             return lambda *args: getattr(np, name)(self, *args)
         if hasattr(Tracer, name) or not hasattr(self.like, name) or (name.startswith("__") and name != "__array_namespace__"):
             raise AttributeError(f"{type(self.like).__name__!r} object has no attribute {name!r}")
-        if name in ("strides", "flags") and np.ndim(self.like) > 1:
+        if name == "flags" and np.ndim(self.like) > 1:
             self.tape.guard_layouts()
+        if name == "strides" and not self.tape.lies_densely():
+            self.tape.note(".strides looks at the memory of an array")
         if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__"):
             return getattr(self._asked().like, name)
         if self.tape.draft:
@@ -988,7 +991,7 @@ def unwritable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 _BY_MEMORY = {
-    "as_strided": ("numpy.lib", "use sliding_window_view or indexing"),
+    "as_strided": ("numpy.lib", "use sliding_window_view or indexing, or call it in a function that is followed"),
     "squareform": ("scipy.spatial.distance", "use indexing: v = m[np.triu_indices(n, 1)], or m[np.triu_indices(n, 1)] = v"),
     "distance_transform_cdt": ("scipy.ndimage", "its result is constant: hand it stop_gradient(x)"),
 }

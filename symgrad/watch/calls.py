@@ -73,6 +73,7 @@ from symgrad.source.origins import (
     variables_in,
 )
 from symgrad.tracing.kinds import CACHED, UNBOUND, attributes, place_of_out, refuse_unfollowed
+from symgrad.tracing.opaque import of_values
 from symgrad.tracing.protocols import is_of_objects
 from symgrad.tracing.tracer import Tracer, plain, unwritable
 from symgrad.watch import draws, standard
@@ -821,6 +822,8 @@ class Calls(Reads):
         if module != "heapq":  # which asks for nothing but the order
             for value in (*args, *kwargs.values()):
                 self._opened(fun, value, DEEPEST if fun is copy.copy else 0)  # it keeps what is in it
+        if module.split(".")[0] == "scipy" and (made := of_values(self.trace, fun, args, kwargs)) is not NotImplemented:
+            return made
         return self._hand(fun, args, kwargs, inside=True)
 
     def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], inside: bool = False) -> Any:

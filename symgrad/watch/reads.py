@@ -616,8 +616,9 @@ class Reads:
         if isinstance(owner, Traced):
             if type(owner) is Tracer and name in AS_ARRAYS and owner.node.differentiated:
                 return owner.memory(name)  # which is refused
-            if name in ("flags", "strides", "base") or name in AS_ARRAYS:  # of the array itself, not of the trace's copy
-                return self._memory(owner, name)
+            made = type(owner) is Tracer and name == "strides" and type(dict(owner.node.params).get("position")) is not Path
+            if (name in ("flags", "strides", "base") or name in AS_ARRAYS) and not made:
+                return self._memory(owner, name)  # of the array itself, not of the trace's copy
             if name in ("size", "shape") and type(owner) is Tracer and self.trace.selections is not None:
                 return self.trace.selections.asked(owner, name)
             if type(owner.like) is not np.ndarray:

@@ -32,12 +32,22 @@ from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
 from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
-from symgrad.source.origins import CONTAINERS, is_installed, is_users, is_users_class, module_of, needs_drafts, of_class
+from symgrad.source.origins import (
+    CONTAINERS,
+    is_installed,
+    is_of_others,
+    is_users,
+    is_users_class,
+    module_of,
+    needs_drafts,
+    of_class,
+)
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kept import Holders, assigned_outside
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
+from symgrad.tracing.opaque import of_values
 from symgrad.tracing.trace import NAMES, Trace
-from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, Tracer
+from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, Tracer, tracers
 from symgrad.watch import standard
 from symgrad.watch.calls import (
     COMPARING,
@@ -846,6 +856,10 @@ class Plain(Finished):
             return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
         if isinstance(fun, CACHED) or home.startswith("numpy.random") or is_foreign(fun):  # it keeps Tracers, or takes none
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
+        if home.split(".")[0] == "scipy" and (made := of_values(self.trace, fun, args, kwargs)) is not NotImplemented:
+            return made
+        if is_of_others(fun, home) and not any([tracer.node.differentiated for tracer in tracers((args, kwargs))]):
+            return self.own(fun, self._on_copies(fun, tuple(map(self._back, args)), kwargs), args)
         if fun is map and args:
             args = (functools.partial(self.call, args[0]), *args[1:])
         owner = getattr(fun, "__self__", None)
@@ -890,7 +904,7 @@ class Plain(Finished):
 
     @staticmethod
     def _of_numpy(fun: BuiltinFunctionType | FunctionType) -> bool:
-        return isinstance(getattr(fun, "__self__", None), np.ufunc) or fun in create.ARRAYS
+        return isinstance(getattr(fun, "__self__", None), np.ufunc) or fun in create.ARRAYS or fun in create.UNASKED
 
     def matmul(self, left: Any, right: Any) -> Any:
         """``left @ right``."""
