@@ -2382,3 +2382,46 @@ def test_quantiles_of_f_near_one(args):
     for place in (1, 2):
         moved = [scipy.stats.f.ppf(*args[:place], args[place] + h, *args[place + 1 :]) for h in (1e-5, -1e-5)]
         assert slopes[place] == pytest.approx((moved[0] - moved[1]) / 2e-5, rel=1e-5)
+
+
+def test_the_half_of_a_matrix_that_is_factorized():
+    rng = np.random.default_rng(72)
+    a = rng.normal(size=(4, 4))
+    whole = a @ a.T + np.eye(4)
+    for lower, half, other in ((False, np.triu, np.tril), (True, np.tril, np.triu)):
+        given = half(whole) + other(a, 0) * (other(np.ones((4, 4))) - np.eye(4))
+        expected = scipy.linalg.cholesky(given, lower=lower)
+        np.testing.assert_allclose(linalg.cholesky(given, lower=lower), expected, rtol=1e-12, atol=1e-14)
+        b = rng.normal(size=4)
+        solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(given, lower=lower), b)
+        np.testing.assert_allclose(linalg.cho_solve(linalg.cho_factor(given, lower=lower), b), solved, rtol=1e-10)
+        slope = grad(lambda m, low=lower: np.sum(linalg.cholesky(m, lower=low) ** 3))(given)
+        np.testing.assert_array_equal(slope, half(slope))
+        direction, step = rng.normal(size=(4, 4)), 1e-6
+        far, near = (np.sum(scipy.linalg.cholesky(given + h * direction, lower=lower) ** 3) for h in (step, -step))
+        np.testing.assert_allclose(np.sum(slope * direction), (far - near) / (2 * step), rtol=1e-6)
+
+
+def test_options_that_numpys_functions_have_not():
+    a = np.array([[2.0, 1.0], [5.0, 3.0]])
+    for fun in ("inv", "det", "pinv", "norm", "svdvals"):
+        np.testing.assert_allclose(getattr(linalg, fun)(a, check_finite=False), getattr(scipy.linalg, fun)(a), rtol=1e-12)
+    symmetric = np.array([[2.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_allclose(linalg.inv(np.triu(symmetric), assume_a="sym"), np.linalg.inv(symmetric), rtol=1e-12)
+    small = np.diag([1.0] * 99 + [5e-15])
+    np.testing.assert_array_equal(linalg.pinv(small), scipy.linalg.pinv(small))
+    np.testing.assert_allclose(linalg.pinv(small, rtol=1e-15), scipy.linalg.pinv(small, rtol=1e-15))
+    with pytest.raises(NotDifferentiable, match="atol"):
+        linalg.pinv(a, atol=1.0)
+
+
+def test_binomial_coefficients_outside_the_triangle():
+    for n, k in ((2.5, 3.0), (-2.0, 1.0), (5, 2), (5.0, 2.5), (3, -1), (np.arange(6.0), 2), (0, 0), (-1, 0)):
+        np.testing.assert_allclose(special.comb(n, k), scipy.special.comb(n, k), rtol=1e-12)
+    for n, k in ((2.5, 3.0), (5, 2), (5.0, 2.5), (np.arange(1, 6.0), 2)):
+        np.testing.assert_allclose(special.comb(n, k, repetition=True), scipy.special.comb(n, k, repetition=True), rtol=1e-12)
+    assert special.comb(5, 2, exact=True) == 10
+    assert special.comb(5, 2, exact=True, repetition=True) == 15
+    assert special.factorial(5, exact=True) == 120
+    assert grad(special.comb)(2.5, 3.0) == 0.0
+    agrees(lambda n: special.comb(n, 2.5), 4.2)

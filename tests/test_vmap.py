@@ -658,3 +658,18 @@ def test_elements_go_the_same_ways_whichever_is_the_first(kind):
         np.testing.assert_allclose(two(1.5, x), [others(1.5, v) for v in x], rtol=1e-12)
     assert one.cache_info().misses <= 4
     assert two.cache_info().misses <= 4
+
+
+def bins(x):
+    return np.bincount(np.floor(x * 2).astype(int), weights=x, minlength=8)
+
+
+def test_negative_places_of_bins_are_an_error_in_each_element():
+    x = np.array([[0.1, 0.2, 0.3], [0.1, 0.7, 0.3]])
+    batched = vmap(bins)
+    for _ in range(3):
+        np.testing.assert_allclose(batched(x), [bins(v) for v in x])
+    x[1, 1] = -0.2
+    with pytest.raises(ValueError, match="negative"):
+        batched(x)
+    np.testing.assert_allclose(batched(x[:1]), [bins(x[0])])

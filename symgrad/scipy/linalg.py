@@ -22,7 +22,6 @@ from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_rules import stacks
 
-det, inv, norm, pinv, svdvals = np.linalg.det, np.linalg.inv, np.linalg.norm, np.linalg.pinv, np.linalg.svdvals
 TRANSPOSED = {"N": 0, "T": 1, "C": 2}
 
 
@@ -184,8 +183,8 @@ def solveh_banded(
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The triangular factor of a positive definite matrix: by default, unlike NumPy's, the upper one."""
-    factor = np.linalg.cholesky(array_of(a))
-    return factor if lower else hermitian(factor)
+    a = array_of(a)
+    return np.linalg.cholesky(a) if lower else hermitian(np.linalg.cholesky(hermitian(a)))  # the half that SciPy reads
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
@@ -215,6 +214,21 @@ def solve(
     """The ``x`` of ``a @ x == b``, where ``a`` is what it is assumed to be: of a symmetric one, a half is read."""
     a = _assumed(array_of(a), assume_a, lower)
     return np.linalg.solve(transpose(a) if transposed else a, array_of(b))
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: Any = None, lower: bool = False) -> Any:
+    """The inverse of ``a``, which is what it is assumed to be: of a symmetric one, a half is read."""
+    return np.linalg.inv(_assumed(array_of(a), assume_a, lower))
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinant."""
+    return np.linalg.det(array_of(a))
+
+
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    """A norm of vectors or matrices."""
+    return np.linalg.norm(array_of(a), ord, axis, keepdims)
 
 
 def _assumed(a: Any, kind: Any, lower: bool) -> Any:
@@ -358,15 +372,25 @@ rule(POSITIVE)(stacks(2))
 rule(HALVES)(stacks(2, 2))
 
 
+def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
+    """The pseudo-inverse, of the singular values that are more than ``rtol`` of the largest one."""
+    a = floating(a)
+    return np.linalg.pinv(a, rcond=_cutoff("pinv", a, atol, rtol, return_rank))
+
+
+def _cutoff(name: str, a: Any, atol: Any, rtol: Any, return_rank: bool) -> Any:
+    if atol is not None or return_rank:
+        raise NotDifferentiable(f"scipy.linalg.{name} has no derivative rule for {'return_rank' if return_rank else 'atol'}=")
+    return max(np.shape(a)[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
+
+
 def pinvh(
     a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False, check_finite: bool = True
 ) -> Any:
     """The pseudo-inverse of a Hermitian matrix, of which a half is read."""
-    if atol is not None or return_rank:
-        raise NotDifferentiable(f"scipy.linalg.pinvh has no derivative rule for {'return_rank' if return_rank else 'atol'}=")
     a = floating(a)
-    whole, dtype = MIRRORED(a if lower else hermitian(a)), np.finfo(a.dtype)
-    return np.linalg.pinv(whole, rcond=max(np.shape(a)) * dtype.eps if rtol is None else rtol)
+    whole = MIRRORED(a if lower else hermitian(a))
+    return np.linalg.pinv(whole, rcond=_cutoff("pinvh", a, atol, rtol, return_rank))
 
 
 def lstsq(a: Any, b: Any, cond: Any = None, *args: Any, **options: Any) -> Any:
@@ -374,6 +398,11 @@ def lstsq(a: Any, b: Any, cond: Any = None, *args: Any, **options: Any) -> Any:
     a, b = map(floating, _single("lstsq", 2, a, b))
     x, rest, rank, s = np.linalg.lstsq(a, b, rcond=np.finfo(np.result_type(a, b)).eps if cond is None else cond)
     return x, rest[0] if np.ndim(b) == 1 and np.size(rest) else rest, rank, s
+
+
+def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The singular values."""
+    return np.linalg.svdvals(array_of(a))
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: Any) -> Any:

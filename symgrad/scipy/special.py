@@ -697,15 +697,24 @@ def multigammaln(a: Any, d: int) -> Any:
     return sum((sp.gammaln(a - 0.5 * j) for j in range(d)), d * (d - 1) * 0.25 * math.log(math.pi))
 
 
-def factorial(n: Any) -> Any:
-    """``gamma(n + 1)``, and 0 where ``n`` is negative."""
+def factorial(n: Any, exact: bool = False) -> Any:
+    """``gamma(n + 1)``, and 0 where ``n`` is negative; ``exact`` ones are of plain whole numbers."""
+    if exact:
+        return sp.factorial(n, exact=True)
     n = array_of(n)
     return np.where(n < 0, 0.0, sp.gamma(np.where(n < 0, 0, n) + 1))[()]
 
 
-def comb(N: Any, k: Any) -> Any:
-    """The binomial coefficient, of real numbers, too."""
-    return sp.binom(array_of(N), array_of(k))
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    """The binomial coefficient, of real numbers, too, and 0 where ``k`` is none of 0 to ``N``; ``exact`` ones are of plain
+    whole numbers."""
+    if exact:
+        return sp.comb(N, k, exact=True, repetition=repetition)
+    N, k = array_of(N), array_of(k)
+    if repetition:
+        return np.where((k == 0) & (N >= 0), 1.0, sp.binom(N + k - 1, k))[()]
+    inside = (k >= 0) & (k <= N)
+    return np.where(inside, sp.binom(np.where(inside, N, 1), np.where(inside, k, 0)), 0.0)[()]
 
 
 def sinc(x: Any) -> Any:

@@ -750,6 +750,7 @@ def ravel_multi_index(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 def bincount(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     """One row of bins for each element of the batch."""
     (n,) = node.aval.shape
+    b.require(np.greater_equal(args[0], 0), "negative places are an error, and here they would be bins of another element")
     places = b.full(args[0], flags[0]) + n * np.arange(b.size)[:, None]
     weights = [np.ravel(b.full(a, flag)) for a, flag in zip(args[1:], flags[1:], strict=True)]
     return np.reshape(b.trace.record(node.op, [np.ravel(places), *weights], {"minlength": n * b.size}), (b.size, n))
