@@ -8,6 +8,7 @@ from agreement import slopes
 
 from symgrad import compile, custom_vjp, grad, hessian, jacobian, value_and_grad, without
 from symgrad.optimize import masks
+from symgrad.transform.lanes import Lanes, _union, mask_of
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.5, 2.0, 300)
@@ -514,3 +515,14 @@ def test_products_that_an_if_in_a_loop_leaves_out(fun):
         x = rng.normal(size=(6, 2))
         x[2, 0] = np.nan if k > 2 else 0.0
         np.testing.assert_allclose(slope(x), theirs(x), 1e-12)
+
+
+def test_masks_of_masks_are_made_one_after_the_other():
+    """Sums, and what elements were moved to, of masks made like that themselves, thousands of times."""
+    ones, mask = np.ones(3, bool), np.array([True, False, True])
+    lanes = Lanes(None, "first", mask)
+    for i in range(3000):
+        moved = Lanes(None, i, lambda inner=lanes: np.roll(mask_of(inner, None, None), 1), parts=(lanes,))
+        within = Lanes(moved, (i, "if"), ones)
+        lanes = _union(within, Lanes(None, (i, "other"), ~ones), None)
+    np.testing.assert_array_equal(lanes.test, np.roll(mask, 3000))

@@ -8,9 +8,11 @@ writes into a buffer that nobody else reads print as statements.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import linecache
 import math
+import operator
 import os
 import re
 import weakref
@@ -510,7 +512,8 @@ class Builder:
         self.hiding: set[Node] = set()  # what has that in its expression
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
         self.common: dict[int, deque[Node]] = {}  # of a tree, by identity: what all its ends need, in order
-        self.later: dict[int, set[Node]] = {}  # of a tree: what may raise an error before it has been decided on
+        self.decided: dict[int, int] = {}  # what may raise an error before it has been decided on: see ``_later``
+        self.made: dict[Node, int] = {}
         self.last_phase: str | None = None
         self.loop_phase: str | None = None  # of the loop whose body is printed
         self.lines_shown: set[tuple[str, int]] = set()
@@ -524,7 +527,8 @@ class Builder:
             if node.op is INPUT:
                 self._input(node, block)
         assert program.root is not None
-        self.common, self.later = _common(program.root), _later(program.root, self.nodes)
+        self.common = _common(program.root)
+        self.decided, self.made = _later(program.root, self.nodes)
         self._tree(program.root, block, set())
         header = f"{signature.name}({signature.parameters})"
         rows = statements(self._finished(block))
@@ -656,9 +660,9 @@ class Builder:
     def _before(self, branch: Branch, done: set[Node]) -> list[Node]:
         """What to compute before a branch: what its condition needs, and what every side needs that came earlier."""
         needed, common = ancestors([branch.node], known=done), self.common[id(branch)]
-        later, left = self.later.get(id(branch), ()), list[Node]()
+        masks, left = self.decided.get(id(branch), 0), list[Node]()
         while common and common[0].index < branch.node.index:
-            (left if common[0] in later else needed).append(common.popleft())
+            (left if masks & self.made.get(common[0], 0) else needed).append(common.popleft())
         common.extendleft(reversed(left))
         return sorted({*needed}.difference(done), key=lambda node: node.index)
 
@@ -1130,28 +1134,27 @@ def _common(root: Tree) -> dict[int, deque[Node]]:
     return found
 
 
-def _later(root: Tree, nodes: Sequence[Node]) -> dict[int, set[Node]]:
-    """Of trees in which it is decided on how many elements a mask selects: what is made of those elements, or divided by that.
-
-    The code knows how many there are, and takes the last one, say; or that there are some.
+def _later(root: Tree, nodes: Sequence[Node]) -> tuple[dict[int, int], dict[Node, int]]:
+    """Of trees, the masks on whose counts of elements they decide; of nodes, those whose elements they are made of, or by
+    whose counts divided: the code knows how many there are, and takes the last one, say; or that there are some.
     """
-    masks: dict[int, set[Node]] = {}  # of a tree: those whose counts it decides on
+    places: dict[Node, int] = {}  # of masks, each a bit
+    decided: dict[int, int] = {}  # of a tree: those whose counts it decides on
     trees = [*preorder(root)]
     for tree in reversed([tree for tree in trees if isinstance(tree, Branch)]):
         own = _counted(tree.node)
-        masks[id(tree)] = {
-            *([] if own is None else [own]),
-            *[m for child in tree.cases.values() for m in masks.get(id(child), ())],
-        }
-    every = {mask for some in masks.values() for mask in some}
-    made = dict[Node, set[Node]]((mask, set()) for mask in every)
-    for node in nodes if every else ():
+        bits = [] if own is None else [1 << places.setdefault(own, len(places))]
+        bits += [decided.get(id(child), 0) for child in tree.cases.values()]
+        decided[id(tree)] = functools.reduce(operator.or_, bits, 0)
+    made: dict[Node, int] = {}  # of a node: those whose elements it is made of
+    for node in nodes if places else ():
         selected = node.args[len(node.op.rules) :] if node.op in _SELECTING else ()
         divided = _counted(node.args[1]) if node.op is REGISTRY[np.true_divide] else None
-        for mask, some in made.items():
-            if mask in selected or mask is divided or not some.isdisjoint(node.args):
-                some.add(node)
-    return {id(tree): set().union(*[made[mask] for mask in masks[id(tree)]]) for tree in trees if masks.get(id(tree))}
+        bits = [made[arg] for arg in node.args if arg in made]
+        bits += [1 << places[mask] for mask in (*selected, divided) if mask in places]
+        if bits:
+            made[node] = functools.reduce(operator.or_, bits)
+    return decided, made
 
 
 def _counted(node: Node) -> Node | None:

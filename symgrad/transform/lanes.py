@@ -49,16 +49,22 @@ class Lanes:
     """Where a cotangent may be other than zero: in ``outer``, where ``test`` is ``taken``.
 
     ``explicit``: an explicit mask is among the tests, the user's ``OWN`` or one that is ``NEAR``; 0 where none is. ``cover``
-    is the mask where it is known beforehand. ``parts`` are the lanes of what was added up, if any.
+    is the mask where it is known beforehand. ``parts`` are the lanes whose masks the test is made of, if any.
     """
 
     __slots__ = ("_make", "_test", "cover", "depth", "explicit", "key", "outer", "parts", "taken", "whole")
 
     def __init__(
-        self, outer: Lanes | None, key: Any, test: Any, taken: bool = True, explicit: int = 0, cover: Any = None
+        self,
+        outer: Lanes | None,
+        key: Any,
+        test: Any,
+        taken: bool = True,
+        explicit: int = 0,
+        cover: Any = None,
+        parts: Sequence[Lanes] = (),
     ) -> None:
-        self.outer, self.key, self.taken, self.cover = outer, key, taken, cover
-        self.parts: tuple[Lanes, ...] = ()
+        self.outer, self.key, self.taken, self.cover, self.parts = outer, key, taken, cover, parts
         self.whole: dict[Lanes | None, Any] = {}  # the mask of all from here to one that lies around
         self.explicit: int = explicit if outer is None else max(explicit, outer.explicit)
         self.depth: int = 1 if outer is None else outer.depth + 1
@@ -71,14 +77,24 @@ class Lanes:
         waiting = [self]
         while waiting:  # sums of hundreds lie in one another, deeper than calls may
             one = waiting[-1]
-            inner = [part for part in one.parts if part.parts and part._make is not None]
-            if inner and one._make is not None:
+            inner = one._unmade() if one._make is not None else []
+            if inner:
                 waiting += inner
                 continue
             waiting.pop()
             if one._make is not None:
                 one._test, one._make = _fixed(one._make()), None
         return self._test
+
+    def _unmade(self) -> list[Lanes]:
+        """The lanes, made of others' masks, whose tests must be there before this one."""
+        found = []
+        for lanes in self.parts:
+            part: Lanes | None = lanes
+            while part is not None and part is not self.outer:
+                found += [part] if part.parts and part._make is not None else []
+                part = part.outer
+        return found
 
     def mask(self, until: Lanes | None) -> Any:
         """The mask that these lanes are within others, ``until``; lanes between have theirs made once for all in them."""
@@ -277,7 +293,7 @@ class Masks:
             ones = true_like(args[position], node.aval) if lanes is None else mask_of(lanes, None, None)
             return _reached(node, position, ones, self.lookup(node), args)
 
-        return Lanes(None, (node, position), mask, True, explicit)
+        return Lanes(None, (node, position), mask, True, explicit, None, () if lanes is None else (lanes,))
 
     def is_told(self, node: Node) -> bool:
         """Whether values say where the elements of its arguments go."""
@@ -347,7 +363,7 @@ class Masks:
         if lanes is None or self.levels[arg] < lanes.least:
             return None
         test = lambda: _gathered(mask_of(lanes, None, None), arg.aval.shape)
-        return Lanes(None, ("any", lanes, arg.aval.shape), test, True, lanes.explicit)
+        return Lanes(None, ("any", lanes, arg.aval.shape), test, True, lanes.explicit, None, (lanes,))
 
     # ---- several results ----
 
@@ -365,7 +381,8 @@ class Masks:
         covers = [lanes.cover for lanes in known]
         cover = None if any([one is None for one in covers]) else any_of(covers)
         test = cover if cover is not None else lambda: any_of([mask_of(lanes, None, None) for lanes in known])
-        return Lanes(None, ("stack", *known), test, True, max([lanes.explicit for lanes in known], default=0), cover)
+        explicit = max([lanes.explicit for lanes in known], default=0)
+        return Lanes(None, ("stack", *known), test, True, explicit, cover, known)
 
     def item(self, node: Node, g: Any) -> Any:
         """The cotangent of one result of several, with masks applied."""
@@ -791,9 +808,7 @@ def _union(one: Lanes | None, other: Lanes | None, common: Lanes | None) -> Lane
     opposite = first.key == second.key and first.taken != second.taken  # type: ignore[union-attr]
     ends = second if opposite and one is first else common, first if opposite and other is second else common
     test = lambda: np.logical_or(mask_of(one, ends[1], None), mask_of(other, ends[0], None))
-    union = Lanes(common, ("or", one, other), test, True, min(one.explicit, other.explicit), cover)
-    union.parts = one, other
-    return union
+    return Lanes(common, ("or", one, other), test, True, min(one.explicit, other.explicit), cover, (one, other))
 
 
 def _depth(lanes: Lanes | None) -> int:
