@@ -259,33 +259,21 @@ class Graph:
         as often as there, that are ``held``, and goes on without this graph."""
         tail = self.nodes[start:]
         del self.nodes[start:]
-        kept: list[Node] = []
-        results: dict[Node, list[Node]] = {}  # that nothing else holds
+        kept = []
         others = self._holds(held)
-
-        def drop(node: Node) -> None:
-            for each in notes:
-                each.pop(node, None)
-            self._discard(node)
-            if node in others:
-                others.update(node.args)
-
         while tail:
             node = tail.pop()
-            own = results.pop(node, [])
-            # its holders: this name, getrefcount's own, the table, its results, and notes
-            holders = 3 + len(own) + sum([node in each for each in notes]) + (others[node] + 1 if node in others else 0)
+            # its holders: this name, getrefcount's own, the table, and notes
+            holders = 3 + sum([node in each for each in notes]) + (others[node] + 1 if node in others else 0)
             if node.op in (INPUT, CONST, CAPTURED) or sys.getrefcount(node) > holders:
-                kept += [*own, node]
-            elif node.args and type(node.args[0].aval) is tuple:
-                results.setdefault(node.args[0], []).append(node)
+                kept.append(node)
             else:
-                for one in (*own, node):
-                    drop(one)
-        for own in results.values():  # of nodes before
-            for one in own:
-                drop(one)
-        self.nodes += sorted(kept, key=lambda node: node.index)
+                for each in notes:
+                    each.pop(node, None)
+                self._discard(node)
+                if node in others:
+                    others.update(node.args)
+        self.nodes += reversed(kept)
 
     def _holds(self, held: Iterable[Node]) -> Counter[Node]:
         """How often these nodes, and those that are gone and that they need, hold each node."""

@@ -823,10 +823,6 @@ class _Reader:
                 tests[look.node] = bool(look.value)
         if len(tests) > DEEPEST:
             raise Unclear
-        items: dict[Node, list[Node]] = {}  # of loops, whose results no side of a decision takes apart
-        for node in trace.graph.nodes[b.length : c.length]:
-            if node.op is ITEM and node in self.made and node not in begun:
-                items.setdefault(node.args[0], []).append(node)
         stayed = {key for key in stretch.keys & stretch.there if _is_same(key, b, c)}
         left = {key for key in stayed if self._is_left(key, b, c)}
         known = {key for key in stayed if c.nodes[key].index not in self.again} | left
@@ -838,7 +834,7 @@ class _Reader:
             elif more := [arg for arg in node.args if arg in self.made and arg not in places and arg not in begun]:
                 waiting += more[::-1]
             else:
-                for one in [node, *items.get(node, ())]:
+                for one in [node, *self._results(node)]:  # which no side of a decision takes apart
                     params = () if one.op is IDENTITY else one.params
                     steps.append((one.op, params, one.aval, [self._parts(arg, stretch, b, places) for arg in one.args]))
                     places[one] = len(places)
@@ -858,6 +854,12 @@ class _Reader:
             after[key] = parts, node.aval
         decided = [(self._parts(node, stretch, b, places), value) for node, value in tests.items()]
         return Way(steps, decided, after, list(places))
+
+    def _results(self, node: Node) -> list[Node]:
+        """All results of a loop and its kin, also those that this iteration does not read."""
+        kinds = node.aval if type(node.aval) is tuple else ()
+        places = [(kind, (("item", i),)) for i, kind in enumerate(kinds)]
+        return [self.trace.graph.find(ITEM, (node,), place) or Node(ITEM, (node,), place, kind) for kind, place in places]
 
     def _has_twins(self, stretch: Stretch, b: Boundary) -> bool:
         """Whether two locals that go round begin a stretch with one value, so that what is made of both is made once. Masks of
@@ -880,12 +882,12 @@ class _Reader:
             return None if others else node
 
         made: list[Node] = []
-        for op, params, _, args in way.steps:
+        for op, params, aval, args in way.steps:
             given = [found(parts, made) for parts in args]
             node = None if None in given else self.trace.graph.find(op, tuple(given), params)  # type: ignore[arg-type]
-            if node is None:
+            if node is None and (op is not ITEM or None in given):
                 return False
-            made.append(node)
+            made.append(node or Node(op, tuple(given), params, aval))  # type: ignore[arg-type]
         asked = {found(parts, own.nodes): value for parts, value in own.tests}
         tests = [(found(parts, made), value) for parts, value in way.tests]
         same = asked.keys() == {node for node, _ in tests} and all([asked[node] is value for node, value in tests])

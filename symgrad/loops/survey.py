@@ -20,6 +20,7 @@ from symgrad.ir import COMPARED, Aval, content_of
 from symgrad.loops.patterns import TRACED, Boundary, Key, iterations
 from symgrad.source.origins import module_of
 from symgrad.tracing.frames import HIDDEN
+from symgrad.tracing.kinds import Slots, fields_of
 from symgrad.tracing.trace import Trace, is_bare, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
@@ -89,7 +90,7 @@ class Survey:
         if kind in (np.random.RandomState, np.random.Generator):  # whatever draws from it changes that
             state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
             return ("is", id(value), pickle.dumps(state))
-        fields = getattr(value, "__dict__", None)
+        fields = fields_of(value)
         long = kind is list and depth > 0 and len(value) > ROW and self._may_look(value) and all(map(_is_own, value))
         if depth < 4 and not long and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)
@@ -108,13 +109,13 @@ class Survey:
             return self._array(value, key, depth)
         if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
             return ("is", id(value), value)  # from outside: changes are effects
-        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and is_bare(kind)
-        if small:
+        whole = type(fields) is Slots or (type(fields) is dict and is_bare(kind))
+        small = depth < 4 and whole and len(fields or ()) <= WIDEST
+        if small and module_of(kind).split(".")[0] not in ("symgrad", "numpy", "builtins"):
             assert fields is not None
-            if module_of(kind).split(".")[0] not in ("symgrad", "numpy", "builtins"):
-                self._note(key, value)
-                found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
-                return (kind, tuple(fields), tuple(found))
+            self._note(key, value)
+            found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
+            return (kind, tuple(fields), tuple(found))
         return (object(),)  # like nothing else
 
     def _may_look(self, items: list[Any]) -> bool:

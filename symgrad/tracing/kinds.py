@@ -7,7 +7,7 @@ import dis
 import functools
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence, Set
 from itertools import pairwise
 from opcode import _nb_ops, opname  # type: ignore[attr-defined]
 from types import (
@@ -202,6 +202,49 @@ def attributes(value: Any) -> dict[str, Any]:
 def _slots(kind: Any) -> list[str]:
     members = [vars(base).items() for base in kind.__mro__ if is_users_class(base)]
     return [name for items in members for name, item in items if isinstance(item, MemberDescriptorType)]
+
+
+class Slots(MutableMapping[str, Any]):
+    """What is in the slots of an object, as its ``__dict__`` would have it."""
+
+    def __init__(self, owner: Any) -> None:
+        kind: Any = type(owner)
+        self.owner, self.names = owner, _slots(kind)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.names:
+            raise KeyError(name)
+        try:
+            return object.__getattribute__(self.owner, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        object.__setattr__(self.owner, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        object.__delattr__(self.owner, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.names if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def fields_of(value: Any) -> MutableMapping[str, Any] | None:
+    """What an object holds, to be read and changed: its ``__dict__``, or its slots, if it has nothing else; None of others."""
+    kind: Any = type(value)
+    held: dict[str, Any] | None = getattr(value, "__dict__", None)
+    return Slots(value) if held is None and has_slots_alone(kind) else held
+
+
+@functools.lru_cache(256)
+def has_slots_alone(kind: Any) -> bool:
+    """Whether objects of a class of the user's hold what is in their slots, and nothing else."""
+    held = len(_slots(kind)) + bool(kind.__weakrefoffset__)
+    alone = kind.__basicsize__ == object.__basicsize__ + held * np.intp().itemsize and not kind.__itemsize__
+    return is_users_class(kind) and bool(_slots(kind)) and alone and not hasattr(kind, "__next__")
 
 
 @functools.lru_cache(256)

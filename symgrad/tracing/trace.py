@@ -35,6 +35,7 @@ from symgrad.runtime import add_at
 from symgrad.source.origins import is_users_class
 from symgrad.tracing import mixed, protocols
 from symgrad.tracing.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
+from symgrad.tracing.kinds import has_slots_alone
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.selections import MANY, Selections
 from symgrad.tracing.tracer import (
@@ -1486,7 +1487,8 @@ def _owns_all(owner: Any) -> bool:
         return True
     if type(owner) is np.ndarray:
         return owner.base is None
-    return is_users_class(type(owner)) and is_bare(type(owner)) and sys.getrefcount(vars(owner)) == 2
+    kind: Any = type(owner)
+    return has_slots_alone(kind) or (is_users_class(kind) and is_bare(kind) and sys.getrefcount(vars(owner)) == 2)
 
 
 def _base_number(value: Any) -> Any:

@@ -55,7 +55,7 @@ from symgrad.source.origins import (
     ways_of,
 )
 from symgrad.tracing.frames import where
-from symgrad.tracing.kinds import Within
+from symgrad.tracing.kinds import Slots, Within, fields_of
 from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import NAMES, OF_A_LOCAL, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, Tracer, slides, tracers
@@ -1057,8 +1057,10 @@ class Reads:
     def changed_in(self, owner: Any, key: Any, named: bool) -> None:
         """The same for an item, or an attribute if it is ``named``, of what the function has made: nothing is recorded."""
         kind = type(owner)
-        within: Any = getattr(owner, "__dict__", None) if named else owner if kind in (list, dict) else None
-        if kind in QUICK or type(key) not in (int, str) or type(within) not in (list, dict):
+        if kind in QUICK or type(key) not in (int, str):
+            return
+        within: Any = fields_of(owner) if named else owner if kind in (list, dict) else None
+        if type(within) not in (list, dict, Slots):
             return
         if key in (range(-len(within), len(within)) if type(within) is list else within):
             self.changed(within[key])

@@ -15,7 +15,7 @@ import operator
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Protocol
 
@@ -44,7 +44,7 @@ from symgrad.source.origins import (
 )
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kept import Holders, assigned_outside
-from symgrad.tracing.kinds import CACHED, UNBOUND, Within, refuse_unfollowed
+from symgrad.tracing.kinds import CACHED, UNBOUND, Within, fields_of, refuse_unfollowed
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.trace import NAMES, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, Tracer, tracers
@@ -503,7 +503,7 @@ class State(Calls):
         fixed = isinstance(owner, tuple)
         made = [*owner] if fixed else owner
         for key, counts in places:
-            if key in (made if type(made) is dict else range(len(made))):
+            if key in (made if isinstance(made, MutableMapping) else range(len(made))):
                 made[key] = self._number(loop, f"{name}[{key!r}]", made[key], counts, depth)
         if not fixed or all(map(operator.is_, made, owner)):
             return owner
@@ -516,7 +516,7 @@ class State(Calls):
         if type(owner) in (list, dict, collections.deque):
             return owner
         own = is_users_class(type(owner)) or type(owner) is types.SimpleNamespace
-        return getattr(owner, "__dict__", None) if own else None
+        return fields_of(owner) if own else None
 
     def renamed(self, value: Any, place: str) -> Any:
         """A number under one more name, in a loop: the names go round on their own."""
@@ -936,7 +936,7 @@ _LETTING = (np.errstate, warnings.catch_warnings, contextlib.nullcontext)  # man
 
 def _keys(value: Any) -> Sequence[Any]:
     """Where there may be numbers in a small container."""
-    return [] if len(value) > FEW else [*value] if type(value) is dict else range(len(value))
+    return [] if len(value) > FEW else [*value] if isinstance(value, MutableMapping) else range(len(value))
 
 
 class _Manager:
