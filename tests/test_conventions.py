@@ -1174,3 +1174,21 @@ def test_simplified_formulas_have_values_where_others_are_nan():
     for x in (np.float64(1.0), np.float64(2.0), np.float64(0.0)):
         assert code(x, np.float64(3.0)) == pytest.approx(1 / 3)
     assert np.isnan(dynamic(np.float64(0.0), np.float64(3.0)))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.linalg.norm(x) ** 2,
+        lambda x: np.sum(np.linalg.norm(np.outer(x, [1.0, 2.0]), axis=1) ** 2) / 5,
+        lambda x: np.sum(np.abs(x) ** 2),
+        lambda x: np.sum(np.square(np.abs(x))),
+        lambda x: np.hypot(x[0], x[1]) * np.hypot(x[0], x[1]) + x[2] ** 2,
+        lambda x: np.sum(np.std(np.stack((x, -x)), axis=0) ** 2),
+    ],
+)
+def test_squares_of_roots_are_smooth_whichever_way_their_derivatives_are_taken(fun):
+    for x in (np.zeros(3), np.array([0.0, 0.3, -1.2])):
+        for one in (jacfwd, jacrev):
+            for other in (jacfwd, jacrev):
+                np.testing.assert_allclose(one(other(fun))(x), 2 * np.eye(3), rtol=1e-12, atol=1e-12)

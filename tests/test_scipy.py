@@ -2425,3 +2425,72 @@ def test_binomial_coefficients_outside_the_triangle():
     assert special.factorial(5, exact=True) == 120
     assert grad(special.comb)(2.5, 3.0) == 0.0
     agrees(lambda n: special.comb(n, 2.5), 4.2)
+
+
+def test_integrals_from_a_place_to_itself():
+    def fun(a, b):
+        return integrate.quad(lambda t: np.exp(2 * t), a, b)[0]
+
+    for a, b in ((0.5, 0.5), (-1.0, -1.0)):
+        expected = [[-2 * math.exp(2 * a), 0.0], [0.0, 2 * math.exp(2 * b)]]
+        np.testing.assert_allclose(hessian(fun, argnums=(0, 1))(a, b), expected, rtol=1e-8, atol=1e-12)
+        third = grad(grad(grad(fun, 1), 1), 1)(a, b)
+        assert third == pytest.approx(4 * math.exp(2 * b), rel=1e-8)
+
+
+def test_parabolas_through_samples_at_one_place():
+    for y, x in (([1, 2, 3, 5, 4], [0, 0, 1, 2, 3]), ([1, 2, 3, 5], [0, 1, 1, 2]), ([1, 2, 3, 5], [0, 1, 2, 2])):
+        y, x = np.array(y, float), np.array(x, float)
+        expected = scipy.integrate.simpson(y, x=x)
+        assert integrate.simpson(y, x=x) == pytest.approx(expected, rel=1e-14)
+        weights = [scipy.integrate.simpson(row, x=x) for row in np.eye(len(y))]
+        np.testing.assert_allclose(grad(lambda y, x=x: integrate.simpson(y, x=x))(y), weights, rtol=1e-12, atol=1e-14)
+    y = np.array([1.0, 2.0, 4.0, 3.0])
+    assert integrate.simpson(y, dx=0.0) == 0.0
+    assert grad(lambda dx: integrate.simpson(y, dx=dx))(0.0) == pytest.approx(scipy.integrate.simpson(y))
+
+
+def test_complex_images_of_which_the_second_is_larger():
+    rng = np.random.default_rng(3)
+    a, b = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in ((2, 3), (4, 5)))
+    for mode in ("full", "same", "valid"):
+        for one, other in ((a, b), (b, a)):
+            np.testing.assert_allclose(signal.correlate2d(one, other, mode), scipy.signal.correlate2d(one, other, mode))
+
+
+def test_first_successes_that_are_sure():
+    for p in (1.0, 0.7, 0.5, 0.2, 1e-9):
+        for k in (1.0, 2.0, 5.0):
+            with np.errstate(all="ignore"):
+                expected = scipy.stats.geom.sf(k, p), scipy.stats.geom.cdf(k, p)
+            np.testing.assert_allclose((stats.geom.sf(k, p), stats.geom.cdf(k, p)), expected, rtol=1e-13)
+            slope = k * (1 - p) ** (k - 1)
+            assert grad(lambda p, k=k: stats.geom.cdf(k, p))(p) == pytest.approx(slope, rel=1e-7)
+            assert grad(lambda p, k=k: stats.geom.sf(k, p))(p) == pytest.approx(-slope, rel=1e-7)
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_solutions_at_the_time_when_they_begin(method):
+    """By times that are the first one, and where there is no time between the ends, to the second order."""
+
+    def slope(t, y):
+        return -2 * y + t
+
+    def solved(begin, end, times=None):
+        start, options = np.array([1.0, 3.0]), {"method": method, "rtol": 1e-9, "atol": 1e-10}
+        return np.sum(integrate.solve_ivp(slope, (begin, end), start, t_eval=times, **options).y[:, -1])
+
+    def known(begin, end):  # y = (start - begin / 2 + 1/4) exp(-2 (t - begin)) + t / 2 - 1/4
+        return sum((y - begin / 2 + 0.25) * np.exp(-2 * (end - begin)) + end / 2 - 0.25 for y in (1, 3))
+
+    for fun, exact, at in (
+        (lambda s: solved(0.0, 1.0, np.stack([s])), lambda s: known(0.0, s), 0.0),
+        (lambda s: solved(0.0, 1.0, np.stack([s])), lambda s: known(0.0, s), 1.0),
+        (lambda s: solved(0.0, s), lambda s: known(0.0, s), 0.0),
+        (lambda s: solved(0.0, s, np.stack([s])), lambda s: known(0.0, s), 0.0),
+        (lambda s: solved(s, 0.5), lambda s: known(s, 0.5), 0.5),
+    ):
+        for derivative in (grad, lambda fun: grad(grad(fun))):
+            for _ in range(2):
+                assert derivative(fun)(at) == pytest.approx(derivative(exact)(at), rel=1e-5)
+    assert np.shape(integrate.solve_ivp(slope, (1.0, 1.0), np.ones(3), method).y) == (3, 2)

@@ -158,10 +158,21 @@ class _Problem(NamedTuple):
         """How long a step is to be that was not good."""
         return np.abs(new - t) * np.fmax(0.2, 0.9 * error**self.method.power)
 
+    def begun(self, t: Any, y: Any) -> Any:
+        """The state at a time that is the first one: how it moves with the two, by one step of Runge and Kutta's."""
+        if not (moves(t) or moves(self.begin)):
+            return y
+        h = t - self.begin
+        first = self.fun(self.begin, y)
+        second = self.fun(self.begin + h / 2, y + h / 2 * first)
+        third = self.fun(self.begin + h / 2, y + h / 2 * second)
+        last = self.fun(t, y + h * third)
+        return y + h / 6 * (first + 2 * second + 2 * third + last)
+
     def between(self, asked: Any, t: Any, new: Any, y: Any, parts: Any) -> Any:
-        """The state at a time that was ``asked`` for, in the step between two times; or before the first one."""
+        """The state at a time that was ``asked`` for, in the step between two times."""
         now, method = self.at(t), self.method
-        h = np.where(new == t, 1.0, self.at(new) - now)
+        h = self.at(new) - now
         x = (asked - now) / h
         if method.more:  # x, x (1 - x), x (1 - x) x, and so on
             return y + np.cumprod(np.where(np.arange(method.rows) % 2, 1 - x, x)) @ parts
@@ -214,7 +225,9 @@ def solve_ivp(
     begin, end = t_span
     relative, absolute = checks.validate_tol(rtol, atol, np.size(y))
     problem = _Problem(slope, begin, end, method, relative, absolute[()], checks.validate_max_step(max_step))
-    if t_eval is None:
+    if t_eval is None and stop_gradient(begin) == stop_gradient(end):
+        t, states = np.stack((begin, end)), np.stack((y, problem.begun(end, y)))
+    elif t_eval is None:
         now, last, y, f, _, h = _begun(problem, y, first_step)
         t, states = followed(ends_of_steps)(problem, now, last, y, f, h)
     else:
@@ -224,7 +237,11 @@ def solve_ivp(
             raise ValueError("Values in `t_eval` are not properly sorted.")
         if np.any((known < np.minimum(begin, end)) | (known > np.maximum(begin, end))):
             raise ValueError("Values in `t_eval` are not within `t_span`.")
-        states = followed(through)(problem, t, stop_gradient(t), *_begun(problem, y, first_step))
+        first = int(np.count_nonzero(known == begin))
+        parts = [problem.begun(t[i], y)[None] for i in range(first)]
+        if first < len(t):
+            parts.append(followed(through)(problem, t[first:], known[first:], *_begun(problem, y, first_step)))
+        states = np.concatenate(parts)
     done = {"success": True, "status": 0, "message": "The solver reached the end.", "sol": None}
     return si._ivp.ivp.OdeResult(t=t, y=np.transpose(states), **done)
 
@@ -259,8 +276,9 @@ def quad(
     value, error = parts[-1].tolist()
     if not is_asked():
         return value, error
-    if a == b:
-        return of_kind(value + (b - a) * func(a, *args), value), error
+    if a == b:  # by a few points, for the derivatives of any order
+        found = sum([weight * func(a + place * (b - a), *args) for place, weight in _POINTS])
+        return of_kind(value + (b - a) * found, value), error
     (place, *_), _ = _on_the_way(np.mean(parts[0]), start, end)
     again = found_again(intervals, {"integrand": lambda x: func(x, *args)}, [a, b], parts, float(place), **options)
     if again is None:
@@ -268,6 +286,9 @@ def quad(
         return of_kind(_integral(lambda x: np.stack([func(one, *args) for one in x]), a, b, parts, options), value), error
     integrand = vmap(func, (0, *[None] * len(args)))
     return of_kind(_integral(lambda x: integrand(x, *args), a, b, again, options), value), of_kind(again[-1, 1], error)
+
+
+_POINTS = [(0.5 + 0.5 * place, 0.5 * weight) for place, weight in zip(*np.polynomial.legendre.leggauss(5), strict=True)]
 
 
 def intervals(func: Fun, a: Any, b: Any, args: tuple[Any, ...] = (), *, limit: int = 50, **options: Any) -> Any:
@@ -346,23 +367,30 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     """
     y = np.moveaxis(array_of(y), axis, -1)
     count = np.shape(y)[-1]
-    h = _distances(y, x, dx, axis)
+    h, scale = _distances(y, x, 1.0, axis), dx if x is None else 1.0
     if count < 3:
-        return np.sum(0.5 * h * (y[..., 1:] + y[..., :-1]), axis=-1)
+        return scale * np.sum(0.5 * h * (y[..., 1:] + y[..., :-1]), axis=-1)
     even = count - 1 + count % 2  # samples that the pairs of intervals join
     first, second = h[..., : even - 1 : 2], h[..., 1 : even - 1 : 2]
     before, middle, after = y[..., : even - 2 : 2], y[..., 1 : even - 1 : 2], y[..., 2:even:2]
     both = first + second
-    parts = (2 - second / first) * before + both * both / (first * second) * middle + (2 - first / second) * after
+    parts = (2 - _over(second, first)) * before + both * _over(both, first * second) * middle
+    parts = parts + (2 - _over(first, second)) * after
     total = np.sum(both / 6 * parts, axis=-1)
     if even == count:
-        return total
+        return scale * total
     first, second = h[..., -2], h[..., -1]
-    return total + second * (
-        (2 * second + 3 * first) / (6 * (first + second)) * y[..., -1]
-        + (second + 3 * first) / (6 * first) * y[..., -2]
-        - second * second / (6 * first * (first + second)) * y[..., -3]
+    rest = (
+        second * _over(2 * second + 3 * first, 6 * (first + second)) * y[..., -1]
+        + second * _over(second + 3 * first, 6 * first) * y[..., -2]
+        - second**3 * _over(1, 6 * first * (first + second)) * y[..., -3]
     )
+    return scale * (total + rest)
+
+
+def _over(x: Any, h: Any) -> Any:
+    """``x / h``, and 0 where two samples are at one place."""
+    return np.where(h == 0, 0, x / np.where(h == 0, 1, h))
 
 
 def _distances(y: Any, x: Any, dx: Any, axis: int) -> Any:

@@ -103,6 +103,8 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Any:
     """The cross-correlation of matrices, with zeros around them."""
     _with_zeros("correlate2d", boundary, fillvalue)
+    if mode == "valid" and any(n < m for n, m in zip(np.shape(in1), np.shape(in2), strict=True)):
+        return np.flip(correlate(in2, in1, mode, "direct"))  # not the conjugate, which that of correlate is
     if mode != "same":
         return correlate(in1, in2, mode, "direct")
     middle = [slice(m // 2, m // 2 + n) for n, m in zip(np.shape(in1), np.shape(in2), strict=True)]  # not that of correlate

@@ -432,6 +432,15 @@ def _truncnorm_inner(a: Any, b: Any) -> Any:
     return np.where(a > -FAR, np.minimum(a + 1, 0.5 * (a + b)), np.minimum(b - 1, 0))
 
 
+def _few(p: Any) -> Any:
+    return np.where(p > 0.5, 0.25, p)
+
+
+def _none_of(p: Any, k: Any) -> Any:
+    """``(1 - p)**k`` of large ``p``, with its derivatives where that is 1."""
+    return POWER_EXP(np.where(p > 0.5, 1 - p, 0.25), k, 0.0)
+
+
 # fmt: off
 norm = Continuous("", lambda z: -0.5 * z * z - 0.5 * LOG_2PI, lambda z: sp.ndtr(z), lambda q: sp.ndtri(q),
                   isf=lambda q: -sp.ndtri(q),
@@ -709,7 +718,8 @@ binom = Discrete("n p", lambda k, n, p: _log_choose(n, k), lambda k, n, p: sp.be
                  valid=lambda n, p: [n >= 0, n == np.floor(n), p >= 0, p <= 1])
 bernoulli = Discrete("p", lambda k, p: 0.0, lambda k, p: 1 - p, lambda k, p: p, powers=lambda k, p: (p, k, 1 - k),
                      high=lambda p: 1, valid=lambda p: [p >= 0, p <= 1])
-geom = Discrete("p", lambda k, p: 0.0, lambda k, p: -sp.expm1(np.log1p(-p) * k), lambda k, p: np.exp(np.log1p(-p) * k),
+geom = Discrete("p", lambda k, p: 0.0, lambda k, p: np.where(p > 0.5, 1 - _none_of(p, k), -sp.expm1(np.log1p(-_few(p)) * k)),
+                lambda k, p: np.where(p > 0.5, _none_of(p, k), np.exp(np.log1p(-_few(p)) * k)),
                 logsf=lambda k, p: np.log1p(-p) * k, powers=lambda k, p: (p, 1.0, k - 1), low=1,
                 valid=lambda p: [p > 0, p <= 1])
 nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k), lambda k, n, p: sp.betainc(n, k + 1, p),

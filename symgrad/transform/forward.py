@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import Aval, Node
-from symgrad.ops.core import fit
+from symgrad.ops.core import REGISTRY, fit
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.tracing.trace import Trace
@@ -27,7 +27,7 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
     outer = trace.line, trace.phase
     trace.phase = "tangents"
     live: dict[Node, Any] = {}
-    last = {arg: node for node in order for arg in node.args}  # who reads a tangent last
+    last = {arg: node for node in order for arg in _read_by(node)}  # who reads a tangent last
     last |= dict.fromkeys(outputs)  # type: ignore[arg-type]
     try:
         for node in order:
@@ -38,7 +38,7 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
                 if t is not None:
                     known[node] = t
                     _name(node, t)
-            for arg in node.args:
+            for arg in _read_by(node):
                 if last[arg] is node and known.pop(arg, None) is not None and trace.lean:
                     trace.release(arg)
     finally:
@@ -60,6 +60,9 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node],
     active = [i for i, arg in enumerate(node.args) if arg in known and op.differentiable(i)]
     if not active:
         return None
+    root = _root_of(node)
+    if root in known and not unsure:
+        return _of_square(trace, node, known)
     args = [trace.lookup(arg) for arg in node.args]
     ts = [known.get(arg) if i in active else None for i, arg in enumerate(node.args)]
     y = tuple_of(node, trace.lookup) if not isinstance(node.aval, Aval) else trace.lookup(node)
@@ -99,6 +102,38 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node],
     return fit(total, node.aval)
 
 
+def _root_of(node: Node) -> Node | None:
+    """Of what a node is the square, if that is smooth where its root is not."""
+    if node.op not in (_SQUARE, _MULTIPLY, _POWER) or node.args[0].op not in _ROOTS:
+        return None
+    root, *others = node.args
+    squared = node.op is _SQUARE or others == [root] or (node.op is _POWER and dict(others[0].params).get("value") == 2)
+    complex = any([arg.aval.dtype.kind == "c" for arg in root.args])  # whose rules are not of a product with the tangent
+    return root if squared and not complex and dict(root.params).get("ord") in (None, 2, "fro", "f") else None
+
+
+def _read_by(node: Node) -> Sequence[Node]:
+    """Whose tangents that of a node is made of."""
+    root = _root_of(node)
+    return node.args if root is None else (*node.args, *root.args)
+
+
+def _of_square(trace: Trace, node: Node, known: dict[Node, Any]) -> Any:
+    """The tangent of a root's square, which the root's own has not at zero: by its rule for a multiple of the root."""
+    root = node.args[0]
+    active = [i for i, arg in enumerate(root.args) if arg in known and root.op.differentiable(i)]
+    y, args, params = trace.lookup(root), [trace.lookup(arg) for arg in root.args], dict(root.params)
+    if root.op.family != "elementwise":
+        half = _transposed(trace, root, active, [known.get(arg) for arg in root.args], y)
+    else:
+        half = sum([root.op.vjp(i, known[root.args[i]] * y, y, args, params) for i in active])
+    return fit(2 * half, node.aval)
+
+
+_SQUARE, _MULTIPLY, _POWER = REGISTRY[np.square], REGISTRY[np.multiply], REGISTRY[np.power]
+_ROOTS = tuple(REGISTRY[fun] for fun in (np.absolute, np.hypot, np.linalg.norm, np.std))
+
+
 def _moved(node: Node, active: list[int], args: list[Any], live: dict[Node, Any]) -> Any:
     """Where the tangent of what an operation moves, or writes into, may be other than zero; None: anywhere."""
     (base, *_), op, params = node.args, node.op, dict(node.params)
@@ -121,8 +156,8 @@ def _elementwise(op: Any, i: int, t: Any, y: Any, args: list[Any], params: dict[
         return op.vjp(i, in_numpys(t), in_numpys(y), [in_numpys(arg) for arg in args], params)
 
 
-def _transposed(trace: Trace, node: Node, active: list[int], ts: list[Any]) -> Any:
-    """The tangent through an op that has only a reverse rule: that rule is linear in its cotangent, so transpose it.
+def _transposed(trace: Trace, node: Node, active: list[int], ts: list[Any], factor: Any = None) -> Any:
+    """The tangent, times a factor, through an op that has only a reverse rule, which is linear in its cotangent: transpose it.
 
     The cotangent is a stand-in, of zeros: what is linear does not depend on it, and no rule can find fault with it.
     """
@@ -131,7 +166,7 @@ def _transposed(trace: Trace, node: Node, active: list[int], ts: list[Any]) -> A
     avals = [node.aval] if isinstance(node.aval, Aval) else list(node.aval)
     stand_ins = [trace.fresh(zeros(trace, aval)) if aval.dtype.kind in "fc" else None for aval in avals]
     several = not isinstance(node.aval, Aval)
-    g = tuple(stand_ins) if several else stand_ins[0]
+    g = tuple(stand_ins) if several else stand_ins[0] if factor is None else stand_ins[0] * factor
     y = tuple_of(node, trace.lookup) if several else trace.lookup(node)
     outputs = []
     parts = op.joint(g, y, args, params) if op.joint is not None else None
