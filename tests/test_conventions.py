@@ -1192,3 +1192,15 @@ def test_squares_of_roots_are_smooth_whichever_way_their_derivatives_are_taken(f
         for one in (jacfwd, jacrev):
             for other in (jacfwd, jacrev):
                 np.testing.assert_allclose(one(other(fun))(x), 2 * np.eye(3), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"correction": 1}, {"where": np.ones(3, bool)}, {"mean": np.ones(1)}, {"ddof": 1}])
+@pytest.mark.parametrize("fun", [np.std, np.nanstd])
+def test_squares_of_deviations_are_smooth_with_all_options(fun, options):
+    if fun is np.nanstd and "mean" in options:
+        options = {"where": np.array([True, True, True])}
+    var = {np.std: np.var, np.nanstd: np.nanvar}[fun]
+    for x in (np.ones(3), np.array([1.0, 2.0, 4.0])):
+        found = hessian(lambda x: fun(x, **options) ** 2)(x)
+        np.testing.assert_allclose(found, hessian(lambda x: var(x, **options))(x), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(grad(lambda x: fun(x, **options))(np.ones(3)), np.zeros(3))
