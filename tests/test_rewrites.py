@@ -2619,3 +2619,30 @@ def test_shares_of_a_square_are_of_the_axis_that_they_are_of(name, shape):
         for _ in range(3):
             for got, want in zip(derivative(*args), dynamic(*args), strict=True):
                 np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
+
+
+ROWS = {
+    "floor": (lambda a, b: np.floor(np.linspace(a, b, 11) * 10), [(1.0, 2.0), (0.1, 0.9), (-1.0, 2.3)]),
+    "whole": (lambda a, b: np.linspace(a, b, 11, dtype=int) * 1.0, [(1.0, 11.0), (2.0, 32.0)]),
+    "open": (lambda a, b: np.floor(np.linspace(a, b, 10, endpoint=False) * 10), [(1.0, 2.0), (0.7, 1.3)]),
+    "equal": (lambda a, b: np.floor(np.linspace(np.stack([a, b]), np.stack([b, b]), 9) * 10), [(0.3, 1.1), (1.0, 2.0)]),
+    "last": (lambda a, b: np.linspace(a, b, 5)[-1], [(np.inf, 1.0), (np.nan, 1.0)]),
+    "steps": (lambda a, b: (np.arange(a, a + b, 0.1) * 10).astype(int) * 1.0, [(0.7, 3.0), (0.1, 2.0)]),
+    "edges": (lambda a, b: np.digitize(np.arange(0.1, 3, 0.1), np.linspace(a, b, 11)) * 1.0, [(0.1, 2.1), (0.0, 3.0)]),
+    "bins": (lambda a, b: np.histogram(np.arange(0.1, 3, 0.1), 10, (a, b))[0] * 1.0, [(0.1, 2.1), (0.2, 1.2), (0.0, 3.0)]),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_numbers_in_a_row_are_numpys_to_the_last_bit(name):
+    """What jumps, or is compared, sees the very numbers."""
+    fun, calls = ROWS[name]
+    derivatives = [
+        value_and_grad(lambda a, b: (np.sum(fun(a, b)) + 0.0 * a, fun(a, b)), has_aux=True, mode=mode)
+        for mode in ("auto", "dynamic")
+    ]
+    for a, b in calls * 3:
+        for derivative in derivatives:
+            with np.errstate(invalid="ignore"):
+                (_, found), _ = derivative(a, b)
+                np.testing.assert_array_equal(found, fun(np.float64(a), np.float64(b)))

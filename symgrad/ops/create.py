@@ -268,6 +268,7 @@ def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends
     if dtype is None:  # which the stop tells, too
         kinds: list[Any] = [np.ones((), np.result_type(x)) for x in (start, stop, step)]
         dtype = np.arange(*kinds).dtype
+    step = (start + step) - start  # as NumPy has it, to the last bit
     return array(like, start + np.arange(count) * step, dtype, copy=False)
 
 
@@ -313,12 +314,18 @@ def linspace(
     start, stop = listed(start), listed(stop)
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
     real = np.finfo(np.result_type(start, stop, 1.0)).dtype
-    weights = np.reshape((np.arange(num) / max(parts, 1)).astype(real), (num,) + (1,) * len(shape))
-    row = start * (1.0 - weights) + stop * weights
+    places, delta = np.reshape(np.arange(num, dtype=real), (num,) + (1,) * len(shape)), np.subtract(stop, start) * 1.0
+    step = delta / parts if parts > 0 else delta  # as NumPy has it, to the last bit
+    row = places * step
+    if shape and parts > 0:  # where one is tiny, for all
+        row = np.where(np.any(step == 0), places / parts * delta, row)
+    row = row + start
+    if endpoint and num > 1:
+        row = np.concatenate((row[:-1], np.broadcast_to(stop, (1, *shape)).astype(row.dtype)))
     row = row if axis == 0 else np.moveaxis(row, 0, axis)
     if dtype is not None:
         row = (np.floor(row) if np.dtype(dtype).kind in "iu" else row).astype(dtype)
-    return (row, (stop - start) / parts if parts > 0 else np.nan) if retstep else row
+    return (row, step if parts > 0 else np.nan) if retstep else row
 
 
 @composite(
