@@ -70,8 +70,8 @@ MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looke
 FEW = 2  # ends beyond which statements that decide again and again are looked at on their own
 AGAIN, MANY = 4, 64  # times that they do so in one call, and that they do all in all
 AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
-GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all; those of the FIRST take what they do
-FIRST = 3
+GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all
+FIRST, LONG = 3, 20.0  # of so few, they may take so long; that of the very first takes what it does
 DOUBTS = 3  # errors that code raises, and the function does not, before nobody tries it again
 WORTH = 10  # calls that code may try in vain for one that it answers
 LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find new ends
@@ -171,7 +171,7 @@ class Account:
         return self._is_free(self.ends + ends, self.free, self.made) or self.paid + self.each * ends <= self.waited
 
     def _is_free(self, ends: int, most: int, seconds: float) -> bool:
-        return ends <= FIRST or (ends <= most and seconds <= GRACE)
+        return ends <= 1 or (ends <= FIRST and seconds <= LONG) or (ends <= most and seconds <= GRACE)
 
     def called(self, traced: bool, seconds: float) -> None:
         """A call took so long."""
