@@ -71,6 +71,9 @@ class Survey:
             return TRACED
         if id(value) in self.known:
             return AGAIN
+        turn = None if depth or self.trace.hooks is None else self.trace.hooks.turn_of(value)
+        if turn is not None:
+            return ("turn", id(turn))
         if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range):
             return (kind, value)
         if kind is slice:

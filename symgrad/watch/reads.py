@@ -29,6 +29,7 @@ from symgrad.ir import INPUT, Node, aval_of
 from symgrad.loops import iterables, members
 from symgrad.loops.iterables import Over, columns, table
 from symgrad.loops.patterns import BOOL, OUTSIDE, Key
+from symgrad.loops.records import Records, records
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import IDENTITY
@@ -202,6 +203,7 @@ class Reads:
         self._views: dict[int, tuple[Any, Any, Any]] = {}  # of dicts outside: these, and what was in them
         self._members: dict[Any, tuple[Any, int, Any]] = {}  # containers, and which of all that indices may be are in them
         self._tables: dict[int, _Table] = {}  # of lists and plain arrays that are read at traced places
+        self._turned: list[Records] = []  # that loops run over
         self._deciders: dict[int, int] = {}  # the function's objects that loops which decide change, counted
         self._made: dict[int, int] = {}  # of these, those that the last iteration, ``_turn``, makes
         self._turn: tuple[int, int] | None = None
@@ -680,6 +682,9 @@ class Reads:
             return value
         if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and getattr(value, "__self__", None) is owner:
             return value
+        made = self._in_turn_of(owner, ("attr", name), value)
+        if made is not value:
+            return made
         if path is not None:
             plain = isinstance(owner, (np.ndarray, *PLAIN)) and not is_users_class(kind)
             return value if plain else self.read(path.then("attr", name), value)
@@ -767,7 +772,8 @@ class Reads:
             if key < 0:
                 self.check(path, "len", len(owner))
                 key += len(owner)
-        return self.read(path.then("item", key), value)
+        made = self._in_turn_of(owner, ("item", key), value)
+        return self.read(path.then("item", key), value) if made is value else made
 
     def _own_item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` of what the function made itself."""
@@ -778,11 +784,35 @@ class Reads:
         if isinstance(owner, dict) and "__missing__" in own_ways(type(owner)) and not dict.__contains__(owner, key):
             return self.call(self.special(type(owner), "__missing__"), owner, key)
         try:
-            return owner[key]
+            value = owner[key]
         except (KeyError, IndexError) as error:
             if type(owner) in (dict, list, tuple, str):  # what it holds is guarded
                 self.foreseen.append(error)
             raise
+        return self._in_turn_of(owner, ("item", key), value) if type(key) in (str, int) else value
+
+    def run_records(self, value: Any, fewest: int) -> Over | None:
+        """A list of records as what a loop runs over; None for others: see ``symgrad.loops.records``."""
+        made = records(self.trace, value, fewest, self._read_field)
+        if made is None:
+            return None
+        self._turned = [*filter(Records.is_turned, self._turned), made[1]]
+        return made[0]
+
+    def _read_field(self, record: Any, step: tuple[str, Any], value: Any) -> Any:
+        path = self.path_of(record)
+        return value if path is None else self.read(path.then(*step), value)
+
+    def _in_turn_of(self, owner: Any, step: tuple[str, Any], value: Any) -> Any:
+        """What is read of a record whose turn it is in a loop; of others the value."""
+        for found in reversed(self._turned):
+            if found.current is owner:
+                return found.field(step, value)
+        return value
+
+    def turn_of(self, value: Any) -> Any:
+        """In which of the loops over records that run it is the turn of this one; None of other values."""
+        return next((one for one in reversed(self._turned) if one.current is value and one.is_turned()), None)
 
     def make_table(self, owner: Any, most: float = MAX_ITEMS, fewest: int = iterables.FEWEST) -> None:
         """A list, or a plain array that is not filled, of so many items at ``fewest``, becomes a table, which is read at traced

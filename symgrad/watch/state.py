@@ -118,6 +118,8 @@ class State(Calls):
             found = over(value) if type(value) in (Tracer, range) else None
             if found is None and private is not None and self.trace.symbolic:
                 found = self._table(value, nested, fewest)
+                if found is None and nested is None and decides:
+                    found = self.run_records(value, shortest)
             if found is None:
                 made = self.coming(given)
                 value = value if made is given else made
@@ -178,6 +180,8 @@ class State(Calls):
             given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
             for arg in given:
                 self.read_by_place(arg, fewest)
+            if decides and fun in _OF_ITEMS:
+                given = [self.run_records(arg, self._shortest(decides)) or arg for arg in given]
             found = made(fun, given, options, fewest, self.trace.once)
             if found is not None and fun in _OF_ITEMS:
                 pairs = list(zip(args, given, strict=True))
