@@ -65,6 +65,7 @@ class _Scope:
         bodies = {node: node.op.body for node in loops}
         self.inner = {node: _Scope(body.nodes(), [*body.after, *body.saved], node, self) for node, body in bodies.items()}
         self.known: dict[Node, Ends | None] = {}
+        self.of_cuts: dict[Node, bool] = {}
         self.bare: set[Node] = set()
 
     def all(self) -> Iterator[_Scope]:
@@ -94,7 +95,10 @@ class _Scope:
             self.known[node] = None
             every = [self._read_by(reader, node) for reader in self.readers.get(node, ())]
             if self.ends[node]:
-                every.append(self._read_of_lists(node) if node.op is CUT else None)
+                kept = node.op is CUT and not self._is_of_cuts(
+                    node.args[0]
+                )  # else a list would hold slices, and be read as wholes
+                every.append(self._read_of_lists(node) if kept else None)
             same = bool(every) and all([_are_same(every[0], ends) for ends in every])
             self.known[node] = every[0] if same else None
         return self.known[node]
@@ -124,6 +128,12 @@ class _Scope:
                 ends = tuple([end if end.op is CONST else same.get(end, end) for end in ends])
             found.append(ends)
         return found[0] if found and all([_are_same(found[0], ends) for ends in found]) else None
+
+    def _is_of_cuts(self, node: Node) -> bool:
+        """Whether it is computed elementwise of what is cut, and may be of slices then."""
+        if node not in self.of_cuts:
+            self.of_cuts[node] = is_elementwise(node) and any([arg.op is CUT or self._is_of_cuts(arg) for arg in node.args])
+        return self.of_cuts[node]
 
     def _lists(self, node: Node) -> Iterator[Reading]:
         """What goes through the list of what a loop saves in each iteration."""
