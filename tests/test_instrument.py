@@ -83,6 +83,9 @@ class Inert:
     def loop(self, value: Any, *facts: Any) -> Any:
         return value
 
+    def records(self, value: Any, decides: int) -> Any:
+        return value
+
     def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         return self.call(fun, *args, **options)
 

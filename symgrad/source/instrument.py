@@ -49,6 +49,7 @@ from symgrad.source.syntax import (
     assigned,
     bound_by,
     bound_in,
+    changed_in,
     copied,
     counted_by,
     declared,
@@ -882,7 +883,7 @@ class _Rewriter(ast.NodeTransformer):
             made = _hook("room", node, site, *names, anew, ast.Constant(decides), known[-1], self._apart(node))
         else:
             own = () if private is None else (*private, *doubtful)
-            found = self._span(node, own) or self._over(node.iter, node.target, decides)
+            found = self._span(node, own) or self._part(node.iter, node.target, decides, changed_in(node.body))
             made = _hook("loop", node.iter, found, *names, *known, self._apart(node))
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
@@ -1133,24 +1134,27 @@ class _Rewriter(ast.NodeTransformer):
             return None
         return _hook("span", node, self.visit(node.func), ast.Constant(target.id), *map(self.visit, node.args))
 
-    def _over(self, node: ast.expr, target: ast.expr | None, decides: int) -> Any:
+    def _over(self, node: ast.expr, target: ast.expr | None, decides: int, changed: Set[str]) -> Any:
         """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
-        index."""
+        index. Of which names it has ``changed`` what is in them."""
         if not isinstance(node, ast.Call) or any(item.arg is None for item in node.keywords):
             return self.visit(node)
         made = getattr(node.func, "attr", _called_name(node))
         if made not in _BY_INDEX or (made in _LAZY and self._local(made)):
             return self.visit(node)
         parts = _parts(node, target)
-        args = [self._part(arg, part, decides) for arg, part in zip(node.args, parts, strict=True)]
+        args = [self._part(arg, part, decides, changed, True) for arg, part in zip(node.args, parts, strict=True)]
         made = _hook("over", node, self.visit(node.func), ast.Constant(decides), *args)
         made.keywords = [placed(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
         return placed(made, node)
 
-    def _part(self, node: ast.expr, target: ast.expr | None, decides: int) -> Any:
-        """What ``zip`` and its like are given; the items of which are assigned to ``target``, where that is known."""
-        found = self._over(node, target, decides)
-        if not isinstance(target, (ast.Tuple, ast.List)):
+    def _part(self, node: ast.expr, target: ast.expr | None, decides: int, changed: Set[str], given: bool = False) -> Any:
+        """What a ``for`` statement runs over, or what ``zip`` and its like are ``given``; the items of which are assigned to
+        ``target``, where that is known."""
+        found = self._over(node, target, decides, changed)
+        if isinstance(target, ast.Name) and decides and target.id not in changed:
+            return _hook("records", node, found, ast.Constant(decides))
+        if not (given and isinstance(target, (ast.Tuple, ast.List))):
             return found
         return _hook("rows", node, found, ast.Constant(_nested(target)), ast.Constant(decides))
 

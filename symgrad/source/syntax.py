@@ -312,6 +312,18 @@ def is_range(node: Any) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and not node.keywords
 
 
+def changed_in(body: Sequence[ast.stmt]) -> set[str]:
+    """The names of what statements assign attributes or items of."""
+    found = set()
+    for item in [part for statement in body for part in walk(statement)]:
+        if isinstance(item, (ast.Attribute, ast.Subscript)) and isinstance(item.ctx, (ast.Store, ast.Del)):
+            base: ast.expr = item
+            while isinstance(base, (ast.Attribute, ast.Subscript)):
+                base = base.value
+            found |= {base.id} if isinstance(base, ast.Name) else set()
+    return found
+
+
 def names_stored(node: ast.AST) -> Iterator[str]:
     for item in walk(node):
         if isinstance(item, ast.Name) and isinstance(item.ctx, (ast.Store, ast.Del)):

@@ -118,8 +118,6 @@ class State(Calls):
             found = over(value) if type(value) in (Tracer, range) else None
             if found is None and private is not None and self.trace.symbolic:
                 found = self._table(value, nested, fewest)
-                if found is None and nested is None and decides:
-                    found = self.run_records(value, shortest)
             if found is None:
                 made = self.coming(given)
                 value = value if made is given else made
@@ -180,8 +178,6 @@ class State(Calls):
             given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
             for arg in given:
                 self.read_by_place(arg, fewest)
-            if decides and fun in _OF_ITEMS:
-                given = [self.run_records(arg, self._shortest(decides)) or arg for arg in given]
             found = made(fun, given, options, fewest, self.trace.once)
             if found is not None and fun in _OF_ITEMS:
                 pairs = list(zip(args, given, strict=True))
@@ -257,6 +253,17 @@ class State(Calls):
         if type(value) in (list, tuple) and self.trace.symbolic:
             found = self._table(value, nested, self._shortest(decides) if decides else None)
         return value if found is None else found
+
+    def records(self, value: Any, decides: int) -> Any:
+        """What runs over a list of records, in which the loop changes nothing; anything else is itself."""
+        if type(value) not in (list, tuple) or not self.trace.symbolic:
+            return value
+        copy = self.iterate(value)
+        found = self.run_records(copy, self._shortest(decides))
+        if found is None:
+            return value
+        outside = [value] if type(value) is list and copy is not value else []
+        return self._as_it_is(found, outside, functools.partial(self._now, value, copy))
 
     def row(self, row: Any) -> Any:
         """A list that an array is made of later, with others: one by itself, if there are but numbers in it."""
@@ -714,6 +721,10 @@ class Finished(State):
         return value
 
     def loop(self, value: Any, *facts: Any) -> Any:
+        """What it runs over."""
+        return value
+
+    def records(self, value: Any, decides: int) -> Any:
         """What it runs over."""
         return value
 
