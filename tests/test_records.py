@@ -288,6 +288,22 @@ def test_what_else_loops_do_with_records(fun, records):
         np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-12)
 
 
+def of_rows(p, rows):
+    s = 0.0
+    for t, y, name, note in rows:
+        d = huber(p[0] * np.sin(p[1] * t) - y)
+        s += d * 2.0 if name == "gps" and note is None else d
+    return s
+
+
+def test_rows_with_one_text():
+    derivative = value_and_grad(of_rows)
+    for names, most in ((["gps"] * N, 3), (["odometer"] * N, 6), (["gps"] * 9 + ["odometer"] * (N - 9), 20)):
+        rows = [(t, y, name, None) for t, y, name in zip(TIMES, VALUES, names, strict=True)]
+        agree(of_rows, [(np.array([1.0 + 0.2 * k, 0.9]), rows) for k in range(4)], derivative)
+        assert derivative.cache_info().misses <= most
+
+
 def from_inside(p):
     seen = [Seen(0.3 * i, p[1] * i) for i in range(N)]
     s = 0.0

@@ -223,9 +223,9 @@ def columns(
     """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change, as may lists in it."""
     if any([type(item) not in (tuple, list) or len(item) != len(items[0]) for item in items]):
         return None
-    parts = [table(column, fewest, once) for column in zip(*items, strict=True)]
+    parts = [table(column, fewest, once) or _word(column) for column in zip(*items, strict=True)]
     known = [part for part in parts if part is not None]
-    if not known or len(known) < len(parts):
+    if len(known) < len(parts) or not any([part.lists for part in known]):
         return None
     tables = _tables(known)
     before, rows = [*value], [[*row] if type(row) is list else row for row in value]
@@ -242,6 +242,13 @@ def columns(
 
     found = _listed(value, before, at, tables)
     return found._replace(holds=lambda: found.stays() and all(map(is_still, range(len(before)))))
+
+
+def _word(column: Sequence[Any]) -> Over | None:
+    """One text, or None, in all rows."""
+    word = column[0]
+    same = (type(word) is str or word is None) and all([type(one) is type(word) and one == word for one in column])
+    return Over(len(column), lambda i: word) if same else None
 
 
 def paired(
