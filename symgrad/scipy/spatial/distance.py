@@ -18,7 +18,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of, traced_in
-from symgrad.scipy.plain import plain_values, rest_of
+from symgrad.scipy.plain import plain_values, rest_of, root
 
 Metric = Callable[..., Any]
 METRICS: dict[str, Metric] = {}  # along the last axis
@@ -70,12 +70,6 @@ def _sum(terms: Any, w: Any) -> Any:
     return np.sum(terms if w is None else _weights(w) * terms, axis=-1)
 
 
-def _root(total: Any, power: Any = 0.5) -> Any:
-    """A power of what is not negative, without derivatives at 0."""
-    zero = total == 0
-    return np.where(zero, 0, np.where(zero, 1, total) ** power)[()]
-
-
 @_metric
 def euclidean(u: Any, v: Any, w: Any = None) -> Any:
     """The root of the sum of squares of the differences."""
@@ -109,8 +103,8 @@ def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
     if p == math.inf:
         return METRICS["chebyshev"](u, v, w)
     if w is None and not isinstance(p, Traced):
-        return np.linalg.norm(u - v, p, axis=-1)
-    return _root(_sum(np.abs(u - v) ** p, w), 1 / p)
+        return np.linalg.norm(u - v, None if p == 2 else p, axis=-1)
+    return root(_sum(np.abs(u - v) ** p, w), 1 / p)
 
 
 @_metric
@@ -123,7 +117,7 @@ def seuclidean(u: Any, v: Any, V: Any) -> Any:
 def mahalanobis(u: Any, v: Any, VI: Any) -> Any:
     """The root of the square of the difference by an inverse covariance matrix."""
     away = u - v
-    return _root(np.sum((away @ np.atleast_2d(array_of(VI))) * away, axis=-1))
+    return root(np.sum((away @ np.atleast_2d(array_of(VI))) * away, axis=-1))
 
 
 @_metric
@@ -160,7 +154,7 @@ def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: 
     p, q = (x / np.sum(x, axis=axis, keepdims=True) for x in (array_of(p), array_of(q)))
     middle = (p + q) / 2
     total = np.sum(sp.rel_entr(p, middle) + sp.rel_entr(q, middle), axis=axis, keepdims=keepdims)
-    return _root((total if base is None else total / np.log(base)) / 2)
+    return root((total if base is None else total / np.log(base)) / 2)
 
 
 METRICS["jensenshannon"] = functools.partial(jensenshannon, axis=-1)
