@@ -687,6 +687,40 @@ def test_polar_decompositions_where_singular_values_repeat_or_vanish(a):
             np.testing.assert_allclose(grad(grad(fun))(0.0), numeric(grad(fun), 0.0), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [float, complex])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 3), (3, 4)])
+@pytest.mark.parametrize("values", [(1.0, 1.0, 1.0), (2.0, 2.0, 0.5)])
+def test_nearest_unitary_matrices_where_singular_values_repeat(values, shape, kind):
+    rng = np.random.default_rng(7)
+    turns = [np.linalg.qr(rng.normal(size=(n, n)) + (1j * rng.normal(size=(n, n)) if kind is complex else 0))[0] for n in shape]
+    core = np.zeros(shape)
+    core[range(3), range(3)] = values
+    a, way, weights = turns[0] @ core @ turns[1], *rng.normal(size=(2, *shape)) * (1 if kind is float else 1 + 0.3j)
+    fun = lambda t: np.sum(np.real(linalg.polar(a + t * way)[0] * weights))
+    slope = lambda t: jvp(fun, (t,), (1.0,))[1]
+    np.testing.assert_allclose(linalg.polar(a)[0], scipy.linalg.polar(a)[0], atol=1e-13)
+    for mode in ("auto", "dynamic"):
+        np.testing.assert_allclose(grad(fun, mode=mode)(0.0), numeric(fun, 0.0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(grad(grad(fun, mode=mode), mode=mode)(0.0), numeric(slope, 0.0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(slope(0.0), numeric(fun, 0.0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+def test_rotations_between_equal_points(kind):
+    """... of which all singular values are one."""
+    rng = np.random.default_rng(8)
+    points = np.linalg.qr(rng.normal(size=(5, 3)) + (1j * rng.normal(size=(5, 3)) if kind is complex else 0))[0]
+    weights, way = rng.normal(size=(3, 3)), rng.normal(size=(5, 3))
+    for place, expected in zip(linalg.orthogonal_procrustes(points, points), (np.eye(3), 3.0), strict=True):
+        np.testing.assert_allclose(place, expected, atol=1e-13)
+    turned = lambda t: np.sum(np.real(linalg.orthogonal_procrustes(points, points + t * way)[0]) * weights)
+    scale = lambda t: linalg.orthogonal_procrustes(points, points + t * way)[1]
+    for fun in (turned, scale):
+        np.testing.assert_allclose(grad(fun)(0.0), numeric(fun, 0.0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(grad(grad(fun))(0.0), numeric(grad(fun), 0.0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(jvp(fun, (0.0,), (1.0,))[1], numeric(fun, 0.0), rtol=1e-5, atol=1e-6)
+
+
 def test_triangles_of_stacks():
     a = rng.normal(size=(2, 3, 4))
     for given in (a[0], a):
@@ -1540,7 +1574,7 @@ def test_stiff_methods_are_refused():
 
 def test_other_names_are_scipys():
     assert special.erf is scipy.special.erf
-    assert stats.linregress is scipy.stats.linregress
+    assert stats.theilslopes is scipy.stats.theilslopes
     assert len(samples_of(REGISTRY[scipy.special.erf])) > 3
 
 

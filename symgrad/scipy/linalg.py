@@ -329,12 +329,30 @@ def polar(a: Any, side: str = "right") -> Any:
     if side not in ("right", "left"):
         raise ValueError("`side` must be either 'right' or 'left'")
     a = array_of(a)
-    w, _, vh = np.linalg.svd(a, full_matrices=False)
-    u, tall = w @ vh, hermitian(a) if side == "left" else a
+    u, tall = _nearest_unitary(a), hermitian(a) if side == "left" else a
     if np.shape(tall)[-2] >= np.shape(tall)[-1]:
         return u, POSITIVE(floating(tall))
     p = hermitian(u) @ a if side == "right" else a @ hermitian(u)
     return u, (p + hermitian(p)) / 2
+
+
+def _nearest_unitary(a: Any) -> Any:
+    a = floating(a)
+    return UNITARY(a) if np.shape(a)[-2] >= np.shape(a)[-1] else hermitian(UNITARY(hermitian(a)))
+
+
+def _unitary(a: Any) -> Any:
+    w, _, vh = np.linalg.svd(a, full_matrices=False)
+    return w @ vh
+
+
+def _unitary_a(g: Any, u: Any, a: Any) -> Any:
+    """From ``a == u @ p``: within the columns' span ``u^H du`` is skew; the rest of ``da`` is ``du @ p``."""
+    p, within = hermitian(u) @ a, transpose(u) @ g
+    turned = conj(u) @ HALVES(transpose(p), within - hermitian(within))
+    if np.shape(a)[-2] == np.shape(a)[-1]:
+        return turned
+    return turned + transpose(np.linalg.solve(p, transpose(g - conj(u) @ within)))
 
 
 def _positive(a: Any) -> Any:
@@ -368,7 +386,15 @@ POSITIVE: Op = Op(
     name="positive",
     samples=[Sample(A(3, 3)), Sample(A(4, 2)), Sample(A(2, 3, 3)), Sample(A(1, 1)), Sample(A(3, 0)), Sample(np.eye(3))],
 )
+UNITARY: Op = Op(  # not by way of singular vectors, either
+    _unitary,
+    "op",
+    (_unitary_a,),
+    name="unitary",
+    samples=[Sample(A(3, 3, kind="well")), Sample(A(4, 2)), Sample(A(2, 3, 3, kind="spd")), Sample(A(3, 0)), Sample(np.eye(3))],
+)
 rule(POSITIVE)(stacks(2))
+rule(UNITARY)(stacks(2))
 rule(HALVES)(stacks(2, 2))
 
 
@@ -822,5 +848,5 @@ def _toeplitz(c_or_cr: Any) -> Any:
 
 def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> Any:
     """The orthogonal matrix that turns ``A`` nearest to ``B``, and the sum of the singular values of ``A^H @ B``."""
-    u, w, vt = np.linalg.svd(hermitian(array_of(A)) @ array_of(B))
-    return u @ vt, np.sum(w)
+    both = floating(hermitian(array_of(A)) @ array_of(B))
+    return UNITARY(both), np.real(np.trace(POSITIVE(both)))

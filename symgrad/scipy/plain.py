@@ -1,4 +1,5 @@
-"""What SciPy's solvers need: plain numbers out of traced ones, a place in the graph, and a word to the trace."""
+"""What mirrors share, and what SciPy's solvers need: plain numbers out of traced ones, a place in the graph, and a word to the
+trace."""
 
 from __future__ import annotations
 
@@ -23,6 +24,12 @@ def rest_of(module: Any) -> Callable[[str], Any]:
         return getattr(module, name)
 
     return rest
+
+
+def root(x: Any, power: Any = 0.5) -> Any:
+    """The square root, or another one, of what is not negative; without derivatives at 0, as norms are."""
+    zero = x == 0
+    return np.where(zero, 0, np.where(zero, 1, x) ** power)[()]
 
 
 def plain_values(tree: Any) -> Any:

@@ -6,7 +6,9 @@ same names; every other name is SciPy's.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -150,13 +152,30 @@ def polygamma(n: Any, x: Any) -> Any:
 
 def zeta(x: Any, q: Any = None) -> Any:
     """Hurwitz' zeta function, Riemann's for ``q=None``. By ``x`` it has no derivative rule."""
-    return ZETA(array_of(x), 1.0 if q is None else array_of(q))
+    return RIEMANN(array_of(x)) if q is None else ZETA(array_of(x), array_of(q))
 
 
+def _polygamma(n: Any, x: Any) -> Any:
+    """SciPy's; of complex numbers by DLMF 5.15.5 and 5.15.8, from where ``x`` is far enough from 0 and the poles."""
+    if dtype_of(x).kind != "c":
+        return sp.polygamma(n, x)
+    z, order, total = np.asarray(x, complex), np.maximum(n, 1), np.zeros((), complex)
+    while np.any(near := (np.abs(z) < 15 + order) | ((z.real < 0) & (np.abs(z.imag) < 30 + order))):
+        total = total + np.where(near, np.where(near, z, 1) ** (-1.0 - order), 0)
+        z = z + near
+    tail: Any = 0
+    for k in range(12, 0, -1):
+        tail = tail / (z * z) + BERNOULLI[2 * k] / math.factorial(2 * k) * sp.poch(order + 1, 2 * k - 1)
+    total = total + z**-order * (1 / order + 0.5 / z + tail / (z * z))
+    return np.where(n == 0, sp.digamma(x), (-1) ** (order + 1) * sp.gamma(order + 1) * total).astype(x.dtype)[()]
+
+
+BERNOULLI = sp.bernoulli(24)
 _ORDERS: Any = ((0, (3, 4)), (1, (5,)), (2, ()), (3, (2, 1)), (1, (0,)), (5, (2,)))
 _SHIFTED = [Sample(n, A(*shape, lo=0.5, hi=3)) for n, shape in _ORDERS]
-POLYGAMMA = Op(sp.polygamma, "elementwise", (None, lambda g, y, n, x: g * polygamma(n + 1, x)), name="polygamma",
-               complex=False, samples=_SHIFTED)
+POLYGAMMA = Op(_polygamma, "elementwise", (None, lambda g, y, n, x: g * polygamma(n + 1, x)), name="polygamma",
+               samples=_SHIFTED)
+RIEMANN = Op(sp.zeta, "elementwise", (_no_rule("zeta", "x"),), name="riemann")
 ZETA = Op(sp.zeta, "elementwise", (_no_rule("zeta", "x"), lambda g, y, x, q: g * (-x * zeta(x + 1, q))), name="zeta",
           complex=False, samples=[Sample(s.args[0] + 2.5, s.args[1]) for s in _SHIFTED])
 
@@ -189,7 +208,18 @@ def _poch_slope(y: Any, z: Any, m: Any) -> Any:
     zeros = (z < 0.5) & (z + m >= 0.5)
     x, n = np.where(zeros, z, 0.5), np.where(zeros, m, 0.5)
     near = sp.gamma(x + n) * sp.gamma(1 - x) * _at_zeros(x, sp.digamma(x + n) - sp.digamma(1 - x))
-    return np.where(zeros, near, y * _digammas(np.where(zeros, 1, z), np.where(zeros, 1, m)))
+    mirrored = (z < 0.5) & (z + m < 0.5) & (m != np.round(m))
+    beyond = _mirrored_poch_slope(np.where(mirrored, z, -0.5), np.where(mirrored, m, 0.25))
+    rest = y * _digammas(np.where(zeros | mirrored, 1, z), np.where(zeros | mirrored, 1, m))
+    return np.where(zeros, near, np.where(mirrored, beyond, rest))
+
+
+def _mirrored_poch_slope(z: Any, m: Any) -> Any:
+    """The same of ``poch(1 - z - m, m) sin(pi z) / sin(pi (z + m))`` (DLMF 5.5.3)."""
+    below = np.sin(math.pi * (z + m))
+    slope = math.pi * np.sin(math.pi * m) / below**2
+    logs = sp.digamma(1 - z - m) - sp.digamma(1 - z)
+    return sp.poch(1 - z - m, m) * (slope + np.sin(math.pi * z) / below * logs)
 
 
 def _binom_slope(y: Any, n: Any, k: Any, by_k: bool) -> Any:
@@ -205,11 +235,11 @@ def _binom_slope(y: Any, n: Any, k: Any, by_k: bool) -> Any:
 
 _POSITIVE = (0.4, 3)
 for _digamma in {sp.digamma, sp.psi}:
-    _rule(_digamma, lambda g, y, x: g * polygamma(1, x), domain=_POSITIVE)
+    _rule(_digamma, lambda g, y, x: g * polygamma(1, x), domain=_POSITIVE, complex=True)
 constant(sp.gammasgn, sp.round, complex=False)
-_rule(sp.gamma,     lambda g, y, x: g * (y * sp.digamma(x)), domain=_POSITIVE)
+_rule(sp.gamma,     lambda g, y, x: g * (y * sp.digamma(x)), domain=_POSITIVE, complex=True)
 _rule(sp.gammaln,   lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
-_rule(sp.loggamma,  lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
+_rule(sp.loggamma,  lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE, complex=True)
 _rule(sp.rgamma,    lambda g, y, x: g * _rgamma_slope(y, x), domain=(-3, 3))
 _rule(sp.beta,      lambda g, y, a, b: g * (-y * _digammas(a, b)), lambda g, y, a, b: g * (-y * _digammas(b, a)),
                     domain=_POSITIVE)
@@ -451,10 +481,12 @@ _rule(sp.ellipk,   lambda g, y, m: g * _by_series(m, _K, lambda m: (sp.ellipe(m)
       domain=(0.1, 0.9))
 _rule(sp.ellipe,   lambda g, y, m: g * _by_series(m, _E, lambda m: (sp.ellipe(m) - sp.ellipk(m)) / (2 * m)), domain=(0.1, 0.9))
 _rule(sp.ellipkm1, lambda g, y, p: g * -_by_series(1 - p, _K, lambda m: (sp.ellipe(m) / p - y) / (2 * m)), domain=(0.1, 0.9))
-_rule(sp.ellipkinc, lambda g, y, phi, m: g / np.sqrt(1 - m * np.sin(phi) ** 2), "m",
-      samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
-_rule(sp.ellipeinc, lambda g, y, phi, m: g * np.sqrt(1 - m * np.sin(phi) ** 2), "m",
-      samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
+_rule(sp.ellipkinc, lambda g, y, phi, m: g / np.sqrt(1 - m * np.sin(phi) ** 2), lambda g, y, phi, m: g * _ellipkinc_m(phi, m),
+      samples=_three([(-4, 4), (-0.9, 0.9)]))
+_rule(sp.ellipeinc, lambda g, y, phi, m: g * np.sqrt(1 - m * np.sin(phi) ** 2),
+                    lambda g, y, phi, m: g * -_carlsons(phi, m, lambda c, m: sp.elliprd(c, m, 1)),
+      samples=_three([(-4, 4), (-0.9, 0.9)]))
+_rule(sp.agm,      lambda g, y, a, b: g * _agm_slope(y, a, b), lambda g, y, a, b: g * _agm_slope(y, b, a), domain=_POSITIVE)
 
 
 def _by_series(m: Any, series: tuple[float, ...], slope: Any) -> Any:
@@ -462,6 +494,98 @@ def _by_series(m: Any, series: tuple[float, ...], slope: Any) -> Any:
     near, (factor, a, b, c) = np.abs(m) < 0.1, series
     return np.where(near, factor * sp.hyp2f1(a, b, c, np.where(near, m, 0)), slope(np.where(near, 0.5, m)))
 
+
+def _ellipkinc_m(phi: Any, m: Any) -> Any:
+    return _carlsons(phi, m, lambda c, m: sp.elliprd(c, 1, m))
+
+
+def _carlsons(phi: Any, m: Any, symmetric: Any) -> Any:
+    """Derivatives of Legendre's integrals by ``m`` as Carlson's (DLMF 19.25.5, 19.25.9, 19.18.1), up to a quarter of a turn;
+    the rest are half turns."""
+    turns = np.round(phi / math.pi)
+    sin, cos = np.sin(phi - math.pi * turns), np.cos(phi)
+    half = np.where(turns == 0, 0, 2 * turns * symmetric(0, 1 - np.where(turns == 0, 0, m)))
+    return (half + sin**3 * symmetric(cos * cos, 1 - m * sin * sin)) / 6
+
+
+def _agm_slope(y: Any, a: Any, b: Any) -> Any:
+    """By ``a``, of ``pi (a + b) / (4 K(m))``, where ``m = ((a - b) / (a + b))**2`` (DLMF 19.8.5)."""
+    t, p, mean = (a - b) / (a + b), 4 * a * b / (a + b) ** 2, y / (a + b)
+    slope = _by_series(t * t, _K, lambda m: (sp.ellipe(m) / p - sp.ellipkm1(p)) / (2 * m))
+    return mean * (1 - 16 / math.pi * mean * t * slope * b / (a + b))
+
+
+# -- Carlson's elliptic integrals ----------------------------------------------------------------------------------
+
+TICKS = np.linspace(0, 1, 401)
+
+
+def _powers_over(*bases: tuple[Any, float]) -> Any:
+    """The integral of the product of ``(t + x)**-power`` over positive ``t``: by the trapezoidal rule in the logarithm of
+    ``t``, of which that is analytic in a strip around the real line, so that no digits are lost."""
+    _real("elliptic integrals", *[x for x, _ in bases])
+    columns = [_column(x) for x, _ in bases]
+    valid = functools.reduce(operator.and_, [x >= 0 for x in columns])
+    columns = [np.where(valid, x, 1) for x in columns]
+    top = functools.reduce(np.maximum, [STOP(x) for x in columns])
+    least = functools.reduce(np.minimum, [np.where(x > 0, STOP(x), top) / top for x in columns])
+    low = np.log(least) - 80
+    width = 40 - low
+    t = np.exp(low + width * TICKS)
+    product = functools.reduce(operator.mul, [(t + x / top) ** -power for x, (_, power) in zip(columns, bases, strict=True)])
+    total = np.sum(product * t, axis=-1) * (width[..., 0] / 400)
+    scaled = total * top[..., 0] ** (1 - sum(power for _, power in bases))
+    poles = functools.reduce(operator.or_, [(x == 0) & (power > 1) for x, (_, power) in zip(columns, bases, strict=True)])
+    return np.where(valid[..., 0], np.where(poles[..., 0], np.inf, scaled), np.nan)
+
+
+def _real(what: str, *args: Any) -> None:
+    """Raise for complex numbers."""
+    if any(dtype_of(x).kind == "c" for x in args):
+        raise NotDifferentiable(f"scipy.special's {what} have no derivative rule for complex numbers")
+
+
+def _elliprc_x(value: Any, x: Any, y: Any) -> Any:
+    """Where ``y`` is negative, of the principal value (DLMF 19.2.20) as it is."""
+    _real("elliptic integrals", x, y)
+    positive = y > 0
+    symmetric = sp.elliprd(np.where(positive, y, 1), np.where(positive, y, 1), np.where(positive, x, 1)) / -6
+    x, y = np.where(positive, 1, x), np.where(positive, -1, y)
+    return np.where(positive, symmetric, (value - 1 / np.sqrt(x)) / (2 * (y - x)))
+
+
+def _elliprc_y(value: Any, x: Any, y: Any) -> Any:
+    _real("elliptic integrals", x, y)
+    positive = y > 0
+    symmetric = sp.elliprd(np.where(positive, x, 1), np.where(positive, y, 1), np.where(positive, y, 1)) / -3
+    x, y = np.where(positive, 1, x), np.where(positive, -1, y)
+    return np.where(positive, symmetric, -(value + (x * value - np.sqrt(x)) / (y - x)) / (2 * y))
+
+
+def _elliprd_x(x: Any, y: Any, z: Any) -> Any:
+    return -0.75 * _powers_over((x, 1.5), (y, 0.5), (z, 1.5))
+
+
+def _elliprg_x(x: Any, y: Any, z: Any) -> Any:
+    return sp.elliprf(x, y, z) / 4 - np.where(x == 0, 0, x * sp.elliprd(y, z, np.where(x == 0, 1, x))) / 12
+
+
+def _elliprj_x(x: Any, y: Any, z: Any, p: Any) -> Any:
+    return -0.75 * _powers_over((x, 1.5), (y, 0.5), (z, 0.5), (p, 1.0))
+
+
+_AWAY = (0.3, 3)
+_rule(sp.elliprc, lambda g, r, x, y: g * _elliprc_x(r, x, y), lambda g, r, x, y: g * _elliprc_y(r, x, y), domain=_AWAY)
+_rule(sp.elliprf, lambda g, r, x, y, z: g * (sp.elliprd(y, z, x) / -6), lambda g, r, x, y, z: g * (sp.elliprd(x, z, y) / -6),
+                  lambda g, r, x, y, z: g * (sp.elliprd(x, y, z) / -6), samples=_three([_AWAY] * 3))
+_rule(sp.elliprg, lambda g, r, x, y, z: g * _elliprg_x(x, y, z), lambda g, r, x, y, z: g * _elliprg_x(y, x, z),
+                  lambda g, r, x, y, z: g * _elliprg_x(z, x, y), samples=_three([_AWAY] * 3))
+_rule(sp.elliprd, lambda g, r, x, y, z: g * _elliprd_x(x, y, z), lambda g, r, x, y, z: g * _elliprd_x(y, x, z),
+                  lambda g, r, x, y, z: g * (-2.25 * _powers_over((x, 0.5), (y, 0.5), (z, 2.5))), samples=_three([_AWAY] * 3))
+_rule(sp.elliprj, lambda g, r, x, y, z, p: g * _elliprj_x(x, y, z, p), lambda g, r, x, y, z, p: g * _elliprj_x(y, x, z, p),
+                  lambda g, r, x, y, z, p: g * _elliprj_x(z, x, y, p),
+                  lambda g, r, x, y, z, p: g * (-1.5 * _powers_over((x, 0.5), (y, 0.5), (z, 0.5), (p, 2.0))),
+      samples=[Sample(*[A(*shape, lo=0.3, hi=3) for shape in each]) for each in (((5,), (), (5,), (1,)), ((), (), (), ()))])
 
 # -- distribution functions ----------------------------------------------------------------------------------------
 
@@ -499,14 +623,32 @@ _rule(sp.chdtr,   lambda g, y, v, x: g * (0.5 * _gammainc_a(0.5 * v, 0.5 * x)),
                   lambda g, y, v, x: g * (0.5 * _gamma_density(0.5 * v, 0.5 * x)), domain=_POSITIVE)
 _rule(sp.chdtrc,  lambda g, y, v, x: g * (-0.5 * _gammainc_a(0.5 * v, 0.5 * x)),
                   lambda g, y, v, x: g * (-0.5 * _gamma_density(0.5 * v, 0.5 * x)), domain=_POSITIVE)
+_rule(sp.chdtri,  lambda g, y, v, p: g * -_ratio(_gammainc_a(0.5 * v, 0.5 * y), _gamma_density(0.5 * v, 0.5 * y)),
+                  lambda g, y, v, p: g * (-2 / _gamma_density(0.5 * v, 0.5 * y)), domain=[_POSITIVE, (0.1, 0.9)])
 _rule(sp.fdtr,    lambda g, y, n, d, x: g * _fdtr_n(n, d, x), lambda g, y, n, d, x: g * _fdtr_d(n, d, x),
                   lambda g, y, n, d, x: g * _f_density(0.5 * n - 1, n, d, x), samples=_three([_POSITIVE] * 3))
 _rule(sp.fdtrc,   lambda g, y, n, d, x: g * -_fdtr_n(n, d, x), lambda g, y, n, d, x: g * -_fdtr_d(n, d, x),
                   lambda g, y, n, d, x: g * -_f_density(0.5 * n - 1, n, d, x), samples=_three([_POSITIVE] * 3))
+_rule(sp.fdtri,   lambda g, y, n, d, p: g * -_ratio(_fdtr_n(n, d, y), _f_density(0.5 * n - 1, n, d, y)),
+                  lambda g, y, n, d, p: g * -_ratio(_fdtr_d(n, d, y), _f_density(0.5 * n - 1, n, d, y)),
+                  lambda g, y, n, d, p: g / _f_density(0.5 * n - 1, n, d, y),
+      samples=_three([_POSITIVE, _POSITIVE, (0.1, 0.9)]))
 _rule(sp.pdtr,    None, lambda g, y, k, m: g * -_gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
 _rule(sp.pdtrc,   None, lambda g, y, k, m: g * _gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
 _rule(sp.gdtr,    lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), lambda g, y, a, b, x: g * _gammainc_a(b, a * x),
                   lambda g, y, a, b, x: g * (a * _gamma_density(b, a * x)), samples=_three([_POSITIVE] * 3))
+_rule(sp.gdtrc,   lambda g, y, a, b, x: g * -(x * _gamma_density(b, a * x)), lambda g, y, a, b, x: g * -_gammainc_a(b, a * x),
+                  lambda g, y, a, b, x: g * -(a * _gamma_density(b, a * x)), samples=_three([_POSITIVE] * 3))
+_rule(sp.gdtrix,  lambda g, y, a, b, p: g * (-y / a),
+                  lambda g, y, a, b, p: g * -_ratio(_gammainc_a(b, a * y), a * _gamma_density(b, a * y)),
+                  lambda g, y, a, b, p: g / (a * _gamma_density(b, a * y)), samples=_three([_POSITIVE, _POSITIVE, (0.1, 0.9)]))
+_rule(sp.gdtria,  lambda g, y, p, b, x: g / (x * _gamma_density(b, x * y)),
+                  lambda g, y, p, b, x: g * -_ratio(_gammainc_a(b, x * y), x * _gamma_density(b, x * y)),
+                  lambda g, y, p, b, x: g * (-y / x), samples=_three([(0.1, 0.9), _POSITIVE, _POSITIVE]))
+_rule(sp.gdtrib,  lambda g, y, a, p, x: g * -_ratio(x * _gamma_density(y, a * x), _gammainc_a(y, a * x)),
+                  lambda g, y, a, p, x: g / _gammainc_a(y, a * x),
+                  lambda g, y, a, p, x: g * -_ratio(a * _gamma_density(y, a * x), _gammainc_a(y, a * x)),
+                  samples=_three([_POSITIVE, (0.1, 0.9), _POSITIVE]))
 
 # -- parts of the formulas of symgrad.scipy.stats ------------------------------------------------------------------
 
@@ -595,6 +737,10 @@ def _gegenbauer_slope(n: Any, a: Any, x: Any) -> Any:
     return 2 * (n != 0) * a * sp.eval_gegenbauer(n - (n != 0), a + 1, x)
 
 
+def _sh_jacobi_slope(n: Any, p: Any, q: Any, x: Any) -> Any:
+    return 2 * _jacobi_slope(n, p - q, q - 1, 2 * x - 1) / sp.binom(2 * n + p - 1, n)
+
+
 _rule(sp.eval_jacobi,      "n", "alpha", "beta",
       lambda g, y, n, a, b, x: g * _jacobi_slope(n, a, b, x),
       samples=_of(3, 0.5, 1.5, **_UNIT))
@@ -604,6 +750,12 @@ _rule(sp.eval_legendre,    "n", lambda g, y, n, x: g * _jacobi_slope(n, 0.0, 0.0
       samples=_of(3, **_UNIT))
 _rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - (n != 0), x)), samples=_of(4, **_UNIT))
 _rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * _gegenbauer_slope(n, 1.0, x), samples=_of(3, **_UNIT))
+_rule(sp.eval_chebyc,      "n", lambda g, y, n, x: g * (n * sp.eval_chebys(n - (n != 0), x)), samples=_of(4, **_UNIT))
+_rule(sp.eval_chebys,      "n", lambda g, y, n, x: g * (0.5 * _gegenbauer_slope(n, 1.0, 0.5 * x)), samples=_of(3, **_UNIT))
+_rule(sp.eval_sh_legendre, "n", lambda g, y, n, x: g * (2 * _jacobi_slope(n, 0.0, 0.0, 2 * x - 1)), samples=_of(3))
+_rule(sp.eval_sh_chebyt,   "n", lambda g, y, n, x: g * (2 * n * sp.eval_chebyu(n - (n != 0), 2 * x - 1)), samples=_of(4))
+_rule(sp.eval_sh_chebyu,   "n", lambda g, y, n, x: g * (2 * _gegenbauer_slope(n, 1.0, 2 * x - 1)), samples=_of(3))
+_rule(sp.eval_sh_jacobi,   "n", "p", "q", lambda g, y, n, p, q, x: g * _sh_jacobi_slope(n, p, q, x), samples=_of(3, 2.5, 1.5))
 _rule(sp.eval_laguerre,    "n", lambda g, y, n, x: g * -sp.eval_genlaguerre(n - 1, 1.0, x), samples=_of(3))
 _rule(sp.eval_genlaguerre, "n", "alpha", lambda g, y, n, a, x: g * -sp.eval_genlaguerre(n - 1, a + 1, x), samples=_of(3, 0.5))
 _rule(sp.eval_hermite,     None, lambda g, y, n, x: g * (2 * n * sp.eval_hermite(np.maximum(n - 1, 0), x)), samples=_of(3))
@@ -612,22 +764,22 @@ _rule(sp.eval_hermitenorm, None, lambda g, y, n, x: g * (n * sp.eval_hermitenorm
 # -- functions with several results --------------------------------------------------------------------------------
 
 
-def _several(ufunc: Any, *slopes: Any, domain: tuple[float, float]) -> None:
-    """A ufunc of one argument; ``slopes`` are the derivatives of its results, of ``(y, x)``."""
+def _several(ufunc: Any, *slopes: tuple[Any, ...], samples: list[Sample]) -> None:
+    """A ufunc with several results; ``slopes`` has their derivatives for each argument, of ``(y, *args)``."""
 
-    def rule(g: Any, y: Any, x: Any) -> Any:
-        parts = [part * slope(y, x) for part, slope in zip(g, slopes, strict=True) if part is not None]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
+    def jvp(ts: Any, y: Any, *args: Any) -> Any:
+        moved = [[t * slope(y, *args) for slope in by] for t, by in zip(ts, slopes, strict=True) if t is not None]
+        return tuple(functools.reduce(operator.add, terms) for terms in zip(*moved, strict=True))
 
-    def jvp(ts: Any, y: Any, x: Any) -> Any:
-        return tuple(ts[0] * slope(y, x) for slope in slopes)
+    op(ufunc, *map(_sum_of, slopes), jvp=jvp, name=ufunc.__name__, complex=False, samples=samples)
 
-    lo, hi = domain
-    samples = [Sample(A(*shape, lo=lo, hi=hi)) for shape in ((3, 4), (5,), (), (2, 1, 3), (1,), (0,))]
-    op(ufunc, rule, jvp=jvp, name=ufunc.__name__, complex=False, samples=samples)
+
+def _sum_of(slopes: tuple[Any, ...]) -> Rule:
+    def rule(g: Any, y: Any, *args: Any) -> Any:
+        terms = [part * slope(y, *args) for part, slope in zip(g, slopes, strict=True) if part is not None]
+        return functools.reduce(operator.add, terms)
+
+    return rule
 
 
 def _sinhc(x: Any) -> Any:
@@ -636,10 +788,22 @@ def _sinhc(x: Any) -> Any:
     return np.where(near, sp.hyp0f1(1.5, 0.25 * np.where(near, x, 0) ** 2), np.sinh(x) / np.where(near, 1, x))
 
 
-_several(sp.sici,    lambda y, x: np.sinc(x / math.pi), lambda y, x: np.cos(x) / x, domain=(0.3, 3))
-_several(sp.shichi,  lambda y, x: _sinhc(x),             lambda y, x: np.cosh(x) / x, domain=(0.3, 3))
-_several(sp.fresnel, lambda y, x: np.sin(math.pi / 2 * x * x), lambda y, x: np.cos(math.pi / 2 * x * x), domain=(-2, 2))
-_several(sp.airy,    lambda y, x: y[1], lambda y, x: x * y[0], lambda y, x: y[3], lambda y, x: x * y[2], domain=(-2, 2))
+def _ellipj_m(y: Any, m: Any) -> Any:
+    """Of the amplitude."""
+    return -y[2] * _ellipkinc_m(y[3], m)
+
+
+_several(sp.sici,    (lambda y, x: np.sinc(x / math.pi), lambda y, x: np.cos(x) / x), samples=_of(lo=0.3, hi=3))
+_several(sp.shichi,  (lambda y, x: _sinhc(x), lambda y, x: np.cosh(x) / x), samples=_of(lo=0.3, hi=3))
+_several(sp.fresnel, (lambda y, x: np.sin(math.pi / 2 * x * x), lambda y, x: np.cos(math.pi / 2 * x * x)),
+         samples=_of(lo=-2, hi=2))
+_several(sp.airy,    (lambda y, x: y[1], lambda y, x: x * y[0], lambda y, x: y[3], lambda y, x: x * y[2]),
+         samples=_of(lo=-2, hi=2))
+_several(sp.ellipj,  (lambda y, u, m: y[1] * y[2], lambda y, u, m: -y[0] * y[2], lambda y, u, m: -m * y[0] * y[1],
+                      lambda y, u, m: y[2]),
+                     (lambda y, u, m: y[1] * _ellipj_m(y, m), lambda y, u, m: -y[0] * _ellipj_m(y, m),
+                      lambda y, u, m: -y[0] * (0.5 * y[0] + m * y[1] * _ellipj_m(y, m)) / y[2],
+                      lambda y, u, m: _ellipj_m(y, m)), samples=_three([(-4, 4), (0.1, 0.9)]))
 
 # fmt: on
 
@@ -720,6 +884,55 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
 def sinc(x: Any) -> Any:
     """``sin(pi x) / (pi x)``."""
     return np.sinc(x)
+
+
+def _spherical(fun: Any) -> Op:
+    bessel: Op = Op(
+        fun,
+        "elementwise",
+        (None, lambda g, y, n, z: g * _spherical_slope(bessel, n, z)),
+        name=fun.__name__,
+        samples=[Sample(n, A(*shape, lo=0.4, hi=3)) for n, shape in _ORDERS],
+    )
+    return bessel
+
+
+def _spherical_slope(bessel: Op, n: Any, z: Any) -> Any:
+    """By those of the orders beside ``n`` (DLMF 10.51.2, 10.51.5), which have no pole where the function has none."""
+    above = bessel(n + 1, z)
+    below = np.where(np.isinf(above), 0, bessel(np.maximum(n - 1, 0), z))
+    first, second = SIGNS[bessel.name]
+    return (first * n * below + second * (n + 1) * above) / (2 * n + 1)
+
+
+SIGNS = {"spherical_jn": (1, -1), "spherical_yn": (1, -1), "spherical_in": (1, 1), "spherical_kn": (-1, -1)}
+SPHERICAL_JN, SPHERICAL_YN = _spherical(sp.spherical_jn), _spherical(sp.spherical_yn)
+SPHERICAL_IN, SPHERICAL_KN = _spherical(sp.spherical_in), _spherical(sp.spherical_kn)
+
+
+def _spherical_or_slope(bessel: Op, n: Any, z: Any, derivative: bool) -> Any:
+    n, z = array_of(n), array_of(z)
+    return _spherical_slope(bessel, n, z) if derivative else bessel(n, z)
+
+
+def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Any:
+    """The spherical Bessel function of the first kind, or its derivative."""
+    return _spherical_or_slope(SPHERICAL_JN, n, z, derivative)
+
+
+def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Any:
+    """The spherical Bessel function of the second kind, or its derivative."""
+    return _spherical_or_slope(SPHERICAL_YN, n, z, derivative)
+
+
+def spherical_in(n: Any, z: Any, derivative: bool = False) -> Any:
+    """The modified spherical Bessel function of the first kind, or its derivative."""
+    return _spherical_or_slope(SPHERICAL_IN, n, z, derivative)
+
+
+def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Any:
+    """The modified spherical Bessel function of the second kind, or its derivative."""
+    return _spherical_or_slope(SPHERICAL_KN, n, z, derivative)
 
 
 LAMBERTW = Op(

@@ -1,6 +1,7 @@
-"""``scipy.stats``: densities, distribution functions and quantiles of the usual distributions.
+# ruff: noqa: F401 (statistics of samples are defined next door)
+"""``scipy.stats``: densities, distribution functions and quantiles of the usual distributions, and statistics of samples.
 
-``norm.logpdf(x, loc=0, scale=1)`` and so on, as SciPy has them, of traced and plain arrays in any argument.
+``norm.logpdf(x, loc=0, scale=1)``, ``zscore(x)`` and so on, as SciPy has them, of traced and plain arrays in any argument.
 """
 
 from __future__ import annotations
@@ -15,12 +16,43 @@ import numpy as np
 import scipy.special as sp
 import scipy.stats
 
+from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import vector_shape
 from symgrad.scipy.linalg import solve_triangular
 from symgrad.scipy.plain import rest_of
+from symgrad.scipy.samples import (
+    boxcox,
+    boxcox_llf,
+    circmean,
+    circstd,
+    circvar,
+    entropy,
+    gaussian_kde,
+    gstd,
+    gzscore,
+    iqr,
+    kurtosis,
+    linregress,
+    moment,
+    pearsonr,
+    sem,
+    skew,
+    tmean,
+    tsem,
+    tstd,
+    ttest_1samp,
+    ttest_ind,
+    ttest_rel,
+    tvar,
+    variation,
+    yeojohnson,
+    yeojohnson_llf,
+    zmap,
+    zscore,
+)
 from symgrad.scipy.special import (
     BETAINC_ODDS,
     BETAINCC_ODDS,
@@ -743,25 +775,11 @@ class _MultivariateNormal(Distribution):
 
         Of a singular matrix, if allowed, it is the density in the space where the points are: elsewhere ``-inf``.
         """
-        x, cov = _number(x), _number(cov)
-        mean = None if mean is None else _number(mean)
-        size = _size(mean, cov)
-        x = x[..., None] if size == 1 and (np.ndim(x) == 0 or np.shape(x)[-1] != 1) else x
-        away = x if mean is None else x - mean
-        if np.ndim(cov) < 2:
-            variance = np.broadcast_to(cov, (size,))
-            parts = away / np.sqrt(variance)
-            logdet = np.sum(np.log(variance))
-        elif allow_singular:
+        away, cov, size = _deviations(x, mean, cov)
+        if np.ndim(cov) == 2 and allow_singular:
             return _singular_logpdf(away, cov)
-        else:
-            factor = np.linalg.cholesky(cov)
-            several = np.ndim(away) > 2  # of one point, or rows of them, derivatives take less time as they are
-            columns = np.transpose(np.reshape(away, (-1, size)) if several else away)
-            parts = np.transpose(solve_triangular(factor, columns, lower=True))
-            parts = np.reshape(parts, np.shape(away)) if several else parts
-            logdet = 2 * np.sum(np.log(np.diagonal(factor)))
-        return -0.5 * (size * LOG_2PI + logdet + np.sum(parts * parts, axis=-1))
+        squares, logdet = _whitened(away, cov, size)
+        return -0.5 * (size * LOG_2PI + logdet + squares)
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The density."""
@@ -779,6 +797,29 @@ def _size(mean: Any, cov: Any) -> int:
     return int(np.shape(cov)[-1] if np.ndim(cov) else np.size(mean) if mean is not None else 1)
 
 
+def _deviations(x: Any, mean: Any, cov: Any) -> tuple[Any, Any, int]:
+    """The points, counted from the mean, the covariance matrix, and how many dimensions there are."""
+    x, cov = _number(x), _number(cov)
+    mean = None if mean is None else _number(mean)
+    size = _size(mean, cov)
+    x = x[..., None] if size == 1 and (np.ndim(x) == 0 or np.shape(x)[-1] != 1) else x
+    return (x if mean is None else x - mean), cov, size
+
+
+def _whitened(away: Any, cov: Any, size: int) -> tuple[Any, Any]:
+    """The squares of the points' distances by the inverse of a covariance matrix, and the logarithm of its determinant."""
+    if np.ndim(cov) < 2:
+        variance = np.broadcast_to(cov, (size,))
+        parts = away / np.sqrt(variance)
+        return np.sum(parts * parts, axis=-1), np.sum(np.log(variance))
+    factor = np.linalg.cholesky(cov)
+    several = np.ndim(away) > 2  # of one point, or rows of them, derivatives take less time as they are
+    columns = np.transpose(np.reshape(away, (-1, size)) if several else away)
+    parts = np.transpose(solve_triangular(factor, columns, lower=True))
+    parts = np.reshape(parts, np.shape(away)) if several else parts
+    return np.sum(parts * parts, axis=-1), 2 * np.sum(np.log(np.diagonal(factor)))
+
+
 def _spectrum(cov: Any) -> tuple[Any, Any, float]:
     """The rank of a covariance matrix, the logarithm of the product of its eigenvalues but zeros, and what counts as zero."""
     values = np.linalg.eigvalsh(cov)
@@ -793,6 +834,29 @@ def _singular_logpdf(away: Any, cov: Any) -> Any:
     value = -0.5 * (rank * LOG_2PI + logdet + np.sum((away @ inverse) * away, axis=-1))
     outside = away - (away @ inverse) @ cov  # in the null space
     return np.where(np.sqrt(np.sum(outside * outside, axis=-1)) < 1e3 * relative, value, -INF)
+
+
+class _MultivariateT(Distribution):
+    """``multivariate_t``: ``x`` has its components along the last axis."""
+
+    def __call__(self, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False) -> Frozen:
+        """The distribution with these parameters: ``multivariate_t(loc, shape, df).logpdf(x)``."""
+        return Frozen(self, (loc, shape, df), {"allow_singular": allow_singular} if allow_singular else {})
+
+    def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False) -> Any:
+        """The logarithm of the density; ``shape`` is a matrix, its diagonal, or one number."""
+        if allow_singular:
+            raise NotDifferentiable("scipy.stats.multivariate_t has no derivative rule for allow_singular=")
+        if not isinstance(df, Traced) and df == INF:
+            return multivariate_normal.logpdf(x, loc, shape)
+        away, shape, size = _deviations(x, loc, shape)
+        (squares, logdet), df = _whitened(away, shape, size), _number(df)
+        scale = sp.gammaln(0.5 * df) - sp.gammaln(0.5 * (df + size)) + 0.5 * (size * np.log(df * math.pi) + logdet)
+        return -0.5 * (df + size) * np.log1p(squares / df) - scale
+
+    def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, loc, shape, df, allow_singular))
 
 
 class _Dirichlet(Distribution):
@@ -814,6 +878,13 @@ class _Dirichlet(Distribution):
     def pdf(self, x: Any, alpha: Any) -> Any:
         """The density."""
         return np.exp(self.logpdf(x, alpha))
+
+    def entropy(self, alpha: Any) -> Any:
+        """The differential entropy."""
+        alpha = _number(alpha)
+        whole = np.sum(alpha)
+        scale = np.sum(sp.gammaln(alpha)) - sp.gammaln(whole)
+        return scale + (whole - np.size(alpha)) * sp.digamma(whole) - np.sum((alpha - 1) * sp.digamma(alpha))
 
 
 class _Multinomial(Distribution):
@@ -845,4 +916,5 @@ class _Multinomial(Distribution):
         return np.exp(self.logpmf(x, n, p))
 
 
-multivariate_normal, dirichlet, multinomial = _MultivariateNormal(), _Dirichlet(), _Multinomial()
+multivariate_normal, multivariate_t = _MultivariateNormal(), _MultivariateT()
+dirichlet, multinomial = _Dirichlet(), _Multinomial()

@@ -260,8 +260,10 @@ def _scipys(call: ast.Call, frame: FrameType, inner: list[FrameType]) -> str | N
         module, names = kind.__module__, [kind.__name__.removesuffix("_gen"), method.f_code.co_name]
     else:
         return None
-    part = module.split(".")[1]
+    part, *inner_parts = module.split(".")[1:]
     spelled, mirror = ast.unparse(call.func), getattr(importlib.import_module("symgrad.scipy"), part, None)
+    if mirror and names[0] not in vars(mirror) and inner_parts and inner_parts[0] in getattr(mirror, "__all__", ()):
+        part, mirror = f"{part}.{inner_parts[0]}", getattr(mirror, inner_parts[0])
     found = vars(mirror).get(names[0]) if mirror else None  # what it has of its own
     if found is None or not all(hasattr(type(found), name) for name in names[1:]):
         return f"{spelled} takes plain arrays only; give it a rule with symgrad.primitive"
