@@ -73,3 +73,24 @@ def test_objects_with_slots_go_round(fun):
         for one, other in zip(slope(p, x), theirs(p, x), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
     assert len(slope.source(p, x).splitlines()) < 100
+
+
+SEEN, HOLDER = [], Turn(0.0, 0.0)
+
+
+def put_outside(x, n):
+    SEEN.append(Turn(n * 2.0, [n + 1.0, Turn(n, x)]))
+    HOLDER.w = n * 3.0
+    HOLDER.v = Turn(n, n)
+    return np.sum(x**2) * n
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_what_is_put_outside_in_slots_is_plain(mode):
+    slope = grad(put_outside, mode=mode)
+    for n in (0.5, 1.5, 2.5, 1.5):
+        SEEN.clear()
+        np.testing.assert_allclose(slope(np.ones(3), n), 2 * n * np.ones(3))
+        held = [SEEN[0].w, SEEN[0].v[0], SEEN[0].v[1].w, HOLDER.w, HOLDER.v.w, HOLDER.v.v]
+        assert {type(one) for one in held} <= {float, np.float64}
+        np.testing.assert_allclose(held, [2 * n, n + 1, n, 3 * n, n, n])

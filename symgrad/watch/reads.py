@@ -1552,7 +1552,7 @@ class Reads:
                 if not x.node.differentiated:
                     made[...] = x.value
         for owner in self._written_through:
-            self.kept(owner if type(owner) in (list, dict) else getattr(owner, "__dict__", None))
+            self.kept(owner if type(owner) in (list, dict) else fields_of(owner))
 
     def kept(self, value: Any, depth: int = 0) -> Any:
         """A value that something outside the function will hold: no Tracer of numbers from outside is left in it."""
@@ -1575,8 +1575,10 @@ class Reads:
             items = [self.kept(item, depth + 1) for item in (value.items() if kind is dict else value)]
             value.clear()
             value.update(items)
-        elif self.path_of(value) is None and hasattr(value, "__dict__"):
-            vars(value).update({key: self.kept(item, depth + 1) for key, item in vars(value).items()})
+        elif kind is Slots:
+            value.update({key: self.kept(item, depth + 1) for key, item in value.items()})
+        elif self.path_of(value) is None and (fields := fields_of(value)) is not None:
+            fields.update({key: self.kept(item, depth + 1) for key, item in fields.items()})
         return value
 
     def place(self, owner: Any) -> Any:
