@@ -141,3 +141,24 @@ def test_in_vmap():
     sets = np.random.default_rng(9).normal(size=(3, 5, 2))
     found = vmap(grad(distances), (None, 0))(2.0, sets)
     np.testing.assert_allclose(found, [grad(distances)(2.0, points) for points in sets], rtol=1e-12)
+
+
+def into_itself(scale, points):
+    smoothed = points.copy()
+    ndimage.median_filter(smoothed, 3, output=smoothed)
+    return scale * np.sum(smoothed**2)
+
+
+def into_another(scale, points):
+    smoothed = np.zeros(points.shape)
+    ndimage.gaussian_filter(points, 1.0, output=smoothed)
+    return scale * np.sum(smoothed**2)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", [into_itself, into_another])
+def test_what_functions_write_into_arrays_that_they_are_given(fun, mode):
+    slope = grad(fun, mode=mode)
+    for seed in range(4):
+        points = np.random.default_rng(seed).normal(size=(5, 6))
+        np.testing.assert_allclose(slope(1.5, points), fun(1.0, points), rtol=1e-12)

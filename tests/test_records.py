@@ -357,3 +357,94 @@ def test_derivatives_by_fields_of_records():
                 expected = (of_objects(p, moved[0]) - of_objects(p, moved[1])) / (2 * step)
                 assert getattr(found[i], name) == pytest.approx(expected, rel=1e-6, abs=1e-8)
     assert slope.cache_info().misses <= 2
+
+
+def made_inside(p):
+    return [Seen(0.3 * i, p[1] * (i % 5) - 1.0) for i in range(N)]
+
+
+def replaced_ahead(p, seen=None):
+    seen, s = seen or made_inside(p), 0.0
+    for i, one in enumerate(seen):
+        s += huber(model(p, one))
+        seen[(i + 3) % N] = seen[0]
+    return s
+
+
+def appended_to(p, seen=None):
+    seen, s = seen or made_inside(p), 0.0
+    for one in seen:
+        s += huber(model(p, one))
+        if len(seen) < N + 5:
+            seen.append(Seen(5.0, 0.1))
+    return s
+
+
+def turned_over(p, seen=None):
+    seen, s = seen or made_inside(p), 0.0
+    for one in seen:
+        s = 0.9 * s + huber(model(p, one))
+        seen.reverse()
+    return s
+
+
+def in_their_place(p, seen=None):
+    seen, s = seen or made_inside(p), 0.0
+    for one, w in zip(seen, range(N), strict=False):
+        s += huber(model(p, one)) * w
+        seen.pop(0)
+        seen.append(one)
+    return s
+
+
+@pytest.mark.parametrize("fun", [replaced_ahead, appended_to, turned_over, in_their_place])
+def test_lists_of_records_that_change_meanwhile(fun):
+    derivative, of_given = value_and_grad(fun), value_and_grad(fun)
+    for k in range(5):
+        p = np.array([1.0 + 0.3 * k, 0.8])
+        value, slope = derivative(p)
+        np.testing.assert_allclose(value, fun(p), rtol=1e-12)
+        ends = [fun(p + h) for h in ([1e-6, 0.0], [-1e-6, 0.0])]
+        np.testing.assert_allclose(slope[0], (ends[0] - ends[1]) / 2e-6, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(of_given(p, made("objects"))[0], fun(p, made("objects")), rtol=1e-12)
+
+
+SOME = made("objects")
+
+
+def kept_by_number(p):
+    s, kept = 0.0, {}
+    for i, one in enumerate(SOME):
+        kept[i % 4] = one
+        if p[0] * one.t > p[1] * one.y:
+            s += p[0] * one.y
+    return s + sum([one.t for one in kept.values()]) * p[1]
+
+
+def best_of_all(p):
+    s, best = 0.0, None
+    for one in SOME:
+        d = p[0] * one.y
+        if best is None or d > best[0]:
+            best = (d, one)
+        s += huber(d)
+    return s + best[0] * best[1].t
+
+
+def read_by_the_last(p):
+    s = 0.0
+    for one in SOME:
+        late = lambda: one.t  # noqa: B023
+        s += huber(model(p, one))
+    return s + late() * p[1]
+
+
+@pytest.mark.parametrize("fun", [kept_by_number, best_of_all, read_by_the_last])
+def test_records_are_read_after_their_turn(fun):
+    derivative, p, kept = value_and_grad(fun), np.array([1.2, 0.7]), [*SOME]
+    try:
+        for k in range(5):
+            SOME[:] = made("objects", TIMES, np.random.default_rng(k).normal(size=N).tolist())
+            agree(fun, [(p,)], derivative)
+    finally:
+        SOME[:] = kept

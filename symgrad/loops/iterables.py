@@ -191,14 +191,14 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     kinds = {type(item) for item in value}
     if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
         before = [*value]
-        return _listed(value, before, _read(value, before, value[0].tape.gather(value)))
+        return listed(value, before, _read(value, before, value[0].tape.gather(value)))
     if Tracer in kinds and all(map(_is_double, value)):
         return _table_of_either(value)
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
     if column is None or column.dtype.kind not in "biuf":
         return None
     column, before = once(column), [*value]
-    return _listed(value, before, _read(value, before, column), (column,))
+    return listed(value, before, _read(value, before, column), (column,))
 
 
 def _table_of_either(value: Items) -> Over | None:
@@ -207,7 +207,7 @@ def _table_of_either(value: Items) -> Over | None:
     if not isinstance(trace, Trace) or EITHER in trace.apart:
         return None
     before, column = [*value], trace.gather(value)
-    return _listed(value, before, _read(value, before, column, frozenset({EITHER})))
+    return listed(value, before, _read(value, before, column, frozenset({EITHER})))
 
 
 def _is_double(item: Any) -> bool:
@@ -240,7 +240,7 @@ def columns(
         place = i.value if type(i) is Tracer else i
         return tuple([part.at(i) for part in known]) if is_still(place) else value[place]
 
-    found = _listed(value, before, at, tables)
+    found = listed(value, before, at, tables)
     return found._replace(holds=lambda: found.stays() and all(map(is_still, range(len(before)))))
 
 
@@ -348,10 +348,10 @@ def _looked_up(value: Any) -> Over | None:
     array = type(value) is np.ndarray and value.ndim and value.dtype.kind in "biufc"
     if not array and (type(value) not in (list, tuple) or not {type(item) for item in value} <= _KINDS):
         return None
-    return _listed(value, [], lambda i: value[i.look(int) if type(i) is Tracer else i])
+    return listed(value, [], lambda i: value[i.look(int) if type(i) is Tracer else i])
 
 
-def _listed(value: Any, before: list[Any], at: Callable[[Any], Any], tables: tuple[Any, ...] = ()) -> Over:
+def listed(value: Any, before: list[Any], at: Callable[[Any], Any], tables: tuple[Any, ...] = ()) -> Over:
     """A list or tuple; ``before`` is what was in it when it was put into ``tables``."""
     length = len(value)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from symgrad.loops.iterables import Over, table
+from symgrad.loops.iterables import Over, listed, table
 from symgrad.source.origins import is_users, is_users_class, of_class
 from symgrad.tracing.kinds import fields_of
 from symgrad.tracing.trace import Trace
@@ -24,8 +24,8 @@ class Records:
     ``read`` is how a number in one of them is read, which notes where it is from.
     """
 
-    def __init__(self, trace: Trace, items: list[Any], read: Callable[[Any, Step, Any], Any]) -> None:
-        self.trace, self.items, self.read = trace, items, read
+    def __init__(self, trace: Trace, value: Any, read: Callable[[Any, Step, Any], Any]) -> None:
+        self.trace, self.value, self.items, self.read = trace, value, [*value], read
         self.turn: Any = None
         self.current: Any = None
         self._columns: dict[Step, tuple[list[Any], Over | None]] = {}
@@ -33,7 +33,7 @@ class Records:
     def at(self, index: Any) -> Any:
         """The record whose turn it is."""
         self.turn = index
-        self.current = self.items[getattr(index, "value", index)]
+        self.current = self.value[getattr(index, "value", index)]
         return self.current
 
     def is_turned(self) -> bool:
@@ -43,13 +43,13 @@ class Records:
         return node is not None and any([roller.boundaries[-1].at is node for roller in running])
 
     def field(self, step: Step, value: Any) -> Any:
-        """A number of the record whose turn it is, from its column; ``value`` where it is in none."""
+        """A number of the record whose turn it is, from its column; ``value`` where it is in none, or was changed since."""
+        if not self.is_turned() or self.items[self.turn.value] is not self.current:
+            return value
         if step not in self._columns:
             self._columns[step] = self._column(step)
         before, column = self._columns[step]
-        if column is None or before[self.turn.value] is not value or not self.is_turned():
-            return value
-        return column.at(self.turn)
+        return value if column is None or before[self.turn.value] is not value else column.at(self.turn)
 
     def _column(self, step: Step) -> tuple[list[Any], Over | None]:
         before = [_found(item, step) for item in self.items]
@@ -66,13 +66,8 @@ def records(trace: Trace, value: Any, fewest: int, read: Callable[[Any, Step, An
     """
     if type(value) not in (list, tuple) or len(value) < fewest or len({*map(type, value)}) > 1 or not _is_record(value[0]):
         return None
-    before = [*value]
-    found = Records(trace, before, read)
-
-    def stays() -> bool:
-        return len(value) == len(before)
-
-    return Over(len(value), found.at, stays=stays, rest=lambda place: iter(value[place:]), holds=lambda: False), found
+    found = Records(trace, value, read)
+    return listed(value, found.items, found.at)._replace(holds=lambda: False), found
 
 
 def _is_record(value: Any) -> bool:

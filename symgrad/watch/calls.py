@@ -1000,8 +1000,11 @@ class Calls(Reads):
             return real
         if lent is None or type(found) is not np.ndarray:
             return found
-        lent.append((value, found.copy("K")))
-        return lent[-1][1]
+        known = next((array for tracer, array in lent if tracer is value), None)  # it may be read, and written into
+        if known is None:
+            known = found.copy("K")
+            lent.append((value, known))
+        return known
 
     def _converted(self, fun: Any, x: Tracer) -> Any:
         """What makes one of Python's numbers of a traced value; None for other functions."""
