@@ -51,7 +51,10 @@ def of_values(trace: Run, func: Callable[..., Any], args: Sequence[Any], kwargs:
         return NotImplemented
     if not all([np.array_equal(a, plain(array), equal_nan=True) for a, array in zip(given, arrays, strict=True)]):
         return NotImplemented  # it has written into them
-    return opaque(trace, func, arrays, options)
+    if trace.symbolic or trace.lanes:
+        return opaque(trace, func, arrays, options)
+    whole = [trace.adopt(part) if isinstance(part, np.ndarray) else part for part in (made if type(made) is tuple else (made,))]
+    return tuple(whole) if type(made) is tuple else whole[0]
 
 
 def _parts(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
