@@ -448,3 +448,28 @@ def test_records_are_read_after_their_turn(fun):
             agree(fun, [(p,)], derivative)
     finally:
         SOME[:] = kept
+
+
+class Whole:
+    def __init__(self, t, i):
+        self.t, self.i = t, i
+
+
+def poles_aside(p, seen):
+    s = 0.0
+    for one in seen:
+        if p * one.t > 0:
+            s += p * one.t
+        s += p * one.i + (one.i**-1 * p if one.i else p) * (10**one.i)
+    return s
+
+
+def test_poles_of_the_side_that_is_not_taken():
+    """Derivatives compute both sides; Python's numbers would raise where the function did not divide."""
+    derivative = value_and_grad(poles_aside)
+    for k in range(6):
+        rng = np.random.default_rng(k)
+        seen = [Whole(t, i) for t, i in zip(rng.normal(size=N).tolist(), rng.integers(0, 3, N).tolist(), strict=True)]
+        value, slope = derivative(1.3, seen)
+        assert value == pytest.approx(poles_aside(1.3, seen))
+        assert slope == pytest.approx(poles_aside(1.3, seen) / 1.3)

@@ -1519,10 +1519,19 @@ def compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
     try:
         return _compute(op, values, params)
     except (ZeroDivisionError, OverflowError):
-        if any([type(value) not in (int, float, complex) for value in values]):
-            raise
-        numbers = [float(value) if op is mixed.POWER and type(value) is int else value for value in values]  # ``0 ** -1``, too
-        return op.fun(*map(as_numpy, numbers), **params).item()
+        anyway = getattr(op, "anyway", None)  # of a loop
+        if anyway is not None:
+            return anyway(*values, **params)
+        return without_errors(op.fun, values, params)
+
+
+def without_errors(fun: Callable[..., Any], values: Sequence[Any], params: dict[str, Any]) -> Any:
+    """What NumPy's numbers give where Python's have raised."""
+    if any([type(value) not in (int, float, complex) for value in values]):
+        raise
+    power = fun is mixed.POWER.fun  # ``0 ** -1``, too
+    numbers = [float(value) if power and type(value) is int else value for value in values]
+    return fun(*map(as_numpy, numbers), **params).item()
 
 
 def _filled(op: Op, args: Sequence[Node], params: Any, aval: Any) -> Any:

@@ -25,7 +25,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, con
 from symgrad.ops.core import REGISTRY, Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
-from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway
+from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway, without_errors
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
 from symgrad.transform.lanes import POLES, Around, aval_of_mask, mask_like, worst_of
@@ -183,6 +183,11 @@ class Loop(Op):
         with np.errstate(divide="ignore", invalid="ignore") if self.hides else nullcontext():
             return self._iterated(None, list(args), arrays)
 
+    def anyway(self, *args: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...]:
+        """The same in a derivative, which may compute what the function did not: Python's numbers raise no error there."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._iterated(None, list(args), arrays, True)
+
     def moved(self, values: list[Any], params: Any) -> tuple[Any, ...]:
         """The same, of arguments that are given up: what nobody else holds of them may be written into."""
         with np.errstate(divide="ignore", invalid="ignore") if self.hides else nullcontext():
@@ -195,7 +200,9 @@ class Loop(Op):
         results = self._iterated((i for i, _ in zip(self.order(sequences), turns)), list(args))  # noqa: B905
         return results, next(turns) - (self.course.test is not None)  # whose last turn was but the test
 
-    def _iterated(self, order: Iterable[Any] | None, args: list[Any], arrays: Sequence[int] = ()) -> tuple[Any, ...]:
+    def _iterated(
+        self, order: Iterable[Any] | None, args: list[Any], arrays: Sequence[int] = (), anyway: bool = False
+    ) -> tuple[Any, ...]:
         """The results; ``args`` is emptied, so that what nobody else holds is let go of, or written into, as soon as may be."""
         carry, sequences, invariants = self.split(args)
         args.clear()
@@ -221,12 +228,19 @@ class Loop(Op):
                 values = [slots[p] for p in places]
                 for p in ended:
                     slots[p] = None
-                if given_up:
-                    slots[out] = fun(values, params)
-                elif params:
-                    slots[out] = fun(*values, **params)
-                else:
-                    slots[out] = fun(*values)
+                try:
+                    if given_up and anyway and isinstance(getattr(fun, "__self__", None), Loop):
+                        slots[out] = fun.__self__.anyway(*values, **params)  # type: ignore[attr-defined]
+                    elif given_up:
+                        slots[out] = fun(values, params)
+                    elif params:
+                        slots[out] = fun(*values, **params)
+                    else:
+                        slots[out] = fun(*values)
+                except (ZeroDivisionError, OverflowError):
+                    if not anyway:
+                        raise
+                    slots[out] = without_errors(fun, values, params)
             carry += [slots[p] for p in plan.after]
             for some, p in zip(saved, plan.saved, strict=True):
                 some.append(slots[p])
