@@ -242,7 +242,7 @@ def fields_of(value: Any) -> MutableMapping[str, Any] | None:
 @functools.lru_cache(256)
 def has_slots_alone(kind: Any) -> bool:
     """Whether objects of a class of the user's hold what is in their slots, and nothing else."""
-    held = len(_slots(kind)) + bool(kind.__weakrefoffset__)
+    held = len(_slots(kind)) + (kind.__weakrefoffset__ > 0)  # it is less where Python keeps it before the object
     alone = kind.__basicsize__ == object.__basicsize__ + held * np.intp().itemsize and not kind.__itemsize__
     return is_users_class(kind) and bool(_slots(kind)) and alone and not hasattr(kind, "__next__")
 
