@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import Aval, Node
+from symgrad.ir import CONST, Aval, Node
 from symgrad.ops.core import REGISTRY, fit
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM, SETITEM
@@ -107,7 +107,8 @@ def _root_of(node: Node) -> Node | None:
     if node.op not in (_SQUARE, _MULTIPLY, _POWER) or node.args[0].op not in _ROOTS:
         return None
     root, *others = node.args
-    squared = node.op is _SQUARE or others == [root] or (node.op is _POWER and dict(others[0].params).get("value") == 2)
+    two = node.op is _POWER and others[0].op is CONST and dict(others[0].params)["value"] == 2
+    squared = node.op is _SQUARE or two or (node.op is _MULTIPLY and others == [root])
     complex = any([arg.aval.dtype.kind == "c" for arg in root.args])  # whose rules are not of a product with the tangent
     return root if squared and not complex and dict(root.params).get("ord") in (None, 2, "fro", "f") else None
 
