@@ -792,7 +792,13 @@ class Reads:
         return self._in_turn_of(owner, ("item", key), value) if type(key) in (str, int) else value
 
     def run_records(self, value: Any, fewest: int) -> Over | None:
-        """A list of records as what a loop runs over; None for others: see ``symgrad.loops.records``."""
+        """A list of records as what a loop runs over; None for others: see ``symgrad.loops.records``.
+
+        Objects of the function's own in a loop within another one are left: they may be the state that goes round.
+        """
+        first = value[0] if type(value) in (list, tuple) and value else None
+        if self.trace.innermost_loop() is not None and self.path_of(first) is None and not isinstance(first, tuple):
+            return None
         made = records(self.trace, value, fewest, self._read_field)
         if made is None:
             return None
