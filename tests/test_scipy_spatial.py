@@ -13,7 +13,7 @@ import scipy.spatial.distance
 from agreement import agrees
 
 import symgrad.scipy
-from symgrad import grad, hessian, jacobian, jvp
+from symgrad import grad, hessian, jacfwd, jacobian, jacrev, jvp
 from symgrad.errors import NotDifferentiable
 from symgrad.scipy import spatial
 from symgrad.scipy.spatial import distance
@@ -195,3 +195,19 @@ def test_the_module_of_distances_is_found():
     assert importlib.import_module("symgrad.scipy.spatial.distance") is distance is spatial.distance
     assert spatial.cKDTree is scipy.spatial.cKDTree
     assert "spatial" in symgrad.scipy.__all__
+
+
+@pytest.mark.parametrize(
+    "squared",
+    [
+        lambda x: distance.mahalanobis(x, np.zeros(3), np.diag([1.0, 2.0, 0.5])) ** 2,
+        lambda x: distance.euclidean(x, np.zeros(3), np.array([1.0, 2.0, 0.5])) ** 2,
+        lambda x: distance.minkowski(x, np.zeros(3), 2, np.array([1.0, 2.0, 0.5])) ** 2,
+        lambda x: distance.seuclidean(x, np.zeros(3), np.array([1.0, 0.5, 2.0])) ** 2,
+    ],
+)
+def test_squares_of_weighted_distances_are_smooth_where_both_are_one_place(squared):
+    for x in (np.zeros(3), np.array([0.0, 0.3, -1.2])):
+        for one in (jacfwd, jacrev):
+            for other in (jacfwd, jacrev):
+                np.testing.assert_allclose(one(other(squared))(x), np.diag([2.0, 4.0, 1.0]), rtol=1e-12, atol=1e-12)

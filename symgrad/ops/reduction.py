@@ -392,11 +392,12 @@ def _half(g: Any, y: Any, variance: Any) -> Any:
     return g / (2 * nonzero(y)) if h is None else h / 2
 
 
-_root = Op(np.sqrt, "elementwise", (_half,), name="np.sqrt", partial="finite")  # of a variance, with slope 0 where that is 0
+# Of what is never negative, as variances are: norms have slope 0 at 0, and so has this.
+ROOT = Op(np.sqrt, "elementwise", (_half,), name="np.sqrt", partial="finite")
 
 
 def _root_about(a: Any, **options: Any) -> Any:
-    return _root(_about(a, **options))
+    return ROOT(_about(a, **options))
 
 
 _moments = [
@@ -454,7 +455,7 @@ _without_nan(np.nansum, np.sum, samples=over((1,)))
 _without_nan(np.nanprod, np.prod, samples=over((1,)))
 _without_nan(np.nanmean, np.mean, samples=over((1,)))
 _without_nan(np.nanvar, np.var, _var_of_some, samples=[*over(), Sample(A(4), ddof=1)])
-_without_nan(np.nanstd, np.std, lambda a, **rest: _root(_var_of_some(a, **rest)), samples=[*over(), Sample(A(4), ddof=1)])
+_without_nan(np.nanstd, np.std, lambda a, **rest: ROOT(_var_of_some(a, **rest)), samples=[*over(), Sample(A(4), ddof=1)])
 
 
 def _nan_extreme(key: Any, plain: Any, worst: float) -> None:

@@ -26,12 +26,6 @@ def rest_of(module: Any) -> Callable[[str], Any]:
     return rest
 
 
-def root(x: Any, power: Any = 0.5) -> Any:
-    """The square root, or another one, of what is not negative; without derivatives at 0, as norms are."""
-    zero = x == 0
-    return np.where(zero, 0, np.where(zero, 1, x) ** power)[()]
-
-
 def plain_values(tree: Any) -> Any:
     """The values of traced arrays and numbers, in tuples, lists, dicts and object arrays, too."""
     if isinstance(tree, np.ndarray) and tree.dtype == object:

@@ -20,8 +20,8 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import count, same
 from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of, floating, traced_in
+from symgrad.ops.reduction import ROOT
 from symgrad.scipy.linalg import solve_triangular
-from symgrad.scipy.plain import root
 from symgrad.scipy.special import logsumexp
 from symgrad.watch.likeness import Holding
 
@@ -263,7 +263,7 @@ def tstd(
     keepdims: bool = False,
 ) -> Any:
     """The standard deviation of what is within limits."""
-    return root(tvar(a, limits, inclusive, axis, ddof, keepdims=keepdims))
+    return ROOT(tvar(a, limits, inclusive, axis, ddof, keepdims=keepdims))
 
 
 @_of_traced
@@ -279,7 +279,7 @@ def tsem(
 ) -> Any:
     """The standard error of the mean of what is within limits."""
     variance, n = _variance_inside(_sample(a), limits, inclusive, axis, ddof)
-    return _shown(root(variance) / np.sqrt(n), axis, keepdims)
+    return _shown(ROOT(variance) / np.sqrt(n), axis, keepdims)
 
 
 # -- of angles -----------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def circstd(
     """The standard deviation of angles."""
     _, _, length, lacks = _circle(samples, high, low, axis, keepdims)
     near = lacks < 0.5
-    spread = root(np.where(near, -np.log1p(-np.where(near, lacks, 0)), -2 * np.log(np.where(near, 1, length))))
+    spread = ROOT(np.where(near, -np.log1p(-np.where(near, lacks, 0)), -2 * np.log(np.where(near, 1, length))))
     return spread if normalize else spread * ((high - low) / (2 * math.pi))
 
 
@@ -464,11 +464,11 @@ def ttest_ind(
     squares = [np.var(x, axis=axis, keepdims=True) * k for x, k in ((a, n), (b, m))]
     if equal_var:
         df: Any = n + m - 2
-        error = root((squares[0] + squares[1]) / df * (1 / n + 1 / m))
+        error = ROOT((squares[0] + squares[1]) / df * (1 / n + 1 / m))
     else:
         first, second = squares[0] / (n * (n - 1)), squares[1] / (m * (m - 1))
         df = (first + second) ** 2 / (first**2 / (n - 1) + second**2 / (m - 1))
-        error = root(first + second)
+        error = ROOT(first + second)
     away = np.mean(a, axis=axis, keepdims=True) - np.mean(b, axis=axis, keepdims=True)
     return _t_test(away, error, df, alternative, axis, keepdims)
 
@@ -491,7 +491,7 @@ def _directions(x: Any, axis: Any) -> Any:
     """The distances from the mean, scaled to a length of one; NaN where all are equal."""
     same = np.all(x == np.min(x, axis=axis, keepdims=True), axis=axis, keepdims=True)
     away = x - np.mean(x, axis=axis, keepdims=True)
-    return away / np.where(same, np.nan, root(np.sum(away * away, axis=axis, keepdims=True)))
+    return away / np.where(same, np.nan, ROOT(np.sum(away * away, axis=axis, keepdims=True)))
 
 
 def _bounded(r: Any) -> Any:
@@ -523,7 +523,7 @@ def linregress(
         pvalue, error = np.where(STOP(up) == 0, 1.0, 0.0).max(axis=axis, keepdims=True), np.zeros_like(squares)
     else:
         rest = np.sum((up - slope * across) ** 2, axis=axis, keepdims=True)  # (1 - r^2) of the squares, with more digits
-        pvalue, error = _of_correlation(r, n, alternative), root(rest / squares / (n - 2))
+        pvalue, error = _of_correlation(r, n, alternative), ROOT(rest / squares / (n - 2))
     intercept = np.mean(y, axis=axis, keepdims=True) - slope * mean
     found = (slope, intercept, r, pvalue, error, error * np.sqrt(squares / n + mean * mean))
     return Line(*[_shown(value, axis, keepdims) for value in found])

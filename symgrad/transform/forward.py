@@ -12,6 +12,7 @@ from symgrad.ir import CONST, Aval, Node
 from symgrad.ops.core import REGISTRY, fit
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM, SETITEM
+from symgrad.ops.reduction import ROOT
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.lanes import mask_like, moving, select, wild
@@ -61,7 +62,9 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node],
     if not active:
         return None
     root = _root_of(node)
-    if root in known and not unsure:
+    if root in known and root not in unsure:
+        if live is not None and root in live:
+            live[node] = live[root]
         return _of_square(trace, node, known)
     args = [trace.lookup(arg) for arg in node.args]
     ts = [known.get(arg) if i in active else None for i, arg in enumerate(node.args)]
@@ -132,7 +135,7 @@ def _of_square(trace: Trace, node: Node, known: dict[Node, Any]) -> Any:
 
 
 _SQUARE, _MULTIPLY, _POWER = REGISTRY[np.square], REGISTRY[np.multiply], REGISTRY[np.power]
-_ROOTS = tuple(REGISTRY[fun] for fun in (np.absolute, np.hypot, np.linalg.norm, np.std))
+_ROOTS = (ROOT, *[REGISTRY[fun] for fun in (np.absolute, np.hypot, np.linalg.norm, np.std)])
 
 
 def _moved(node: Node, active: list[int], args: list[Any], live: dict[Node, Any]) -> Any:

@@ -18,7 +18,8 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of, traced_in
-from symgrad.scipy.plain import plain_values, rest_of, root
+from symgrad.ops.reduction import ROOT
+from symgrad.scipy.plain import plain_values, rest_of
 
 Metric = Callable[..., Any]
 METRICS: dict[str, Metric] = {}  # along the last axis
@@ -104,7 +105,11 @@ def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
         return METRICS["chebyshev"](u, v, w)
     if w is None and not isinstance(p, Traced):
         return np.linalg.norm(u - v, None if p == 2 else p, axis=-1)
-    return root(_sum(np.abs(u - v) ** p, w), 1 / p)
+    if not isinstance(p, Traced) and p == 2:
+        return ROOT(_sum((u - v) ** 2, w))
+    total = _sum(np.abs(u - v) ** p, w)
+    zero = total == 0
+    return np.where(zero, 0, np.where(zero, 1, total) ** (1 / p))[()]
 
 
 @_metric
@@ -117,7 +122,7 @@ def seuclidean(u: Any, v: Any, V: Any) -> Any:
 def mahalanobis(u: Any, v: Any, VI: Any) -> Any:
     """The root of the square of the difference by an inverse covariance matrix."""
     away = u - v
-    return root(np.sum((away @ np.atleast_2d(array_of(VI))) * away, axis=-1))
+    return ROOT(np.sum((away @ np.atleast_2d(array_of(VI))) * away, axis=-1))
 
 
 @_metric
@@ -154,7 +159,7 @@ def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: 
     p, q = (x / np.sum(x, axis=axis, keepdims=True) for x in (array_of(p), array_of(q)))
     middle = (p + q) / 2
     total = np.sum(sp.rel_entr(p, middle) + sp.rel_entr(q, middle), axis=axis, keepdims=keepdims)
-    return root((total if base is None else total / np.log(base)) / 2)
+    return ROOT((total if base is None else total / np.log(base)) / 2)
 
 
 METRICS["jensenshannon"] = functools.partial(jensenshannon, axis=-1)
