@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from agreement import agrees
+from agreement import agrees, alike
 from hypothesis import given
 from hypothesis import strategies as st
 from ops_samples import OPERATIONS, cases
@@ -1552,3 +1552,31 @@ def test_derivatives_are_computed_in_columns_of_arrays(rows, columns, dtype):
             (value, slope), (other, expected) = derivative(z, w), dynamic(z, w)
             assert value == pytest.approx(other, rel=1e-4)
             np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [4, 120])
+def test_a_row_that_was_read_before_its_array_is_done(n):
+    """The rows of all iterations are computed over in one go after the loop; the last one is used after that."""
+
+    def last_read(x, y):
+        a, v = np.sin(y), y[0]
+        for i in range(len(x)):
+            v = a[i - 1]
+            a[i] = np.sin(v) * x[i]
+        return np.sum(a * x) + np.sum(v * y[0])
+
+    def added_to(x, y):
+        a, v = np.sin(x), x[0] * 1.0
+        for i in range(len(x)):
+            v += y[i] ** 2
+            a[i] = np.sin(v) * x[i]
+            v = a[i]
+        return np.sum(np.tanh(a) * y)
+
+    for fun in (last_read, added_to):
+        derivative = value_and_grad(fun, (0, 1))
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            x, y = rng.normal(size=(2, 12, n))
+            expected = value_and_grad(fun, (0, 1), mode="dynamic")(x.copy(), y.copy())
+            alike(derivative(x, y), expected)

@@ -3,6 +3,7 @@
 Whatever they go through, values are NumPy's, derivatives are of the kind of their arguments, compiled as traced.
 """
 
+import ast
 import linecache
 import math
 
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from symgrad import export, grad, stop_gradient, value_and_grad, vjp
+from symgrad.emit import build
 from symgrad.errors import LeavesNumPy
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -380,3 +382,52 @@ def test_numbers_that_are_pythons_stay_so(fun, x):
         value, slope = derivative(x)
         assert (kind_of(value), value) == (kind_of(fun(x)), fun(x))
         assert kind_of(slope) == kind_of(x)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x, y: x * ((x > 0) + (y > 0)),
+        lambda x, y: x * (~(x > 0) + 2),
+        lambda x, y: x * ((x > 0) * (y > 0) + (x > -1)),
+        lambda x, y: x * ((x > 0) + (y > 0)) ** 2,
+        lambda x, y: x * float((x > 0) + (y > 0)),
+        lambda x, y: x * (-1.0) ** ((x > 0) + (y > 0)),
+        lambda x, y: x * np.square((x > 0) + (y > 0)),
+        lambda x, y: x * np.abs((-2.0) ** y),
+        lambda x, y: x * np.real((-2.0) ** y),
+        lambda x, y: x * np.abs(np.power(-2.0, y)),
+        lambda x, y: x * 2.0**y * 0.0**y,
+    ],
+)
+def test_numpys_numbers_reckon_as_numpys_do(fun):
+    """Truth values add up to one, and a negative number has no power that is not whole, where Python's are 2 and complex."""
+    derivative = grad(fun, (0, 1))
+    for i in range(4):
+        args = np.float64(1.5 + i), np.float64(2.5 + i)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(derivative(*args), grad(fun, (0, 1), mode="dynamic")(*args))
+
+
+def test_whole_numbers_to_negative_powers_are_an_error():
+    fun = lambda x, y: x * 2 ** ((x > 0) * 1 - 1 + (y > 0) * 1)
+    derivative = grad(fun)
+    for _ in range(3):
+        assert derivative(np.float64(1.0), np.float64(2.0)) == 2.0
+    with pytest.raises(ValueError, match="negative integer powers"):
+        derivative(np.float64(-1.0), np.float64(-2.0))
+
+
+@pytest.mark.parametrize("part", [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("other", [0.0, -0.0, 1.5, -np.inf, np.nan])
+def test_complex_literals(part, other):
+    """Zeros keep their sign, which tells the side of a branch cut; what is not finite has a literal."""
+    number = complex(part, other)
+    evaluated = eval(ast.unparse(build.number(number)), {"np": np})
+    assert repr(complex(evaluated)) == repr(number)
+    value = value_and_grad(lambda x: np.real(np.sum(np.where(x > 9, x, np.sqrt(np.where(x > 9, x * 1j, number))))))
+    x = np.array([1.0, 10.0])
+    with np.errstate(all="ignore"):
+        for _ in range(3):
+            np.testing.assert_array_equal(value(x)[0], np.real(np.sum(np.append(np.sqrt(np.array([number])), 10.0))))
+    assert "flaw" not in value.explain()

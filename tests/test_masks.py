@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from agreement import slopes
+from agreement import agrees, slopes
 
-from symgrad import compile, custom_vjp, grad, hessian, jacobian, value_and_grad, without
+from symgrad import compile, custom_vjp, grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, without
 from symgrad.optimize import masks
 from symgrad.transform.lanes import Lanes, _union, mask_of
 
@@ -526,3 +526,42 @@ def test_masks_of_masks_are_made_one_after_the_other():
         within = Lanes(moved, (i, "if"), ones)
         lanes = _union(within, Lanes(None, (i, "other"), ~ones), None)
     np.testing.assert_array_equal(lanes.test, np.roll(mask, 3000))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.abs(np.fft.rfft(np.log(x))[1]) ** 2,
+        lambda x: np.abs(np.fft.fft(np.log(x))[3]) ** 2,
+        lambda x: np.sum(np.abs(np.fft.rfft(np.sqrt(x))[1:4:2]) ** 2),
+        lambda x: np.imag(np.fft.fft(np.sqrt(x)))[1],
+        lambda x: np.sum(np.abs(np.where(np.arange(len(x) // 2 + 1) < 2, np.fft.rfft(np.sqrt(x)), 0)) ** 2),
+        lambda x: np.sum(np.log(9 + np.fft.irfft(1j * np.sqrt(x))) ** 2),
+        lambda x: np.sum(np.log(50 + np.fft.hfft(1j * np.sqrt(x)))[1:4] ** 2),
+    ],
+)
+@pytest.mark.parametrize("n", [8, 12])
+def test_transforms_mix_imaginary_parts_too(fun, n):
+    """Which elements a spectrum's are made of hangs on both of its parts: n / 4 has real parts alone at some frequencies."""
+    x = np.random.default_rng(n).uniform(0.5, 2.0, n)
+    agrees(fun, x)
+    central = [[(grad(fun)(x + 1e-6 * e) - grad(fun)(x - 1e-6 * e)) / 2e-6 for e in np.eye(n)], hessian(fun)(x)]
+    np.testing.assert_allclose(*central, atol=2e-7)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.fft.irfft(x * (1 + 0.5j)) / (3 - x[0]),
+        lambda x: np.sqrt(3 + np.fft.irfft(1j * x)),
+        lambda x: np.abs(np.fft.rfft(np.sqrt(x))),
+    ],
+)
+def test_jacobians_through_transforms_of_imaginary_numbers(fun):
+    x = np.random.default_rng(1).uniform(0.5, 2.0, 5)
+    expected = np.stack([(fun(x + 1e-6 * e) - fun(x - 1e-6 * e)) / 2e-6 for e in np.eye(5)], axis=-1)
+    for one in (jacfwd, jacrev, jacobian):
+        for mode in ("auto", "dynamic"):
+            derivative = one(fun, mode=mode)
+            for _ in range(3):
+                np.testing.assert_allclose(derivative(x), expected, atol=1e-8)

@@ -8,6 +8,7 @@ writes into a buffer that nobody else reads print as statements.
 from __future__ import annotations
 
 import ast
+import cmath
 import functools
 import itertools
 import linecache
@@ -157,10 +158,17 @@ def number(value: Any) -> Expr:
         return ast.UnaryOp(ast.USub(), name(text)) if value == -math.inf else name(text)
     if (isinstance(value, float) and math.copysign(1.0, value) < 0) or (isinstance(value, int) and value < 0):
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    if isinstance(value, complex) and not _is_of_two_literals(value):
+        return call("complex", number(value.real), number(value.imag))
     if isinstance(value, complex) and value.real != 0:
         sign: ast.operator = ast.Sub() if np.copysign(1.0, value.imag) < 0 else ast.Add()
         return ast.BinOp(number(value.real), sign, ast.Constant(complex(0, abs(value.imag))))
     return ast.Constant(value)
+
+
+def _is_of_two_literals(value: complex) -> bool:
+    """Whether ``a + bj`` is the number: not with a minus before a zero, which a sum drops, nor what is infinite or no number."""
+    return cmath.isfinite(value) and not any([part == 0 and math.copysign(1.0, part) < 0 for part in (value.real, value.imag)])
 
 
 _WRITTEN = (str, bytes, bool, int, float, complex, type(None), type(...), np.bool_)

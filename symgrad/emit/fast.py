@@ -1121,14 +1121,21 @@ def _is_own_array(item: Node) -> bool:
     (loop,) = item.args
     body, arrays = loop.op.body, dict(loop.params).get("arrays", ())
     rows = {body.saved[j] for j in arrays}
-    return dict(item.params)["item"] - len(body.after) in arrays and rows.isdisjoint(map(_memory, body.after))
+    shown = {node for after in body.after for node in _shown(after)}
+    return dict(item.params)["item"] - len(body.after) in arrays and rows.isdisjoint(shown)
+
+
+def _shown(node: Node) -> list[Node]:
+    """The nodes whose memory this one may show, from itself on: one that is a row, and is read early, is copied into it."""
+    found = [node]
+    while found[-1].args and may_be_view(found[-1]):
+        found.append(found[-1].args[0])
+    return found
 
 
 def _memory(node: Node) -> Node:
     """The node whose memory another one may show."""
-    while node.args and may_be_view(node):
-        node = node.args[0]
-    return node
+    return _shown(node)[-1]
 
 
 def is_tiled(chain: Sequence[Node]) -> bool:
@@ -1174,6 +1181,8 @@ def _plain_number(node: Node) -> bool:
     if isinstance(node.op, Loop):
         return all(_plain_number(inner) for inner in (*node.op.body.inputs, *node.op.body.nodes()))
     aval = node.aval
+    if isinstance(aval, Aval) and _is_numpys_alone(node):
+        return False
     while isinstance(aval, ListAval):
         aval = aval.element
     if not isinstance(aval, Aval) or aval.shape or aval.kind == "array":
@@ -1181,7 +1190,17 @@ def _plain_number(node: Node) -> bool:
     return aval.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
 
 
+def _is_numpys_alone(node: Node) -> bool:
+    """Whether Python's operator gives something else: of truth values, which NumPy adds up to one, and of whole numbers to a
+    power that may be negative."""
+    if node.op in _POWERS and node.aval == _INT64:
+        exponent = const(node.args[1])
+        return exponent is None or exponent < 0
+    return node.aval.dtype == bool and (node.op in GROWING or node.op in _INVERT)
+
+
 _INT64 = Aval((), np.dtype(np.int64), "scalar")
+_POWERS, _INVERT = ops_of(np.power), ops_of(np.invert)
 ROUNDING = ops_of(np.round, np.around)
 GROWING = ops_of(np.add, np.subtract, np.multiply, np.negative, np.abs, np.square, np.left_shift, np.power, np.floor_divide)
 
@@ -1292,7 +1311,8 @@ def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     whole = exponent.op is CONST and exponent.aval.dtype.kind != "c" and dict(exponent.params)["value"] % 1 == 0
     fast = isinstance(b, FastBuilder) and (b.scalar or all(map(b._is_python, node.args)))
     plain = node.aval.kind == "python" or fast  # else NumPy's numbers, which give nan
-    if whole or base.op is CONST or not plain or node.aval.dtype != np.float64:
+    known = base.op is CONST and const(base) >= 0
+    if whole or known or not plain or node.aval.dtype != np.float64:
         return SPELLINGS[node.op](b, node, args)
     return call_of(b.bind("pow", math.pow), *args)
 

@@ -102,7 +102,7 @@ class Ways(NamedTuple):
     ``items`` says at which places, by site and key, there were arrays that had been appended to lists, and at which ones some
     that were changed in place later; ``views`` are the locals that iterations left as views, and those that they showed;
     ``rests`` what those locals hold that are not traced, behind each of the ``sites`` and in the end; ``mixed`` are those that
-    iterations left mixed, and what had mixed them.
+    iterations left mixed, and what had mixed them; ``again`` are the indices of those of ``nodes`` that they computed once more.
     """
 
     first: int
@@ -126,6 +126,7 @@ class Ways(NamedTuple):
     rests: list[dict[str, Any]]
     mixed: dict[Key, frozenset[Any]]
     most: int  # operations that an iteration asked for
+    again: frozenset[int]
     wanted: tuple[list[Key], list[Key]] | None  # the locals that went round in the loop, and those that it left behind
 
     def begins_as(self, bound: Boundary) -> bool:
@@ -265,6 +266,7 @@ class _Reader:
         self.fresh: set[Node] = set()  # what moves in this call, and did not in earlier ones
         self.made: set[Node] = set()  # by iterations, of what moves
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
+        self.again_before: set[int] = set()  # and what those did, of what locals held, whose ways are known
         self.decided: set[Node] = set()
         self.blanks: dict[Node, Aval] = {}  # arrays that no iteration reads
         self.named: dict[int, tuple[Boundary, dict[int, list[Key]]]] = {}  # see ``_names_of``
@@ -657,7 +659,8 @@ class _Reader:
                 mixed[key] = mixed.get(key, frozenset()) | (one.causes if one else frozenset())
         items = (frozenset[Any](), frozenset[Any]()) if before is None else before.items
         views = frozenset[tuple[Key, Key]]() if before is None else before.views
-        return Ways(first, *known, *others, items, views, self.rests, mixed, most, None)
+        again = {node.index for node in begin.nodes.values() if node.index in self.met} | self.again_before
+        return Ways(first, *known, *others, items, views, self.rests, mixed, most, frozenset(again), None)
 
     def _tells(self, way: Way) -> bool:
         """Whether later calls may know of it; in a section, some are to tell what this one does not."""
@@ -669,8 +672,9 @@ class _Reader:
         elsewhere = self.other or (first, known.first) != (0, 0)
         most = known.most if elsewhere else None
         self.recall = recall = Recall(
-            self.trace, known.nodes, begin.nodes, known.arrays, most, apart=self.names.apart, moving=moving
+            self.trace, known.nodes, begin.nodes, known.arrays, most, known.again, self.names.apart, moving
         )
+        self.again_before = {begin.nodes[key].index for key, node in known.nodes.items() if node.index in known.again}
         if any([key not in bound.nodes for bound in self.bounds for key in moving]):
             raise Unclear
         for node, seen in known.fixed.items():
@@ -876,7 +880,7 @@ class _Reader:
         """Whether an iteration, whose ``own`` reading tells less, did what other iterations tell of their ``way``."""
 
         def found(parts: Parts, made: Sequence[Node]) -> Node | None:
-            if any([kind in ("again", "anew") for kind, _ in parts.values()]):
+            if any([kind == "again" for kind, _ in parts.values()]):
                 return None
             node, *others = {b.part(part, made) for part in parts.values()}
             return None if others else node
@@ -891,7 +895,13 @@ class _Reader:
         asked = {found(parts, own.nodes): value for parts, value in own.tests}
         tests = [(found(parts, made), value) for parts, value in way.tests]
         same = asked.keys() == {node for node, _ in tests} and all([asked[node] is value for node, value in tests])
-        return same and all([found(parts, made) is c.nodes[key] for key, (parts, _) in way.after.items()])
+
+        def leaves(parts: Parts, left: Node) -> bool:
+            there = found(parts, made)
+            put = there is not None and all([kind == "value" for kind, _ in parts.values()])
+            return there is left or (put and same_number(there, left))  # type: ignore[arg-type]
+
+        return same and all([leaves(parts, c.nodes[key]) for key, (parts, _) in way.after.items()])
 
     def _make(self, nodes: Sequence[Node], moves: set[Node]) -> set[Node]:
         """Note which of these nodes hang on what ``moves``: those are made anew in each iteration, if only to be the same. In a

@@ -8,8 +8,9 @@ The loop over the steps is compiled (``steps.py``).
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,62 +20,18 @@ from scipy.integrate._ivp import common as checks
 from symgrad.api import stop_gradient, vmap
 from symgrad.ops.elementwise import moves
 from symgrad.ops.index import array_of
+from symgrad.scipy.methods import METHODS, Method
 from symgrad.scipy.plain import as_tuple, found_again, is_asked, is_written_out, noted, of_kind, on_plain, plain_values, rest_of
 from symgrad.scipy.steps import ends_of_steps, through
 from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
-Weights = tuple[tuple[int, float], ...]  # of slopes, by their numbers, but for those that are 0
 
 
 __getattr__ = rest_of(si)
 
 
-# -- Runge-Kutta methods --------------------------------------------------------------------------------------------
-
-
-class Method(NamedTuple):
-    """An explicit method with two orders: SciPy's coefficients.
-
-    ``stages`` are the shares of the step after which slopes are looked at, and the weights of those before; ``last`` are those
-    of the new state, and ``errors`` those of the error, for DOP853 of two, by whose ``power`` a step gets longer. ``inside``
-    are weights of slopes for the states within a step; for DOP853 after ``more`` stages.
-    """
-
-    stages: tuple[tuple[float, Weights], ...]
-    last: Weights
-    errors: tuple[Weights, ...]
-    power: float
-    inside: Any
-    more: tuple[tuple[float, Weights], ...] = ()
-
-    @property
-    def rows(self) -> int:
-        """Of what the states within a step are made of."""
-        return 3 + len(self.inside) if self.more else 2 + len(self.stages)
-
-
-def _weights(row: Any) -> Weights:
-    return tuple([(i, weight) for i, weight in enumerate(row.tolist()) if weight])
-
-
-def _method(kind: Any) -> Method:
-    stages = tuple([(share, _weights(row[:i])) for i, (share, row) in enumerate(zip(kind.C.tolist(), kind.A, strict=True))][1:])
-    power = -1 / (kind.error_estimator_order + 1)
-    if kind is not si.DOP853:
-        return Method(stages, _weights(kind.B), (_weights(kind.E),), power, kind.P)
-    more = tuple([(share, _weights(row)) for share, row in zip(kind.C_EXTRA.tolist(), kind.A_EXTRA, strict=True)])
-    return Method(stages, _weights(kind.B), (_weights(kind.E5), _weights(kind.E3)), power, kind.D, more)
-
-
-METHODS = {"RK23": _method(si.RK23), "RK45": _method(si.RK45), "DOP853": _method(si.DOP853)}
-
-
-def _sum(weights: Weights, slopes: Sequence[Any]) -> Any:
-    total: Any = None
-    for i, weight in weights:
-        total = weight * slopes[i] if total is None else total + weight * slopes[i]
-    return total
+# -- initial value problems --------------------------------------------------------------------------------------------
 
 
 def _size(x: Any) -> Any:
@@ -123,32 +80,23 @@ class _Problem(NamedTuple):
         longer = np.where(flat, np.maximum(1e-6, 1e-3 * h), (0.01 / np.where(flat, 1.0, most)) ** -self.method.power)
         return np.minimum(np.minimum(100 * h, longer), np.minimum(whole, self.longest))
 
-    def take(self, t: Any, y: Any, f: Any, new: Any) -> tuple[Any, Any, Any, Any]:
-        """One step: the state and the slope at a ``new`` time, all slopes on the way, and the error beside what is allowed."""
-        now, then, method = self.at(t), self.at(new), self.method
-        h, slopes = then - now, [f]
-        for share, weights in method.stages:
-            slopes.append(self.fun(now + share * h, y + h * _sum(weights, slopes)))
-        y_new = y + h * _sum(method.last, slopes)
-        slopes.append(self.fun(then, y_new))
-        fixed = stop_gradient(slopes)
-        allowed = self.atol + self.rtol * np.maximum(np.abs(stop_gradient(y)), np.abs(stop_gradient(y_new)))
-        error, *other = [_size((new - t) * _sum(weights, fixed) / allowed) for weights in method.errors]
+    def error(self, t: Any, new: Any, y: Any, y_new: Any, slopes: Any) -> Any:
+        """How large the error of a step is, beside what is allowed."""
+        y, y_new, slopes = stop_gradient((y, y_new, slopes))
+        allowed = self.atol + self.rtol * np.maximum(np.abs(y), np.abs(y_new))
+        error, *other = [_size((new - t) * (weights @ slopes) / allowed) for weights in self.method.errors]
         if other:  # 0/0 is 0
             error = error * error / np.sqrt(np.maximum(error**2 + 0.01 * other[0] ** 2, np.finfo(float).tiny))
-        return y_new, slopes[-1], np.stack(slopes), error
+        return error
 
-    def inside(self, t: Any, y: Any, new: Any, y_new: Any, slopes: Any) -> Any:
-        """What the states within a step are made of, in rows: the slopes; for DOP853 what its polynomial has."""
-        now, method, whole = self.at(t), self.method, [*slopes]
-        if not method.more:
-            return slopes
-        h = self.at(new) - now
-        for share, weights in method.more:
-            whole.append(self.fun(now + share * h, y + h * _sum(weights, whole)))
+    def inside(self, h: Any, y: Any, y_new: Any, slopes: Any, f_new: Any) -> Any:
+        """What the states within a step are made of, in rows."""
+        parts = self.method.inside @ slopes
+        if self.method.rows == len(parts):
+            return parts
         move = y_new - y
-        ends = [move, h * slopes[0] - move, 2 * move - h * (slopes[-1] + slopes[0])]
-        return np.concatenate((np.stack(ends), h * (method.inside @ np.stack(whole))))
+        ends = [move, h * slopes[0] - move, 2 * move - h * (f_new + slopes[0])]
+        return np.concatenate((np.stack(ends), h * parts))
 
     def longer(self, t: Any, new: Any, error: Any, most: Any) -> Any:
         """How long the next step is to be, of which the last one was good."""
@@ -174,9 +122,9 @@ class _Problem(NamedTuple):
         now, method = self.at(t), self.method
         h = self.at(new) - now
         x = (asked - now) / h
-        if method.more:  # x, x (1 - x), x (1 - x) x, and so on
+        if method.rows != len(method.inside):  # x, x (1 - x), x (1 - x) x, and so on
             return y + np.cumprod(np.where(np.arange(method.rows) % 2, 1 - x, x)) @ parts
-        return y + h * ((method.inside @ x ** np.arange(1, 1 + method.inside.shape[1])) @ parts)
+        return y + h * (x ** np.arange(1, 1 + method.rows) @ parts)
 
 
 def _begun(problem: _Problem, y: Any, first_step: float | None) -> tuple[Any, ...]:
@@ -266,9 +214,17 @@ def quad(
     """The integral of ``func`` from ``a`` to ``b``, and an estimate of the error.
 
     SciPy chooses the intervals; the derivatives, by the ends, ``args`` and whatever else ``func`` reads, are those of a sum
-    over 21 points in each. Raises where that is not the integral: at a pole, to which SciPy only extrapolates.
+    over 21 points in each. Between ``points`` that move, each part is an integral of its own. Raises where that is not the
+    integral: at a pole, to which SciPy only extrapolates.
     """
     func, args = followed(func), as_tuple(args)
+    if points is not None and any(map(moves, points)):
+        if np.isinf(a) or np.isinf(b):
+            raise ValueError("Infinity inputs cannot be used with break points.")
+        inside = np.clip(np.sort(array_of(points)), np.minimum(a, b), np.maximum(a, b))
+        ends = [a, *(inside if a <= b else inside[::-1]), b]
+        found = [quad(func, *pair, args, epsabs=epsabs, epsrel=epsrel, limit=limit) for pair in itertools.pairwise(ends)]
+        return sum([value for value, _ in found]), sum([error for _, error in found])
     start, end = plain_values((a, b))
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     evaluated = on_plain(func, args)

@@ -6,9 +6,26 @@ from typing import Any
 
 import numpy as np
 
+import symgrad.numpy as snp
+from symgrad.scipy.methods import METHODS
+
 MOST = 20_000
 _SMALL = "the integration failed at t = {}: the steps get as small as numbers are apart"
 _MANY = f"the integration takes more than {MOST:,} steps: the equations are stiff, or the tolerances small"
+
+
+def _slopes(problem: Any, now: Any, h: Any, y: Any, f: Any, many: int) -> tuple[Any, Any, Any]:
+    """The first so ``many`` slopes of a step that begins ``now`` and takes ``h``, in rows; the new state, and its slope.
+
+    They are a loop, however few: so steps in which ``fun`` decides otherwise at some of them are alike.
+    """
+    method = METHODS[problem.name]
+    shares, weights, last = method.shares, method.weights, method.last
+    slopes = np.zeros((len(shares), *y.shape), f.dtype, like=f)
+    slopes[0] = f
+    for i in range(1, many):
+        slopes[i] = problem.fun(now + shares[i] * h, y + h * (weights[i] @ slopes))
+    return slopes, y + h * (weights[last] @ slopes), slopes[last] * 1.0
 
 
 def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: Any, parts: Any, h: Any) -> Any:
@@ -17,16 +34,24 @@ def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: A
     ``times`` are these as constants, ``y`` and ``f`` the state and its slope at first; ``parts`` is what states within a step
     are made of, and ``h`` how long the first step is.
     """
-    states = []
+    many = len(METHODS[problem.name].shares)
+    states = snp.zeros((len(times), *y.shape), np.result_type(y, f))
     old, y, f, parts = y * 1.0, y * 1.0, f * 1.0, parts * 1.0  # as all that goes round in a loop: nobody else holds it
-    before, most, count, sign = t * 1.0, np.float64(10.0), 0, np.sign(end - t)
-    for i in range(len(times)):
-        while sign * (times[i] - t) > 0:
+    before, most, count, sign, i = t * 1.0, np.float64(10.0), 0, np.sign(end - t), 0
+    while i < len(times):
+        if sign * (times[i] - t) <= 0:
+            states[i] = problem.between(asked[i], before, t, old, parts)
+            i += 1
+        else:
             new = sign * np.minimum(sign * t + h, sign * end)
-            y_new, f_new, slopes, error = problem.take(t, y, f, new)
+            now = problem.at(t)
+            length = problem.at(new) - now
+            slopes, y_new, f_new = _slopes(problem, now, length, y, f, many)
+            error = problem.error(t, new, y, y_new, slopes)
             if error < 1:
                 h = problem.longer(t, new, error, most)
-                old, before, parts = y, t, problem.inside(t, y, new, y_new, slopes)
+                parts = problem.inside(length, y, y_new, slopes, f_new)
+                old, before = y, t
                 t, y, f, most = new, y_new, f_new, np.float64(10.0)
             else:  # or it is no number
                 h, most = problem.shorter(t, new, error), np.float64(1.0)
@@ -35,17 +60,18 @@ def through(problem: Any, asked: Any, times: Any, t: Any, end: Any, y: Any, f: A
             count += 1
             if count > MOST:
                 raise RuntimeError(_MANY)
-        states.append(problem.between(asked[i], before, t, old, parts))
-    return np.stack(states)
+    return states
 
 
 def ends_of_steps(problem: Any, t: Any, end: Any, y: Any, f: Any, h: Any) -> tuple[Any, Any]:
     """When the steps of a ``problem`` begin and end, from ``t`` to its ``end``, and the states there, one row each."""
     y, f, most, count, sign = y * 1.0, f * 1.0, np.float64(10.0), 0, np.sign(end - t)
-    times, states = [problem.at(t)], [y]
+    times, states, many = [problem.at(t)], [y], METHODS[problem.name].last + 1
     while sign * (end - t) > 0:
         new = sign * np.minimum(sign * t + h, sign * end)
-        y_new, f_new, _, error = problem.take(t, y, f, new)
+        now = problem.at(t)
+        slopes, y_new, f_new = _slopes(problem, now, problem.at(new) - now, y, f, many)
+        error = problem.error(t, new, y, y_new, slopes)
         if error < 1:
             h = problem.longer(t, new, error, most)
             t, y, f, most = new, y_new, f_new, np.float64(10.0)

@@ -745,13 +745,19 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
     elif lane == "mixed":  # whatever is not a number there comes from what is none here
         factors = [i for i in range(len(args)) if i != position and node.op.differentiable(i)]
         ones = [true_like(mask, Aval(np.shape(x), _FLOAT, "array")) if i in factors else x for i, x in enumerate(args)]
-        back = np.isnan(fit_to(node.op.vjp(position, np.where(mask, np.nan, 0.0), y, ones, params), node.args[position]))
+        back = np.isnan(fit_to(node.op.vjp(position, nan_where(mask, node.aval), y, ones, params), node.args[position]))
     else:
         back = as_mask(node.op.vjp(position, mask, y, args, params))
     return _gathered(back, np.shape(arg))
 
 
 _FLOAT = np.dtype(float)
+
+
+def nan_where(mask: Any, aval: Any) -> Any:
+    """No number where a mask says so; of complex numbers neither part is one, for an operation may read only one of them."""
+    found = np.where(mask, np.nan, 0.0)
+    return found * (1 + 1j) if isinstance(aval, Aval) and aval.dtype.kind == "c" else found
 
 
 def _of_stack(mask: Any, axes: int) -> Any:

@@ -18,7 +18,7 @@ from symgrad.ops import create
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Alike, Batch, line_up, rule_of
-from symgrad.transform.lanes import POLES, as_mask, hot_of, moving
+from symgrad.transform.lanes import POLES, as_mask, hot_of, moving, nan_where
 from symgrad.transform.loop import Loop
 from symgrad.transform.reverse import note_unmasked, path
 
@@ -137,7 +137,7 @@ class Units(Batch):
         args = []
         for i, (arg, mask) in enumerate(zip(node.args, masks, strict=True)):
             if mask is not None:
-                args.append(np.where(mask, np.nan, 0.0) if mixed[i] else mask)
+                args.append(nan_where(mask, arg.aval) if mixed[i] else mask)
             elif op.differentiable(i):
                 fill, dtype = (1.0, float) if op.family == "multilinear" else (0.0, float if mixed[i] else bool)
                 args.append(create.full(self.trace, arg.aval.shape, fill, dtype))
