@@ -8,6 +8,7 @@ import math
 import re
 import subprocess
 import sys
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -1479,6 +1480,60 @@ def test_solve_ivp_is_compiled(method, fun, ends):
         for one, another in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, another, rtol=1e-7)
     assert derivative.cache_info().hits >= 1
+
+
+Measure = namedtuple("Measure", "start end factor")
+
+
+def contacts(t, measures):
+    share = 1.0
+    for one in measures:
+        if one.start <= t < one.end:
+            share *= one.factor
+    return share
+
+
+@pytest.mark.parametrize(
+    "method", [pytest.param("RK23", marks=pytest.mark.long), "RK45", pytest.param("DOP853", marks=pytest.mark.long)]
+)
+def test_equations_that_switch_in_time(method):
+    """Each step finds a switch between other slopes of its own; that makes no more ways through the steps."""
+    times, measures = np.linspace(0.0, 20.0, 5), [Measure(6.0, 12.0, 0.4)]
+
+    def cases(p, measures):
+        rhs = lambda t, y: [
+            -p[0] * contacts(t, measures) * y[0] * y[1],
+            p[0] * contacts(t, measures) * y[0] * y[1] - p[1] * y[1],
+        ]
+        found = integrate.solve_ivp(rhs, (0.0, 20.0), [0.95, 0.05], method, times, rtol=1e-3, atol=1e-5)
+        return np.sum(found.y[1] ** 2)
+
+    derivative, rng = grad(cases), np.random.default_rng(1)
+    for _ in range(6):
+        p = np.array([0.6, 0.2]) * rng.uniform(0.9, 1.1, 2)
+        np.testing.assert_allclose(derivative(p, measures), grad(cases, mode="dynamic")(p, measures), rtol=1e-7)
+    assert derivative.cache_info().hits >= 2
+
+
+@pytest.mark.parametrize("times", [[0.0, 0.3, 1.0], [0.5], [1.0, 1.0], [1.0, 0.4, 0.1]])
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_a_parameter_that_comes_in_late(method, times):
+    """The first slopes hang on nothing, the later ones do; and times may be the only thing that moves."""
+    begin, end = (0.0, 1.0) if times[-1] == max(times) else (1.0, 0.1)
+    y0, area = np.array([1.0, 2.0]), lambda t: np.maximum(t - 0.2, 0.0) ** 4 / 4
+
+    def solved(times, k):
+        rhs = lambda t, y: -y * (0.5 + k * (t - 0.2) ** 3 if t > 0.2 else 0.5)
+        return np.sum(integrate.solve_ivp(rhs, (begin, end), y0, method, times, rtol=1e-7, atol=1e-9).y ** 2)
+
+    exact = lambda times, k: np.sum(np.sum(y0**2) * np.exp(begin - times - 2 * k * (area(times) - area(begin))))
+    times = np.array(times)
+    np.testing.assert_allclose(
+        grad(lambda k: solved(times, k))(0.7), grad(lambda k: exact(times, k))(0.7), rtol=1e-3, atol=1e-7
+    )
+    inside = times[(times != begin) & (times != end)]
+    if inside.size:
+        np.testing.assert_allclose(grad(solved)(inside, 0.7), grad(exact)(inside, 0.7), rtol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
