@@ -1365,3 +1365,240 @@ def test_several_in_an_iteration(fun, longest):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
     if longest is not None:
         assert len(str(derivative.source(*args)).splitlines()) < longest
+
+
+# ---- views of the state: in code they are arrays of their own, unless one can tell ---------------------------------
+
+
+def the_state_is_written_into(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        out.append(c[-1])
+    c[-1] *= 2.0
+    return np.sum(np.array(out) ** 2) + np.sum(c)
+
+
+def an_item_is_written_into(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        out.append(c[-1])
+    out[-1][:] = 1.0 * p[0]
+    return np.sum(np.array(out) ** 2) + np.sum(c**2)
+
+
+def a_state_that_is_written_into(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p) * 1.0
+    out = []
+    for _k in range(12):
+        c[:] = np.sin(c + 0.1)
+        out.append(c[-1])
+    return np.sum(np.array(out) ** 2)
+
+
+def an_old_state_is_written_into(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    for _k in range(12):
+        old = c
+        c = np.sin(c + 0.1)
+        out.append(c[-1])
+        old[-1] *= 1.1
+    return np.sum(np.array(out) ** 2)
+
+
+def at_times_in_place(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p) * 1.0
+    out = []
+    for k in range(12):
+        if k % 3 == 2:
+            c *= 0.9
+        else:
+            c = np.sin(c + 0.1)
+        out.append(c[1])
+    return np.sum(np.array(out) ** 2)
+
+
+def two_views_of_one_state(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    o2 = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        out.append(c[0])
+        o2.append(c[1:3])
+    o2[3][0] += 1.0
+    return np.sum(np.array(out) ** 2) + np.sum(np.array(o2) ** 3)
+
+
+def two_views_that_overlap(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    o2 = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        out.append(c[1])
+        o2.append(c[1:3])
+    o2[3][0] += 1.0
+    return np.sum(np.array(out) ** 2) + np.sum(np.array(o2) ** 3)
+
+
+def some_rows(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        if np.sum(c[0]) > p[1]:
+            out.append(c[-1])
+    if out:
+        out[0] *= 2.0
+    return sum([np.sum(o**2) for o in out]) + np.sum(c)
+
+
+def rows_of_one_array(p):
+    c = np.sin(np.outer(np.linspace(0.5, 1, 4), p))
+    out = []
+    for i in range(4):
+        out.append(c[i])
+    c[2] *= 3.0
+    return np.sum(np.array(out) ** 2)
+
+
+def parts_of_an_argument(p):
+    out = []
+    s = 0.0
+    for i in range(len(p) - 1):
+        s = s + p[i]
+        out.append(p[i : i + 2])
+    return np.sum(np.array(out) ** 2) * s
+
+
+def until_a_test_fails(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    t = 0.0
+    while t < 1.0:
+        c = np.sin(c + 0.1)
+        out.append(c[-1])
+        t += 0.1 + 0.05 * np.max(c)
+    return np.sum(np.stack(out) ** 2)
+
+
+def the_last_item_is_written_into(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = [np.ones(3) * p[0]]
+    for _k in range(12):
+        out[-1] *= 1.1
+        c = np.sin(c + 0.1)
+        out.append(c[-1])
+    return np.sum(np.array(out) ** 2) + np.sum(c)
+
+
+def columns_of_the_state(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        out.append(c[:, 1])
+    return np.sum(np.array(out) ** 2)
+
+
+def the_last_item_is_read(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = [np.zeros(3)]
+    for _k in range(12):
+        c = np.sin(c + 0.1 * out[-1])
+        out.append(c[-1])
+    return np.sum(np.array(out) ** 2)
+
+
+def states_and_rows_of_them(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    cs = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        out.append(c[-1])
+        cs.append(c)
+    cs[4][-1] = p
+    return np.sum(np.array(out) ** 2) + np.sum(np.array(cs))
+
+
+def a_row_with_a_name(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        v = c[-1]
+        out.append(v)
+    v += 1.0
+    return np.sum(np.array(out) ** 2) + np.sum(c)
+
+
+def transposed(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        out.append(c.T)
+    return np.sum(np.array(out) ** 2)
+
+
+def reshaped(p):
+    c = np.outer(np.linspace(0.5, 1, 4), p)
+    out = []
+    for _k in range(12):
+        c = np.sin(c + 0.1)
+        out.append(c.reshape(2, 6))
+    c[0] = 0
+    return np.sum(np.array(out) ** 2)
+
+
+ROWS = [
+    the_state_is_written_into,
+    an_item_is_written_into,
+    a_state_that_is_written_into,
+    an_old_state_is_written_into,
+    at_times_in_place,
+    two_views_of_one_state,
+    two_views_that_overlap,
+    some_rows,
+    rows_of_one_array,
+    parts_of_an_argument,
+    until_a_test_fails,
+    the_last_item_is_written_into,
+    columns_of_the_state,
+    the_last_item_is_read,
+    states_and_rows_of_them,
+    a_row_with_a_name,
+    transposed,
+    reshaped,
+]
+
+
+@pytest.mark.parametrize("fun", ROWS)
+def test_views_that_are_items(fun):
+    derivative, oracle = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for k in range(6):
+        p = np.array([0.5, 0.7, 0.6]) * (1 + 0.2 * (k % 4))
+        given = p.copy()
+        (value, slope), (other, expected) = derivative(given), oracle(p.copy())
+        np.testing.assert_allclose([value, other], fun(p.copy()), rtol=1e-11)
+        np.testing.assert_allclose(slope, expected, rtol=1e-9)
+        np.testing.assert_array_equal(given, p)
+    assert derivative.cache_info().hits >= 3
+
+
+def test_rows_of_the_state_are_a_loop():
+    def column(p, inflow):
+        c, out = np.ones((30, 2)), []
+        for k in range(200):
+            c = np.tanh(c + 0.01 * (inflow[:, k] - c) * p)
+            out.append(c[-1])
+        return np.sum(np.array(out) ** 2)
+
+    inflow = np.random.default_rng(0).normal(size=(2, 200))
+    assert len(grad(column).source(0.5, inflow).splitlines()) < 60

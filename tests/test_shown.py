@@ -280,3 +280,257 @@ def test_what_is_an_arguments_in_some_calls_only():
         with pytest.raises(ValueError, match="copy it first"):
             derivative(given)
     assert 0 < refused < 40
+
+
+# ---- views of the state that have a name, which the next iteration gives to another ---------------------------------
+
+
+def start(p):
+    return np.array([np.full(20, p[0]), np.linspace(0, 1, 20) * p[1]])
+
+
+def a_row_has_a_name(p):
+    U = start(p)
+    t = 0.0
+    while t < 1.0:
+        a = U[0]
+        dt = 0.05 / np.max(np.abs(a) + 1)
+        U = U - dt * np.roll(U, 1, axis=1) * a
+        t += dt
+    return np.sum(U**2)
+
+
+def rows_are_unpacked(p):
+    U = start(p)
+    t = 0.0
+    while t < 1.0:
+        a, b = U
+        dt = 0.05 / np.max(np.abs(a) + 1)
+        U = U - dt * np.array([b, a])
+        t += dt
+    return np.sum(U**2)
+
+
+def shifted_views(p):
+    U = start(p)
+    t = 0.0
+    while t < 1.0:
+        L, R = U[:, :-1], U[:, 1:]
+        dt = 0.05 / np.max(np.abs(U) + 1)
+        U = np.concatenate([U[:, :1], U[:, 1:] - dt * (R - L)], axis=1)
+        t += dt
+    return np.sum(U**2)
+
+
+def a_view_of_a_vector(p):
+    u = np.linspace(0, 1, 20) * p[1] + p[0]
+    t = 0.0
+    while t < 1.0:
+        L = u[:-1]
+        dt = 0.05 / np.max(np.abs(u) + 1)
+        u = np.concatenate([u[:1], u[1:] - dt * (u[1:] - L)])
+        t += dt
+    return np.sum(u**2)
+
+
+def a_transposed_view(p):
+    U = start(p)
+    t = 0.0
+    while t < 1.0:
+        V = U.T
+        dt = 0.05 / np.max(np.abs(U) + 1)
+        U = U - dt * (V @ V.T)[0, 0] * U
+        t += dt
+    return np.sum(U**2)
+
+
+def a_loop_that_breaks(p):
+    U = start(p)
+    for _ in range(200):
+        a = U[0]
+        U = U - 0.05 * np.roll(U, 1, axis=1) * a
+        if np.max(np.abs(U)) < 0.5:
+            break
+    return np.sum(U**2)
+
+
+def late_closure(p):
+    a = np.sin(p)
+    get = lambda: a
+    U = np.stack([p, 2 * p])
+    t = 0.0
+    while t < 1:
+        a = U[0]
+        U = U - 0.1 * a * np.cos(U)
+        t += 0.05 + 0.2 * np.max(np.abs(a))
+    return np.sum(get() * p) + np.sum(U)
+
+
+def zero_runs(p):
+    a = np.sin(p)
+    U = np.stack([p, 2 * p])
+    t = p[0]
+    while t < 1:
+        a = U[0]
+        U = U - 0.1 * a * np.cos(U)
+        t += 0.2
+    return np.sum(a * U)
+
+
+def after_in_try(p):
+    U = np.stack([p, 2 * p])
+    t = 0.0
+    a = p
+    while t < 1:
+        a = U[0]
+        U = U - 0.1 * a * np.cos(U)
+        t += 0.05 + 0.2 * np.max(np.abs(p))
+    b = a
+    return np.sum(b) + np.sum(U)
+
+
+def nested(p):
+    U = np.stack([p, 2 * p])
+    s = 0.0
+    for _k in range(4):
+        t = 0.0
+        while t < 1:
+            a = U[0]
+            U = U - 0.1 * a * np.cos(U)
+            t += 0.05 + 0.2 * np.max(np.abs(a))
+        s = s + np.sum(a * U[1])
+    return s
+
+
+def writes(p):
+    U = np.stack([p, 2 * p])
+    t = 0.0
+    while t < 1:
+        a = U[0]
+        m = np.max(np.abs(a))
+        a *= 0.9
+        U[1] += 0.1 * np.sin(a)
+        V = U.T
+        V[1] *= 0.95
+        U = U * 1.0
+        t += 0.05 + 0.2 * m
+    return np.sum(U**2)
+
+
+def swap(p):
+    U = np.stack([p, 2 * p])
+    W = U * 0.5
+    t = 0.0
+    while t < 1:
+        a = U[0]
+        U, W = W - 0.1 * a, U * 0.9
+        a = W[1]
+        t += 0.05 + 0.2 * np.max(np.abs(a))
+    return np.sum(U * W)
+
+
+def keeps(p):
+    U = np.stack([p, 2 * p])
+    t = 0.0
+    last = U[1]
+    while t < 1:
+        a = U[0]
+        old = last
+        last = U[1]
+        U = U - 0.1 * a * old
+        t += 0.05 + 0.2 * np.max(np.abs(a))
+    return np.sum(U**2) + np.sum(old)
+
+
+def decides(p):
+    U = np.stack([p, 2 * p])
+    t = 0.0
+    while t < 1:
+        a, b = U
+        if np.sum(a) > 1.2:
+            b = a
+        else:
+            a = b * 0.5
+        U = U - 0.1 * np.stack([b, np.sin(a)])
+        t += 0.2
+    return np.sum(U**2)
+
+
+def left_at_a_test(p):
+    U = np.stack([p, 2 * p])
+    for _k in range(50):
+        a = U[0]
+        U = U - 0.1 * a * np.cos(U)
+        if np.max(np.abs(a)) < p[1] * 0.7:
+            break
+    return np.sum(U**2)
+
+
+def left_with_a_view(p):
+    U = np.stack([p, 2 * p])
+    for _k in range(50):
+        a = U[0]
+        U = U - 0.1 * a * np.cos(U)
+        if np.max(np.abs(a)) < p[1] * 0.7:
+            break
+    return np.sum(U**2) * np.sum(a)
+
+
+NAMED = [
+    a_row_has_a_name,
+    rows_are_unpacked,
+    shifted_views,
+    a_view_of_a_vector,
+    a_transposed_view,
+    a_loop_that_breaks,
+    late_closure,
+    zero_runs,
+    after_in_try,
+    nested,
+    writes,
+    swap,
+    keeps,
+    decides,
+    left_at_a_test,
+    left_with_a_view,
+]
+
+
+@pytest.mark.parametrize("fun", NAMED)
+def test_names_of_views_that_nobody_reads_any_more(fun):
+    derivative, oracle = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for k in range(7):
+        p = np.array([0.5, 0.7, 0.6]) * (1 + 0.15 * (k % 4)) if k < 6 else np.array([1.5, 0.7, 0.6])
+        value, slope = derivative(p.copy())
+        np.testing.assert_allclose(value, fun(p.copy()), rtol=1e-11)
+        np.testing.assert_allclose(slope, oracle(p.copy())[1], rtol=1e-9, atol=1e-12)
+    assert fun is late_closure or derivative.cache_info().hits
+
+
+def test_steps_to_a_final_time_are_a_loop():
+    """Euler's equations: the state has rows, and the fluxes have parts on the left and on the right."""
+
+    def tube(p, n=40):
+        x = (np.arange(n) + 0.5) / n
+        rho, u, pressure = np.where(x < 0.5, p[0], 0.125), np.zeros(n), np.where(x < 0.5, p[1], 0.1)
+        U, t = np.array([rho, rho * u, pressure / 0.4 + 0.5 * rho * u**2]), 0.0
+        while t < 0.06:
+            rho, u = U[0], U[1] / U[0]
+            pressure = 0.4 * (U[2] - 0.5 * rho * u**2)
+            c = np.sqrt(1.4 * pressure / rho)
+            dt = 0.5 / n / np.max(np.abs(u) + c)
+            if t + dt > 0.06:
+                dt = 0.06 - t
+            F = np.array([U[1], U[1] * u + pressure, u * (U[2] + pressure)])
+            UL, UR, FL, FR = U[:, :-1], U[:, 1:], F[:, :-1], F[:, 1:]
+            speed = np.maximum(np.abs(u[:-1]) + c[:-1], np.abs(u[1:]) + c[1:])
+            flux = 0.5 * (FL + FR) - 0.5 * speed * (UR - UL)
+            U = U.copy()
+            U[:, 1:-1] -= dt * n * (flux[:, 1:] - flux[:, :-1])
+            t += dt
+        return U[0] @ x
+
+    derivative = value_and_grad(tube)
+    for k in range(6):
+        right_at(derivative, tube, np.array([1.0 + 0.3 * k, 1.0 + 0.1 * k]), (1e-12, 0), (1e-9, 1e-12))
+    assert derivative.cache_info().misses <= 3

@@ -167,7 +167,7 @@ def number(value: Any) -> Expr:
 
 
 def _is_of_two_literals(value: complex) -> bool:
-    """Whether ``a + bj`` is the number: not with a minus before a zero, which a sum drops, nor what is infinite or no number."""
+    """Whether ``a + bj`` is the number: not with a minus before a zero, which sums drop, nor what is infinite or no number."""
     return cmath.isfinite(value) and not any([part == 0 and math.copysign(1.0, part) < 0 for part in (value.real, value.imag)])
 
 

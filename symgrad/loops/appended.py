@@ -119,7 +119,7 @@ class Grown:
             return False
         if own and not self.some and self.constants is None and all(map(_is_int, own)):
             return False
-        if self.shape and any([item.written >= since for item, since in zip(self.items, self.since, strict=True)]):
+        if self.shape and any([item.owner().written >= since for item, since in zip(self.items, self.since, strict=True)]):
             return False
         return all([item is one for item, one in zip(self.items, own, strict=True)])
 
@@ -300,7 +300,7 @@ def _fits(item: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     if type(item) in NUMBERS or (type(item) is Tracer and item.node.op in (INDEX, CONST)):
         number = plain(item)
         return bool(dtype.type(number) == number)
-    if type(item) is not Tracer or item.base is not None or item.node.aval.dtype != dtype:
+    if type(item) is not Tracer or item.node.aval.dtype != dtype:
         return False
     if not shape:
         return bool(item.node.aval.kind != "array")

@@ -102,7 +102,7 @@ class Ways(NamedTuple):
     ``items`` says at which places, by site and key, there were arrays that had been appended to lists, and at which ones some
     that were changed in place later; ``views`` are the locals that iterations left as views, and those that they showed;
     ``rests`` what those locals hold that are not traced, behind each of the ``sites`` and in the end; ``mixed`` are those that
-    iterations left mixed, and what had mixed them; ``again`` are the indices of those of ``nodes`` that they computed once more.
+    iterations left mixed, and what had mixed them; ``again`` are the indices of those of ``nodes`` that they made once more.
     """
 
     first: int

@@ -81,14 +81,15 @@ class Outline(NamedTuple):
                 waiting += [after[what]] if what in after else []
         return [key for key in keys if key not in busy and isinstance(self.kind(key), Aval)]
 
-    def closed(self, late: list[Key], views: bool) -> bool:
-        """Whether all that an open loop leaves behind is in the pattern, in which ``views`` may be."""
+    def closed(self, late: list[Key], views: bool, unread: Collection[str]) -> bool:
+        """Whether all that an open loop leaves behind is in the pattern, in which ``views`` may be, but for ``unread`` ones."""
         start, end = self.start, self.end
         if TEST not in self.pattern.after:
             return False
         if any(start.rest[name] != end.rest.get(name) for name in start.rest if name not in self.private or name in end.rest):
             return False
         changed = [key for key in end.nodes if end.nodes[key] is not start.nodes.get(key)]
+        changed = [key for key in changed if len(key) > 1 or key[0] not in unread]
         if not views and any(end.holds[key].base is not None for key in changed):
             return False
         if any(key not in self.pattern.after for key in changed if self.reads_outside(key)):

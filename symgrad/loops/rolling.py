@@ -1025,7 +1025,7 @@ class Roller:
             if not items[0].isdisjoint(items[1]):
                 return
             ways = ways._replace(items=items)
-            unread = {key for key in pattern.after if key[0] in self.names.targets and not is_read_outside(key, self.private)}
+            unread = {key for key in pattern.after if key[0] in self.names.targets and len(key) == 1}
             left = shown(trace, bounds[first:], pattern.after.keys() - unread, ways.views)
             if left is None:
                 continue
@@ -1115,7 +1115,8 @@ class Roller:
                 often = 2 * times[id(item)] + holders[id(item)] + contained[id(item)]
                 if not is_held_so_often(item, often, self.held[id(item)]):
                     return None
-        since = {id(x): at for grown in lists for x, at in zip(grown.items[::-1], grown.since[::-1], strict=True)}
+        pairs = [pair for grown in lists for pair in zip(grown.items[::-1], grown.since[::-1], strict=True)]
+        since = {id(x.owner()): at for x, at in pairs}
         own = {id(array) for grown in self.grown.values() for array in (grown.array, grown.taken)}
         several = len(since) < sum([len(grown.items) for grown in lists]) or any([grown.deepest for grown in lists])
         shared, written = {None} if several else set[Any](), set[Any]()
@@ -1132,7 +1133,7 @@ class Roller:
 
     def _part(self, arrays: Iterable[Tracer]) -> None:
         """The loop is rolled up: arrays like the items of lists may be items, or copies of these."""
-        kinds = {item.node.aval for grown in self.grown.values() if grown.shape for item in grown.items}
+        kinds = {item.owner().node.aval for grown in self.grown.values() if grown.shape for item in grown.items}
         every = [item for grown in self.grown.values() for item in (*grown.items, *grown.owner)]
         found = [x.owner() for x in (*arrays, *every) if type(x) is Tracer and x.owner().node.aval in kinds]
         for array in found:
@@ -1427,7 +1428,7 @@ class Roller:
         if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
             return False
         self.wanted = keys, late = wanted
-        if self.open and not outline.closed(late, self.forked):
+        if self.open and not outline.closed(late, self.forked, self.names.targets):
             return False
         unborn = outline.unborn(late)
         if self.forked and not unborn.issubset(self.dead):

@@ -40,7 +40,10 @@ def _constant(array: Any) -> Any:
 def _method(kind: Any) -> Method:
     last, power, more = len(kind.B), -1 / (kind.error_estimator_order + 1), kind is si.DOP853
     rows = [*kind.A, kind.B, *(kind.A_EXTRA if more else ())]
-    padded = lambda row: np.pad(row, (0, len(rows) - len(row)))
+
+    def padded(row: Any) -> Any:
+        return np.pad(row, (0, len(rows) - len(row)))
+
     return Method(
         shares=_constant([*kind.C, 1.0, *(kind.C_EXTRA if more else ())]),
         weights=_constant([padded(row) for row in rows]),
