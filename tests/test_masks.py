@@ -5,8 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from agreement import agrees, slopes
+from ops_samples import OPERATIONS, some
 
 from symgrad import compile, custom_vjp, grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, without
+from symgrad.ops.core import Op
 from symgrad.optimize import masks
 from symgrad.transform.lanes import Lanes, _union, mask_of
 
@@ -565,3 +567,29 @@ def test_jacobians_through_transforms_of_imaginary_numbers(fun):
             derivative = one(fun, mode=mode)
             for _ in range(3):
                 np.testing.assert_allclose(derivative(x), expected, atol=1e-8)
+
+
+MIXED = [
+    case
+    for op in OPERATIONS
+    if isinstance(op, Op) and "mixed" in [op.lanes_of(i) for i in range(len(op.rules) or 1)]
+    for dtype in (np.float64, np.complex128)
+    if dtype is np.float64 or op.complex
+    for case in some(op, dtype)
+]
+
+
+@pytest.mark.parametrize("case", MIXED, ids=repr)
+def test_elements_that_are_mixed_are_so_by_either_part(case):
+    """A pole behind which only some elements of a result are looked at has the derivatives that it has without masks."""
+    places = tuple(range(len(case.primals)))
+    for number, y in enumerate(case.outputs):
+        for place in [*np.ndindex(np.shape(y))][::-1][:6]:
+
+            def one(*primals, number=number, place=place):
+                element = case(*[np.log(np.exp(x)) for x in primals])[number][place]
+                return np.real((1 - 2j) * element)
+
+            found, expected = [grad(one, places, double_where=on)(*case.primals) for on in (True, False)]
+            for slope, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
