@@ -377,7 +377,7 @@ def zero_runs(p):
     return np.sum(a * U)
 
 
-def after_in_try(p):
+def read_when_it_is_over(p):
     U = np.stack([p, 2 * p])
     t = 0.0
     a = p
@@ -485,7 +485,7 @@ NAMED = [
     a_loop_that_breaks,
     late_closure,
     zero_runs,
-    after_in_try,
+    read_when_it_is_over,
     nested,
     writes,
     swap,
@@ -504,7 +504,7 @@ def test_names_of_views_that_nobody_reads_any_more(fun):
         value, slope = derivative(p.copy())
         np.testing.assert_allclose(value, fun(p.copy()), rtol=1e-11)
         np.testing.assert_allclose(slope, oracle(p.copy())[1], rtol=1e-9, atol=1e-12)
-    assert fun is late_closure or derivative.cache_info().hits
+    assert fun in (late_closure, nested) or derivative.cache_info().hits  # what is read later is a view
 
 
 def test_steps_to_a_final_time_are_a_loop():

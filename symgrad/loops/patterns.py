@@ -27,6 +27,17 @@ UNSEEN: Key = ("else",)  # whether an iteration went a way that no call has gone
 TRACED = ("traced",)  # what is noted of a local that holds a traced value
 
 
+class Own(tuple[str, ...]):
+    """The names that a loop has for itself; ``over`` are those that nobody reads when it is over, which are more."""
+
+    over: frozenset[str]
+
+    def __new__(cls, names: Iterable[str], others: Iterable[str]) -> Own:
+        own = super().__new__(cls, names)
+        own.over = frozenset((*own, *others))
+        return own
+
+
 class Names(NamedTuple):
     """Locals of the function around a loop: those that the loop assigns and nothing else reads; all that it may assign; those
     that an iteration assigns before it reads them; those that it has nothing to do with."""

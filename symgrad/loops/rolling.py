@@ -58,6 +58,7 @@ from symgrad.loops.patterns import (
     Key,
     Names,
     Note,
+    Own,
     Part,
     Pattern,
     iterations,
@@ -138,6 +139,8 @@ class Roller:
         self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(targets), self.apart)
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.unread = self.names.unread
+        over = private.over if isinstance(private, Own) else self.private
+        self.spent = over & self.names.targets  # what an iteration leaves there nobody reads, though it may be another's, too
         self.boundaries: list[Boundary] = []
         self.start = 0  # the first node that iterations may have recorded
         self.opened = len(trace.graph.nodes)  # when the statement began
@@ -1025,7 +1028,7 @@ class Roller:
             if not items[0].isdisjoint(items[1]):
                 return
             ways = ways._replace(items=items)
-            unread = {key for key in pattern.after if key[0] in self.names.targets and len(key) == 1}
+            unread = {key for key in pattern.after if key[0] in self.spent and len(key) == 1}
             left = shown(trace, bounds[first:], pattern.after.keys() - unread, ways.views)
             if left is None:
                 continue
@@ -1428,7 +1431,7 @@ class Roller:
         if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
             return False
         self.wanted = keys, late = wanted
-        if self.open and not outline.closed(late, self.forked, self.names.targets):
+        if self.open and not outline.closed(late, self.forked, self.spent):
             return False
         unborn = outline.unborn(late)
         if self.forked and not unborn.issubset(self.dead):

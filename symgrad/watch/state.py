@@ -25,6 +25,7 @@ from symgrad.loops import iterables
 from symgrad.loops.appended import KEPT, Chosen
 from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, ragged, room, table
+from symgrad.loops.patterns import Own
 from symgrad.loops.rolling import SHORT, SHORTEST, Roller
 from symgrad.loops.segments import together
 from symgrad.ops import create
@@ -386,7 +387,7 @@ class State(Calls):
     def private(self, names: tuple[str, ...], doubtful: tuple[str, ...]) -> tuple[str, ...]:
         """The ``names`` that a loop has for itself, and those of the ``doubtful`` ones that stand for no array now."""
         now = sys._getframe(1).f_locals
-        return (*names, *[name for name in doubtful if name not in now or _is_number(now[name])])
+        return Own((*names, *[name for name in doubtful if name not in now or _is_number(now[name])]), doubtful)
 
     def start(
         self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...], apart: tuple[str, ...]
