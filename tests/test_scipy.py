@@ -2583,3 +2583,61 @@ def test_solutions_at_the_time_when_they_begin(method):
             for _ in range(2):
                 assert derivative(fun)(at) == pytest.approx(derivative(exact)(at), rel=1e-5)
     assert np.shape(integrate.solve_ivp(slope, (1.0, 1.0), np.ones(3), method).y) == (3, 2)
+
+
+SIGN = np.array([[1.0, 2.0], [0.5, -1.0]])
+EMPTY = [
+    ("ndimage.laplace", (), lambda part, x: part.laplace(x)),
+    ("ndimage.laplace", (0, 3), lambda part, x: part.laplace(x)),
+    *(
+        ("ndimage", shape, fun)
+        for shape in ((0,), (0, 3))
+        for fun in (
+            lambda part, x: part.gaussian_filter(x, 1.0),
+            lambda part, x: part.maximum_filter(x, 3),
+            lambda part, x: part.grey_dilation(x, 2),
+            lambda part, x: part.correlate1d(x, SIGN[0]),
+        )
+    ),
+    ("ndimage", (0, 3), lambda part, x: part.convolve(x, SIGN)),
+    ("ndimage", (0, 3), lambda part, x: part.minimum_filter(x, footprint=SIGN > 0)),
+    ("linalg", (0, 0), lambda part, x: part.lu_factor(x)[0]),
+    ("linalg", (0, 0), lambda part, x: part.lu(x)[2]),
+    ("linalg", (0, 0), lambda part, x: part.sqrtm(x)),
+    ("linalg", (0, 0), lambda part, x: part.solve_sylvester(x, np.eye(2), np.ones((0, 2)))),
+    ("linalg", (3, 0), lambda part, x: part.solve_banded((0, 0), np.ones((1, 3)), x)),
+    ("signal", (0,), lambda part, x: part.fftconvolve(x, SIGN[0])),
+    ("signal", (0, 4), lambda part, x: part.welch(x, nperseg=3)[1]),
+    ("signal", (0,), lambda part, x: part.welch(x)[1]),
+    ("signal", (4, 0), lambda part, x: np.real(part.csd(x, np.ones((5, 1)), nperseg=3, axis=0)[1])),
+    ("signal", (0, 4), lambda part, x: part.periodogram(x)[1]),
+    ("signal", (0, 4), lambda part, x: np.real(part.stft(x, nperseg=2)[2])),
+    ("interpolate", (3, 0), lambda part, x: part.Akima1DInterpolator([0, 1.0, 2], x)(np.array([0.5]))),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "fun"), EMPTY)
+def test_of_no_elements(name, shape, fun):
+    """Or of one without an axis: values and shapes are SciPy's, also of what is traced, and Jacobians have their shapes."""
+    ours, theirs = (getattr(module, name.split(".")[0]) for module in (symgrad.scipy, scipy))
+    x = np.full(shape, 3.0)
+    expected = np.asarray(fun(theirs, x))
+    np.testing.assert_array_equal(fun(ours, x), expected)
+    total = lambda x: np.sum(fun(ours, x) ** 2)
+    for mode in ("auto", "dynamic"):
+        value, slopes = value_and_grad(total, mode=mode)(x)
+        assert value == np.sum(expected**2)
+        np.testing.assert_array_equal(slopes, 2 * x, strict=True)
+    for _ in range(3):
+        assert jacobian(lambda x: fun(ours, x))(x).shape == expected.shape + shape
+        assert hessian(total)(x).shape == shape + shape
+
+
+def test_elements_of_no_batch():
+    """The one that the shapes come from is not singular, and has places, and ends."""
+    x, banded = np.zeros((0, 2, 2)), lambda x: linalg.solve_banded((0, 0), x[None], x)
+    assert vmap(banded)(x[:, 0]).shape == (0, 2)
+    assert vmap(lambda x: linalg.solve_continuous_are(x, x, x, x))(x).shape == (0, 2, 2)
+    assert vmap(jacobian(banded))(x[:, 0]).shape == (0, 2, 2)
+    assert vmap(lambda x, i: x[i])(x, np.zeros(0, int)).shape == (0, 2)
+    assert vmap(lambda x: 1 / x.item())(np.zeros(0)).shape == (0,)

@@ -220,7 +220,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
             change = change + 0.5 * np.abs(m[1:] + m[:-1])
         before, after = change[:-2], change[2:]
         total = before + after
-        defined = total > 1e-9 * np.max(total)
+        defined = total > 1e-9 * np.max(total, initial=0.0)
         share = before / np.where(defined, total, 1)
         self._slopes = np.where(defined, m[1:-2] + share * (m[2:-1] - m[1:-2]), 0.5 * (m[3:] + m[:-3]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -470,13 +471,18 @@ def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool
 # -- elimination ---------------------------------------------------------------------------------------------------
 
 
+def _row(a: Any, core: int) -> Any:
+    """The elements of a stack, one after the other, of which each has ``core`` axes."""
+    return a.reshape(math.prod(a.shape[:-core]), *a.shape[-core:])
+
+
 def _swaps(a: Any) -> Any:
-    found = [sl.lu_factor(one)[1] for one in a.reshape(-1, *a.shape[-2:])]
+    found = [sl.lu_factor(one)[1] for one in _row(a, 2)]
     return np.reshape(np.array(found, int), a.shape[:-1])
 
 
 def _order(swaps: Any) -> Any:
-    orders = [_swapped(one) for one in swaps.reshape(-1, swaps.shape[-1])]
+    orders = [_swapped(one) for one in _row(swaps, 1)]
     return np.reshape(np.array(orders, int), swaps.shape)
 
 
@@ -488,7 +494,7 @@ def _swapped(swaps: Any) -> Any:
 
 
 def _eliminated(a: Any) -> Any:
-    found = [sl.lu_factor(one)[0] for one in a.reshape(-1, *a.shape[-2:])]
+    found = [sl.lu_factor(one)[0] for one in _row(a, 2)]
     return np.reshape(np.array(found, a.dtype), a.shape)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +17,7 @@ from symgrad.ops.contract import conj
 from symgrad.ops.index import array_of, traced_in
 from symgrad.scipy import signal
 from symgrad.scipy.plain import rest_of
-from symgrad.scipy.signal import PADDED, window
+from symgrad.scipy.signal import PADDED, extended, window
 
 __getattr__ = rest_of(sn)
 
@@ -87,10 +89,11 @@ def _filtered(name: str, input: Any, weights: Any, output: Any, mode: str, cval:
     if rest:
         raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for {next(iter(rest))}=")
     x, first = _image(name, input), int(name == "convolve")
+    weights = _like(x, weights)
+    if not np.size(x):
+        return x.astype(np.result_type(x.dtype, weights.dtype))
     pads = [((n - first) // 2, (n - 1 + first) // 2) for n in np.shape(weights)]
-    known: Any = PADDED[mode]
-    whole = np.pad(x, pads, known, **({"constant_values": cval} if mode == "constant" else {}))
-    return signal.convolve(whole, _like(x, weights), "valid", "direct")
+    return signal.convolve(extended(x, pads, mode, cval), weights, "valid", "direct")
 
 
 def gaussian_filter1d(
@@ -183,10 +186,13 @@ def _differences(x: Any, axis: int, output: Any, mode: str, cval: float, sums: l
 
 def laplace(input: Any, output: Any = None, mode: str = "reflect", cval: float = 0.0) -> Any:
     """The sum of the second differences along all axes."""
-    total: Any = 0.0
-    for axis in range(np.ndim(input)):
-        total = total + correlate1d(input, np.array([1.0, -2.0, 1.0]), axis, output, mode, cval)
-    return total
+    return _summed(input, lambda axis: correlate1d(input, np.array([1.0, -2.0, 1.0]), axis, output, mode, cval))
+
+
+def _summed(input: Any, part: Callable[[int], Any]) -> Any:
+    """The sum of one part for each axis; the image itself where it has none, as SciPy has it."""
+    axes = range(np.ndim(input))
+    return functools.reduce(operator.add, map(part, axes)) if axes else array_of(input).copy()
 
 
 def _axes(axes: Any, ndim: int) -> list[int]:
@@ -282,14 +288,15 @@ def _extremes(
             raise ValueError("All-zero footprint is not supported.")
     elif size is None:
         raise RuntimeError("no footprint provided")
+    if not np.size(x):
+        return x.copy()
     sizes = _each(size, len(along)) if mask is None else np.shape(mask)
     view = np.lib.stride_tricks.sliding_window_view
     for axis, width, edge in zip(along, sizes, modes, strict=True):
-        known: Any = PADDED[edge]
         ends = (width // 2, (width - 1) // 2)
         pads = [(0, 0)] * np.ndim(x)
         pads[axis] = ends[::-1] if turned else ends
-        x = np.pad(x, pads, known, **({"constant_values": cval} if edge == "constant" else {})) if width > 1 else x
+        x = extended(x, pads, edge, cval) if width > 1 else x
         if mask is None and width > 1:  # the extreme of extremes along one axis after the other
             x = find(view(x, width, axis), axis=-1)
     if mask is None:

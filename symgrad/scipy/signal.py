@@ -77,7 +77,8 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     ndim = np.ndim(in1)
     if axes is not None and {axis % ndim for axis in np.atleast_1d(axes).tolist()} != set(range(ndim)):
         raise NotDifferentiable("scipy.signal.fftconvolve is differentiable over all axes only; use symgrad.vmap for some")
-    return convolve(floating(in1), floating(in2), mode, "fft")
+    in1, in2 = floating(in1), floating(in2)
+    return convolve(in1, in2, mode, "fft") if np.size(in1) and np.size(in2) else np.zeros(0)
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
@@ -249,12 +250,19 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", p
 PADDED = {"mirror": "reflect", "reflect": "symmetric", "nearest": "edge", "wrap": "wrap", "constant": "constant"}
 
 
+def extended(x: Any, pads: Any, mode: str, cval: float = 0.0) -> Any:
+    """An image with what is beyond its edges."""
+    known: Any = PADDED[mode]
+    return np.pad(x, pads, known, **({"constant_values": cval} if mode == "constant" else {}))
+
+
 def window(x: Any, weights: Any, axis: int, mode: str, cval: float = 0.0) -> Any:
     """``scipy.ndimage.convolve1d``: around each element the weights, turned, times those next to it."""
+    if not np.size(x):
+        return x.astype(np.result_type(x.dtype, weights.dtype))
     size = np.size(weights)
     pads = [((size - 1) // 2, size // 2) if i == axis else (0, 0) for i in range(np.ndim(x))]
-    known: Any = PADDED[mode]
-    whole = np.pad(x, pads, known, **({"constant_values": cval} if mode == "constant" else {})) if size > 1 else x
+    whole = extended(x, pads, mode, cval) if size > 1 else x
     return convolve(whole, np.reshape(weights, [size if i == axis else 1 for i in range(np.ndim(x))]), "valid", "direct")
 
 
@@ -432,6 +440,8 @@ def csd(
         raise ValueError(f"Parameter {average=} must be 'median' or 'mean'!")
     same = y is x
     signals = [array_of(x)] if same else [array_of(x), array_of(y)]
+    if not all(map(np.size, signals)):
+        return _of_nothing(signals, axis)
     dtype = np.result_type(*[signal.dtype for signal in signals], np.complex64)
     signals = [np.moveaxis(signal, axis, -1) for signal in signals]
     n = max(np.shape(signal)[-1] for signal in signals)
@@ -455,6 +465,13 @@ def csd(
         )
     power = power.astype(np.zeros(0, dtype).real.dtype if same else dtype)
     return _frequencies(size, fs, onesided), np.moveaxis(power, -1, axis)
+
+
+def _of_nothing(signals: list[Any], axis: int, count: int = 2) -> tuple[Any, ...]:
+    """What SciPy makes of signals that are empty."""
+    shapes = [np.shape(np.moveaxis(signal, axis, -1)) for signal in signals]
+    outer, n = np.broadcast_shapes(*[shape[:-1] for shape in shapes]), min(shape[-1] for shape in shapes)
+    return tuple([np.moveaxis(np.zeros((*outer, n)), -1, axis) for _ in range(count)])
 
 
 def _frequencies(size: int, fs: float, onesided: bool) -> Any:
@@ -529,6 +546,8 @@ def stft(
     if boundary not in EXTENDED:
         raise ValueError(f"Unknown boundary option '{boundary}', must be one of: {list(EXTENDED)}")
     x = array_of(x)
+    if not np.size(x):
+        return _of_nothing([x], axis, 3)
     dtype, x = np.result_type(x.dtype, np.complex64), np.moveaxis(x, axis, -1)
     win, step, size = _segmented("stft", window, nperseg, noverlap, nfft, np.shape(x)[-1], detrend)
     width, options = np.size(win), EXTENDED[boundary]

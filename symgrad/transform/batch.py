@@ -112,7 +112,11 @@ class Batch:
         return value if flag else np.broadcast_to(value, (self.size, *np.shape(value)))
 
     def each(self, node: Node, args: list[Any], flags: list[bool]) -> Any:
-        """One element of the batch after the other, in one node."""
+        """One element of the batch after the other, in one node; none of none."""
+        if not self.size:
+            several = type(node.aval) is tuple
+            empty = [np.zeros((0, *aval.shape), aval.dtype) for aval in (node.aval if several else [node.aval])]
+            return empty if several else empty[0]
         if not self.one_by_one:
             raise CannotBatch(f"{node.op.name} runs once for each element")
         place = f" ({shown(node.line)})" if node.line else ""

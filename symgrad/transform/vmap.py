@@ -408,12 +408,19 @@ def _element(column: Any, i: int) -> Any:
 
 
 def _of_none(trace: Trace, fun: Fun, columns: Columns) -> Way:
-    """Of an empty batch: the shapes come from an element of zeros."""
-    args, kwargs = columns.row(lambda column: np.zeros(np.shape(column.value)[1:], column.dtype)[()])
+    """Of an empty batch: the shapes come from an element that most functions take."""
+    args, kwargs = columns.row(lambda column: _any_one(np.shape(column.value)[1:], column.dtype)[()])
     with np.errstate(all="ignore"):
         leaves, tree = outputs_of(trace, run(trace, fun, args, kwargs))
     values = [_nothing(plain(leaf)) if _is_number(leaf) else leaf for leaf in leaves]
     return Way(None, values, [_is_number(leaf) for leaf in leaves], tree)
+
+
+def _any_one(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An element of a batch that has none: places that are there, ones to divide by, and matrices with inverses."""
+    if dtype.kind not in "fc":
+        return np.zeros(shape, dtype)
+    return np.zeros(shape, dtype) + (np.eye(*shape[-2:], dtype=dtype) if len(shape) > 1 else dtype.type(1))
 
 
 def _nothing(value: Any) -> Any:
