@@ -547,8 +547,34 @@ FUNCTIONS = {
         for name in ("dct", "idct", "dst", "idst")
     },
     **{
-        f"fft.{name}": [Sample(A(3, 4)), Sample(A(2, 3, 4), 3, axes=(0, -1), norm="ortho"), Sample(A(3, 4), axes=1)]
-        for name in ("dctn", "idctn")
+        f"fft.{name}": [
+            Sample(A(3, 4)),
+            Sample(A(2, 3, 4), 3, axes=(0, -1), norm="ortho"),
+            Sample(A(3, 4), axes=1),
+            Sample(A(2, 3, 4), s=(2, -1)),
+            Sample(A(3, 4), 4, 5, 0),
+        ]
+        for name in ("dctn", "idctn", "dstn", "idstn")
+    },
+    **{
+        f"fft.{name}": [
+            *(Sample(A(3, 4), None, 0, norm, True, -1) for norm in (None, "ortho", "forward")),
+            Sample(A(5), 6, workers=2),
+            Sample(A(2, 5), n=4, plan=None),
+        ]
+        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    },
+    **{
+        f"fft.{name}": [
+            *(Sample(A(2, 3, 4), norm=norm, overwrite_x=True, workers=2) for norm in (None, "ortho", "forward")),
+            Sample(A(2, 3, 4), s=(2, 5)),
+            Sample(A(2, 3, 4), (-1, 4), (0, -1)),
+            Sample(A(3, 4), s=5, axes=1),
+        ]
+        for name in (
+            *("fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"),
+            *("fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2"),
+        )
     },
     "integrate.fixed_quad": [Sample(np.exp, A(), A(), n=4)],
     "integrate.trapezoid": [Sample(A(5)), Sample(A(5), A(5))],
@@ -1663,6 +1689,8 @@ HELD = {
         ),
         (lambda x: scipy.linalg.signm(np.outer(x, x)).sum(), "give it a rule with symgrad.primitive"),
         (lambda x: linalg.signm(np.outer(x, x)).sum(), "linalg.signm takes plain arrays only"),
+        (lambda x: fft.fht(x, 0.1, 0.5).sum(), "fft.fht takes plain arrays only"),
+        (lambda x: scipy.fft.hfftn(x).sum(), "write symgrad.scipy.fft.hfftn"),
         (lambda x: linalg.schur(np.outer(x, x))[0].sum(), "scipy.linalg.schur: the triangle and the vectors"),
         (lambda x: linalg.null_space(np.outer(x, x)).sum(), "write np.eye(n) - np.linalg.pinv(a) @ a"),
         (lambda x: scipy.special.logsumexp(np.outer(x, np.ones(3000))), "write symgrad.scipy.special.logsumexp"),
@@ -2137,7 +2165,7 @@ def test_plain_signals_go_to_scipy():
 
 
 @pytest.mark.parametrize("dtype", [int, bool, np.int8, np.float16, np.float32])
-@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst", "dctn", "idctn"])
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst", "dctn", "idctn", "dstn"])
 def test_cosine_transforms_of_small_numbers(name, dtype):
     """Of integers they were zeros."""
     x = np.array([[1, 0, 3, 2], [0, 1, 1, 5]]).astype(dtype)
@@ -2324,7 +2352,6 @@ def test_plain_arrays_go_to_scipy():
         lambda x: ndimage.grey_dilation(x, 3, mode="grid-wrap"),
         lambda x: fft.dct(x, orthogonalize=True),
         lambda x: fft.dst(x, norm="none"),
-        lambda x: fft.dctn(x, s=(4, 4)),
         lambda x: fft.idct(x + 1j),
     ],
 )
@@ -2641,3 +2668,34 @@ def test_elements_of_no_batch():
     assert vmap(jacobian(banded))(x[:, 0]).shape == (0, 2, 2)
     assert vmap(lambda x, i: x[i])(x, np.zeros(0, int)).shape == (0, 2)
     assert vmap(lambda x: 1 / x.item())(np.zeros(0)).shape == (0,)
+
+
+SEVERAL = [name + end for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for end in "2n"]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_axes_of_fourier_transforms(name):
+    """They are SciPy's, of complex numbers, too; a wrong choice is an error."""
+    x = rng.normal(size=(2, 3, 4)) + (0 if name in ("rfft2", "rfftn", "ihfft2", "ihfftn") else 1j * rng.normal(size=(2, 3, 4)))
+    ours, theirs = (getattr(part, name) for part in (fft, scipy.fft))
+    for options in ({}, {"s": (3, 5)}, {"s": (3, 5), "axes": (2, 0)}, {"s": (-1, 3)}, {"axes": 1}, {"axes": (1, 0, -1)}):
+        np.testing.assert_allclose(ours(x, **options), theirs(x, **options), rtol=1e-12, atol=1e-13)
+    for options in (
+        {"axes": (0, 0)},
+        {"axes": (1, -2)},
+        {"axes": 3},
+        {"s": (2,), "axes": (0, 1)},
+        {"s": (2, 2, 2, 2), "axes": None},
+    ):
+        for transform in (ours, theirs):
+            with pytest.raises(ValueError, match="ax"):
+                transform(x, **options)
+
+
+@pytest.mark.parametrize("name", ["fft", "irfft", "fft2", "irfftn", "hfftn"])
+def test_fourier_transforms_of_small_numbers(name):
+    for dtype in (np.float16, np.float32, int, bool):
+        x = np.array([[1, 0, 3, 2], [0, 1, 1, 5]]).astype(dtype)
+        ours, theirs = (getattr(part, name)(x) for part in (fft, scipy.fft))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        assert ours.dtype == theirs.dtype

@@ -1,72 +1,174 @@
-"""``scipy.fft``: cosine and sine transforms; the others are NumPy's."""
+"""``scipy.fft``: NumPy's transforms with SciPy's options, and cosine and sine transforms.
+
+What says how they are computed (``overwrite_x``, ``workers``, ``plan``) is taken, and has no effect.
+"""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.fft as sf
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.fft import resized
+from symgrad.ops.fft import INVERSE, resized
 from symgrad.ops.index import array_of, floating
 from symgrad.ops.reduction import along, vector_shape
-from symgrad.scipy.plain import rest_of
-
-fft, ifft, rfft, irfft, hfft, ihfft = np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft
-fft2, ifft2, rfft2, irfft2 = np.fft.fft2, np.fft.ifft2, np.fft.rfft2, np.fft.irfft2
-fftn, ifftn, rfftn, irfftn = np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn
-
+from symgrad.scipy.plain import named, rest_of
 
 __getattr__ = rest_of(sf)
 
-
-def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
-    """The cosine transform of type 1 to 4 along an axis."""
-    return _transformed(COSINE, x, type, n, axis, norm, options, False)
+Fun = Callable[..., Any]
 
 
-def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
-    """Its inverse."""
-    return _transformed(COSINE, x, type, n, axis, norm, options, True)
+# -- Fourier transforms --------------------------------------------------------------------------------------------
 
 
-def dst(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
-    """The sine transform of type 1 to 4 along an axis."""
-    return _transformed(SINE, x, type, n, axis, norm, options, False)
-
-
-def idst(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
-    """Its inverse."""
-    return _transformed(SINE, x, type, n, axis, norm, options, True)
-
-
-def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None, **options: Any) -> Any:
-    """The cosine transform along several axes, all by default."""
-    return _along_all(dct, x, type, s, axes, norm, options)
-
-
-def idctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None, **options: Any) -> Any:
-    """Its inverse."""
-    return _along_all(idct, x, type, s, axes, norm, options)
-
-
-def _along_all(transform: Any, x: Any, type: int, s: Any, axes: Any, norm: Any, options: Any) -> Any:
-    if s is not None:
-        raise NotDifferentiable("scipy.fft.dctn and idctn have no derivative rule for s=; pad or cut before")
+def _given(x: Any) -> Any:
     x = array_of(x)
-    for axis in range(np.ndim(x)) if axes is None else np.atleast_1d(axes).tolist():
-        x = transform(x, type, axis=axis, norm=norm, **options)
-    return x
+    return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-def _transformed(kinds: Any, x: Any, type: int, n: int | None, axis: int, norm: Any, options: Any, inverse: bool) -> Any:
+def _places(x: Any, s: Any, axes: Any) -> tuple[Any, Any]:
+    """The lengths, and the axes that have them, which are the last ones by default."""
+    s = None if s is None else [operator.index(n) for n in (s if np.iterable(s) else [s])]
+    if s is not None and axes is None:
+        axes = range(-len(s), 0)
+    axes = None if axes is None else normalize_axis_tuple(axes, np.ndim(x))
+    if s is not None and len(s) != len(axes):
+        raise ValueError("when given, axes and shape arguments have to be of the same length")
+    return s, axes
+
+
+def _along_one(name: str, text: str) -> Fun:
+    """A transform along one axis."""
+    transform = getattr(np.fft, name)
+
+    def fun(
+        x: Any,
+        n: int | None = None,
+        axis: int = -1,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        *,
+        plan: Any = None,
+    ) -> Any:
+        return transform(_given(x), n, axis, norm)
+
+    return named(fun, name, text)
+
+
+def _along_several(name: str, text: str, transform: Fun, default: Any = None) -> Fun:
+    """A transform along several axes."""
+
+    def fun(
+        x: Any,
+        s: Any = None,
+        axes: Any = default,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        *,
+        plan: Any = None,
+    ) -> Any:
+        x = _given(x)
+        return transform(x, *_places(x, s, axes), norm)
+
+    return named(fun, name, text)
+
+
+def _hfftn(x: Any, s: Any, axes: Any, norm: Any) -> Any:
+    return np.fft.irfftn(np.conj(x), s, axes, INVERSE.get(norm, norm))
+
+
+def _ihfftn(x: Any, s: Any, axes: Any, norm: Any) -> Any:
+    return np.conj(np.fft.rfftn(x, s, axes, INVERSE.get(norm, norm)))
+
+
+# fmt: off
+fft = _along_one("fft", "The Fourier transform along an axis.")
+ifft = _along_one("ifft", "Its inverse.")
+rfft = _along_one("rfft", "The Fourier transform of real numbers: the first half, which the other one mirrors.")
+irfft = _along_one("irfft", "Its inverse: real numbers.")
+hfft = _along_one("hfft", "The Fourier transform, real, of a sequence that is its mirror image conjugated, by the first half.")
+ihfft = _along_one("ihfft", "Its inverse: the first half.")
+fftn = _along_several("fftn", "The Fourier transform along several axes, all by default.", np.fft.fftn)
+ifftn = _along_several("ifftn", "Its inverse.", np.fft.ifftn)
+rfftn = _along_several("rfftn", "The Fourier transform of real numbers; of the last axis, the first half.", np.fft.rfftn)
+irfftn = _along_several("irfftn", "Its inverse: real numbers.", np.fft.irfftn)
+hfftn = _along_several("hfftn", "``hfft`` along the last axis, of Fourier transforms along the others.", _hfftn)
+ihfftn = _along_several("ihfftn", "Its inverse.", _ihfftn)
+fft2 = _along_several("fft2", "``fftn`` along two axes.", np.fft.fftn, (-2, -1))
+ifft2 = _along_several("ifft2", "``ifftn`` along two axes.", np.fft.ifftn, (-2, -1))
+rfft2 = _along_several("rfft2", "``rfftn`` along two axes.", np.fft.rfftn, (-2, -1))
+irfft2 = _along_several("irfft2", "``irfftn`` along two axes.", np.fft.irfftn, (-2, -1))
+hfft2 = _along_several("hfft2", "``hfftn`` along two axes.", _hfftn, (-2, -1))
+ihfft2 = _along_several("ihfft2", "``ihfftn`` along two axes.", _ihfftn, (-2, -1))
+# fmt: on
+
+
+# -- cosine and sine transforms ------------------------------------------------------------------------------------
+
+
+def _real(name: str, text: str) -> Fun:
+    """A transform along one axis."""
+    inverse, kinds = name[0] == "i", name.removeprefix("i")
+
+    def fun(
+        x: Any,
+        type: int = 2,
+        n: int | None = None,
+        axis: int = -1,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        orthogonalize: Any = None,
+    ) -> Any:
+        return _transformed({"dct": COSINE, "dst": SINE}[kinds], x, type, n, axis, norm, orthogonalize, inverse)
+
+    return named(fun, name, text)
+
+
+def _several_real(name: str, text: str, one: Fun) -> Fun:
+    """A transform along one axis after the other."""
+
+    def fun(
+        x: Any,
+        type: int = 2,
+        s: Any = None,
+        axes: Any = None,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        orthogonalize: Any = None,
+    ) -> Any:
+        x = array_of(x)
+        s, axes = _places(x, s, range(np.ndim(x)) if s is None and axes is None else axes)
+        sizes = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
+        for axis, n in zip(axes, sizes, strict=True):
+            x = one(x, type, n, axis, norm, orthogonalize=orthogonalize)
+        return x
+
+    return named(fun, name, text)
+
+
+dct = _real("dct", "The cosine transform of type 1 to 4 along an axis.")
+idct = _real("idct", "Its inverse.")
+dst = _real("dst", "The sine transform of type 1 to 4 along an axis.")
+idst = _real("idst", "Its inverse.")
+dctn = _several_real("dctn", "The cosine transform along several axes, all by default.", dct)
+idctn = _several_real("idctn", "Its inverse.", idct)
+dstn = _several_real("dstn", "The sine transform along several axes, all by default.", dst)
+idstn = _several_real("idstn", "Its inverse.", idst)
+
+
+def _transformed(kinds: Any, x: Any, type: int, n: int | None, axis: int, norm: Any, orthogonalize: Any, inverse: bool) -> Any:
     """The transform, or its inverse: those of types 2 and 3 are each other's, the others their own, but for scales."""
-    if (
-        type not in (1, 2, 3, 4)
-        or norm not in (None, "backward", "forward", "ortho")
-        or options.get("orthogonalize") is not None
-    ):
+    if type not in (1, 2, 3, 4) or norm not in (None, "backward", "forward", "ortho") or orthogonalize is not None:
         raise NotDifferentiable("scipy.fft.dct, dst and their inverses are here for types 1 to 4, and without orthogonalize=")
     x = floating(x)
     if np.iscomplexobj(x):

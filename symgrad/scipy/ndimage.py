@@ -16,7 +16,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj
 from symgrad.ops.index import array_of, traced_in
 from symgrad.scipy import signal
-from symgrad.scipy.plain import rest_of
+from symgrad.scipy.plain import named, rest_of
 from symgrad.scipy.signal import PADDED, extended, window
 
 __getattr__ = rest_of(sn)
@@ -217,7 +217,7 @@ def _along_one(name: str, text: str, find: Any) -> Callable[..., Any]:
             return getattr(sn, name)(input, size, axis, output, mode, cval, origin)
         return _extremes(name, find, input, (size,), None, output, mode, cval, origin, axis)
 
-    return _called(fun, name, text)
+    return named(fun, name, text)
 
 
 def _along_several(name: str, text: str, find: Any) -> Callable[..., Any]:
@@ -238,12 +238,7 @@ def _along_several(name: str, text: str, find: Any) -> Callable[..., Any]:
             return getattr(sn, name)(input, size, footprint, output, mode, cval, origin, axes=axes)
         return _extremes(name, find, input, size, footprint, output, mode, cval, origin, axes)
 
-    return _called(fun, name, text)
-
-
-def _called(fun: Callable[..., Any], name: str, text: str) -> Callable[..., Any]:
-    fun.__name__, fun.__qualname__, fun.__doc__ = name, name, text
-    return fun
+    return named(fun, name, text)
 
 
 maximum_filter1d = _along_one("maximum_filter1d", "The largest of so many elements, along one axis.", np.max)
@@ -336,7 +331,7 @@ def _grey(name: str, text: str, find: Any) -> Callable[..., Any]:
             raise ValueError("size, footprint, or structure must be specified")
         return _extremes(name, find, input, size, footprint, output, mode, cval, origin, axes, find is np.max)
 
-    return _called(fun, name, text)
+    return named(fun, name, text)
 
 
 def _composed(name: str, text: str, made: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
@@ -348,7 +343,7 @@ def _composed(name: str, text: str, made: Callable[[Any, Any, Any], Any]) -> Cal
         erode, dilate = (lambda x, step=step: step(x, *given, **options) for step in (grey_erosion, grey_dilation))
         return made(array_of(input), erode, dilate)
 
-    return _called(fun, name, text)
+    return named(fun, name, text)
 
 
 # fmt: off

@@ -26,6 +26,12 @@ def rest_of(module: Any) -> Callable[[str], Any]:
     return rest
 
 
+def named(fun: Callable[..., Any], name: str, text: str) -> Callable[..., Any]:
+    """A function of a mirror that others are made like, with a name and a docstring of its own."""
+    fun.__name__, fun.__qualname__, fun.__doc__ = name, name, text
+    return fun
+
+
 def plain_values(tree: Any) -> Any:
     """The values of traced arrays and numbers, in tuples, lists, dicts and object arrays, too."""
     if isinstance(tree, np.ndarray) and tree.dtype == object:
