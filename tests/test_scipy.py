@@ -470,6 +470,13 @@ FUNCTIONS = {
         Sample(A(2, 4, 5), nperseg=4, input_onesided=False, noverlap=1, window=A(4, lo=0.5)),
         Sample(A(5, 2, 4), time_axis=0, freq_axis=2, nperseg=5, nfft=6),
     ],
+    "signal.spectrogram": [
+        Sample(A(13), 2.0, nperseg=5),
+        Sample(A(2, 12, 2), nperseg=4, nfft=6, axis=1, scaling="spectrum", noverlap=3),
+        Sample(A(12, 2), window=A(4, lo=0.5), axis=-2, return_onesided=False),
+        *(Sample(A(12), nperseg=4, mode=mode) for mode in ("complex", "magnitude", "angle", "phase")),
+    ],
+    "signal.coherence": [Sample(A(12), A(12), nperseg=4), Sample(A(2, 13), A(2, 13), 2.0, "hamming", 5, 1)],
     "signal.detrend": [Sample(A(6)), Sample(A(2, 5)), Sample(A(5, 2), axis=0, type="constant")],
     **{
         f"ndimage.{name}": [
@@ -497,6 +504,8 @@ FUNCTIONS = {
     ],
     "ndimage.uniform_filter1d": [Sample(A(6), 3), Sample(A(4, 5), 2, axis=0, mode="wrap")],
     "ndimage.uniform_filter": [Sample(A(4, 5)), Sample(A(4, 5), (2, 3), mode="nearest"), Sample(A(4, 5), 4, axes=1)],
+    "ndimage.gaussian_laplace": [Sample(A(4, 5), 0.8), Sample(A(5, 3), (0.5, 1.0), mode=("wrap", "grid-mirror"), axes=(0, 1))],
+    "ndimage.gaussian_gradient_magnitude": [Sample(A(4, 5), 0.8), Sample(A(6), 0.5, mode="grid-constant", cval=1.0)],
     "ndimage.sobel": [Sample(A(4, 5)), Sample(A(4, 5), 0, mode="constant", cval=1.0)],
     "ndimage.prewitt": [Sample(A(4, 5)), Sample(A(4, 5), 0, mode="wrap")],
     "ndimage.laplace": [Sample(A(4, 5)), Sample(A(6), mode="mirror")],
@@ -531,10 +540,7 @@ FUNCTIONS = {
         )
     },
     "ndimage.map_coordinates": [
-        *(
-            Sample(A(4, 5), A(2, 7, lo=-2.3, hi=6.1), order=1, mode=mode, cval=0.5)
-            for mode in ("constant", "nearest", "mirror", "reflect", "grid-wrap")
-        ),
+        *(Sample(A(4, 5), A(2, 7, lo=-2.3, hi=6.1), order=1, mode=mode, cval=0.5) for mode in ndimage.BEYOND),
         Sample(A(4, 5), A(2, 3, 2, lo=0.2, hi=2.7), order=0),
     ],
     **{
@@ -2342,14 +2348,17 @@ def test_plain_arrays_go_to_scipy():
         lambda x: signal.detrend(x, bp=[2]),
         lambda x: signal.welch(x, nperseg=3, detrend=lambda part: part)[1],
         lambda x: ndimage.map_coordinates(x, x[:2]),
-        lambda x: ndimage.map_coordinates(x, x[:2], order=1, mode="wrap"),
+        lambda x: ndimage.map_coordinates(x, x[:2], order=1, mode="edge"),
+        lambda x: ndimage.gaussian_gradient_magnitude(x, 0.5, axes=1),
+        lambda x: ndimage.shift(x, 0.5),
+        lambda x: ndimage.rotate(x, 0.5, order=1, output=float),
         lambda x: ndimage.convolve(x, x, origin=1),
         lambda x: ndimage.correlate1d(x, x[0], output=float),
-        lambda x: ndimage.uniform_filter(x, mode="grid-wrap"),
+        lambda x: ndimage.uniform_filter(x, mode="edge"),
         lambda x: ndimage.maximum_filter(x, 3, origin=1),
         lambda x: ndimage.minimum_filter1d(x, 3, output=float),
         lambda x: ndimage.grey_opening(x, structure=np.ones((2, 2))),
-        lambda x: ndimage.grey_dilation(x, 3, mode="grid-wrap"),
+        lambda x: ndimage.grey_dilation(x, 3, mode="edge"),
         lambda x: fft.dct(x, orthogonalize=True),
         lambda x: fft.dst(x, norm="none"),
         lambda x: fft.idct(x + 1j),
@@ -2699,3 +2708,42 @@ def test_fourier_transforms_of_small_numbers(name):
         ours, theirs = (getattr(part, name)(x) for part in (fft, scipy.fft))
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
         assert ours.dtype == theirs.dtype
+
+
+MOVED = {
+    "shift": [(0.7,), ((0.4, -1.3),)],
+    "zoom": [(1.7,), ((0.6, 2.0),), (0.3,), ((1.5, 0.8), True)],
+    "rotate": [(30.0,), (-90.0,), (17.0, (0, 1), False)],
+    "affine_transform": [
+        (np.array([[0.83, 0.117], [-0.21, 1.13]]), 0.3),
+        (np.array([[0.83, 0.117, 0.527], [-0.21, 1.13, -0.73]]),),
+        (np.array([[0.83, 0.117, 0.527], [-0.21, 1.13, -0.73], [0.0, 0.0, 1.0]]), 0.0, (3, 6)),
+        (np.array([0.7, 1.3]), (0.1, 0.9)),
+    ],
+}
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended", "ignore:The behavior of affine_transform")
+@pytest.mark.parametrize("mode", ndimage.BEYOND)
+@pytest.mark.parametrize("name", MOVED)
+def test_images_moved(name, mode):
+    """As SciPy moves them, which plain ones go to."""
+    image, ours = np.random.default_rng(4).normal(size=(4, 5)), getattr(ndimage, name)
+    for order, (by, *rest) in itertools.product((0, 1), MOVED[name]):
+        grid = {"grid_mode": True} if name == "zoom" and rest else {}
+        more = {"axes": rest[0], "reshape": rest[1]} if name == "rotate" and rest else {}
+        more |= dict(zip(("offset", "output_shape"), rest, strict=False)) if name == "affine_transform" else {}
+        fun = lambda x, by: ours(x, by, order=order, mode=mode, cval=0.5, **grid, **more)  # noqa: B023
+        expected = getattr(scipy.ndimage, name)(image, by, order=order, mode=mode, cval=0.5, **grid, **more)
+        for _ in range(2):
+            (_, found), _ = value_and_grad(lambda x: (np.sum(fun(x, by)), fun(x, by)), has_aux=True)(image)  # noqa: B023
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        if order and mode in ("constant", "mirror"):
+            moves = name != "zoom" and np.shape(by) != (3, 3) and np.any(by != -90.0) and not isinstance(by, tuple)
+            agrees(fun, image, by) if moves else agrees(lambda x: fun(x, by), image)  # noqa: B023
+
+
+def test_images_of_more_dimensions_turned():
+    x = rng.normal(size=(3, 4, 2))
+    agrees(lambda x, angle: ndimage.rotate(x, angle, (0, -1), order=1), x, 25.0)
+    agrees(lambda x: ndimage.shift(x, (1, 0.5, 0), order=1, mode="nearest"), x)

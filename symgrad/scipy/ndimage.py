@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 import scipy.ndimage as sn
+import scipy.special as sp
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj
-from symgrad.ops.index import array_of, traced_in
+from symgrad.ops.index import array_of, floating, traced_in
+from symgrad.ops.reduction import ROOT
 from symgrad.scipy import signal
 from symgrad.scipy.plain import named, rest_of
 from symgrad.scipy.signal import PADDED, extended, window
@@ -186,13 +189,41 @@ def _differences(x: Any, axis: int, output: Any, mode: str, cval: float, sums: l
 
 def laplace(input: Any, output: Any = None, mode: str = "reflect", cval: float = 0.0) -> Any:
     """The sum of the second differences along all axes."""
-    return _summed(input, lambda axis: correlate1d(input, np.array([1.0, -2.0, 1.0]), axis, output, mode, cval))
+    second = np.array([1.0, -2.0, 1.0])
+    return _total(input, [correlate1d(input, second, axis, output, mode, cval) for axis in range(np.ndim(input))])
 
 
-def _summed(input: Any, part: Callable[[int], Any]) -> Any:
+def _total(input: Any, parts: list[Any]) -> Any:
     """The sum of one part for each axis; the image itself where it has none, as SciPy has it."""
-    axes = range(np.ndim(input))
-    return functools.reduce(operator.add, map(part, axes)) if axes else array_of(input).copy()
+    return functools.reduce(operator.add, parts) if parts else array_of(input).copy()
+
+
+def gaussian_laplace(
+    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None, **options: Any
+) -> Any:
+    """The sum of the Gaussian filters by second derivatives along all axes, or some."""
+    return _total(input, _derivatives(input, sigma, 2, output, mode, cval, axes, options))
+
+
+def gaussian_gradient_magnitude(
+    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None, **options: Any
+) -> Any:
+    """The length of what Gaussian filters by derivatives along all axes give."""
+    if axes is not None:  # along the others, SciPy's smooths, too
+        raise NotDifferentiable("scipy.ndimage.gaussian_gradient_magnitude has no derivative rule for axes=")
+    parts = _derivatives(input, sigma, 1, output, mode, cval, axes, options)
+    return ROOT(_total(input, [part * part for part in parts])) if parts else _total(input, parts)
+
+
+def _derivatives(
+    input: Any, sigma: Any, order: int, output: Any, mode: Any, cval: float, axes: Any, options: dict[str, Any]
+) -> list[Any]:
+    """A Gaussian filter for each axis, by a derivative along it."""
+    along = _axes(axes, np.ndim(input))
+    return [
+        gaussian_filter(input, sigma, [order * (k == axis) for k in along], output, edge, cval, axes=along, **options)
+        for axis, edge in zip(along, _each(mode, len(along)), strict=True)
+    ]
 
 
 def _axes(axes: Any, ndim: int) -> list[int]:
@@ -363,6 +394,9 @@ black_tophat = _composed("black_tophat", "The closing without the image.", lambd
 # -- values between elements ---------------------------------------------------------------------------------------
 
 
+BEYOND = ("constant", "grid-constant", "nearest", "mirror", "reflect", "grid-mirror", "wrap", "grid-wrap")
+
+
 def map_coordinates(
     input: Any,
     coordinates: Any,
@@ -372,47 +406,158 @@ def map_coordinates(
     cval: float = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """The values of an image between its elements: by lines (``order=1``), or the nearest (0).
+    """The values of an image between its elements: by lines (``order=1``), or the nearest (0)."""
+    at = array_of(coordinates)
+    if np.shape(at)[0] != np.ndim(input):
+        raise ValueError(f"there are {np.shape(at)[0]} coordinates of an image of {np.ndim(input)} dimensions")
+    return _between("map_coordinates", input, [at[i] for i in range(np.shape(at)[0])], output, order, mode, cval)
 
-    Beyond it, ``mode`` says: ``"constant"``, ``"nearest"``, ``"mirror"``, ``"reflect"`` or ``"grid-wrap"``.
-    """
+
+def _between(name: str, input: Any, places: list[Any], output: Any, order: int, mode: str, cval: Any) -> Any:
+    """The values of an image at places, of which there are some along each axis."""
     if order not in (0, 1) or output is not None:
         given = f"order={order}; write order=1" if output is None else "output="
-        raise NotDifferentiable(f"scipy.ndimage.map_coordinates has no derivative rule for {given}")
-    if mode not in ("constant", "nearest", "mirror", "reflect", "grid-wrap"):
-        raise NotDifferentiable(f"scipy.ndimage.map_coordinates has no derivative rule for mode={mode!r}")
-    x, at = _image("map_coordinates", input), array_of(coordinates)
-    if np.shape(at)[0] != np.ndim(x):
-        raise ValueError(f"there are {np.shape(at)[0]} coordinates of an image of {np.ndim(x)} dimensions")
-    sides = []
-    outside = np.zeros(np.shape(at)[1:], bool)
-    for i, n in enumerate(np.shape(x)):
-        place = at[i]
+        raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for {given}")
+    if mode not in BEYOND:
+        raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for mode={mode!r}; choose of {', '.join(BEYOND)}")
+    x = _image(name, input)
+    sides, outside = [], np.zeros((), bool)
+    for place, n in zip(places, np.shape(x), strict=True):
         outside = outside | (place < 0) | (place > n - 1)
-        low = np.floor(place + 0.5 if order == 0 else place)
-        pairs = [(low, 1.0)] if order == 0 else [(low, 1 - (place - low)), (low + 1, place - low)]
-        sides.append([(_folded(k.astype(int), n, mode), share) for k, share in pairs])
+        place = _wrapped(place, n) if mode == "wrap" else place
+        exact = order == 0 or place.dtype.kind in "iu"
+        low = np.floor(place + 0.5 if exact else place).astype(int)
+        sides.append([(low, 1.0)] if exact else [(low, 1 - (place - low)), (low + 1, place - low)])
     total: Any = 0.0
     for corner in itertools.product(*sides):
         weight: Any = 1.0
         for _, share in corner:
             weight = weight * share
-        total = total + weight * x[tuple([k for k, _ in corner])]
+        part = x[tuple([_folded(k, n, mode) for (k, _), n in zip(corner, np.shape(x), strict=True)])]
+        if mode == "grid-constant":
+            beyond = [(k < 0) | (k >= n) for (k, _), n in zip(corner, np.shape(x), strict=True)]
+            part = np.where(functools.reduce(operator.or_, beyond), cval, part)
+        total = total + weight * part
     total = total if total.dtype == x.dtype else total.astype(x.dtype)
     return np.where(outside, cval, total) if mode == "constant" else total
+
+
+def _wrapped(place: Any, n: int) -> Any:
+    """A place beyond an axis of ``n`` elements, of which the first and the last are one."""
+    last = max(n - 1, 1)
+    moved = np.where(place < 0, place + last * (np.floor(-place / last) + 1), place - last * np.floor(place / last))
+    return np.where((place < 0) | (place > n - 1), moved if n > 1 else 0 * moved, place)
 
 
 def _folded(k: Any, n: int, mode: str) -> Any:
     """An index beyond an axis of ``n`` elements as one of them."""
     if mode == "grid-wrap":
         return k % n
-    if mode == "reflect":
+    if mode in ("reflect", "grid-mirror"):
         k = k % (2 * n)
         return np.minimum(k, 2 * n - 1 - k)
     if mode == "mirror" and n > 1:
         k = k % (2 * n - 2)
         return np.minimum(k, 2 * n - 2 - k)
     return np.clip(k, 0, n - 1)
+
+
+def _moved(name: str, text: str, placed: Callable[..., list[Any]]) -> Callable[..., Any]:
+    """A function that shows an image elsewhere, which is where ``placed`` says, of it and of one argument."""
+
+    def fun(
+        input: Any,
+        by: Any,
+        output: Any = None,
+        order: int = 3,
+        mode: str = "constant",
+        cval: float = 0.0,
+        prefilter: bool = True,
+        **options: Any,
+    ) -> Any:
+        if traced_in([input, by, cval]) is None:
+            return getattr(sn, name)(input, by, output, order, mode, cval, prefilter, **options)
+        return _between(name, input, placed(np.shape(input), by, **options), output, order, mode, cval)
+
+    return named(fun, name, text)
+
+
+def _shifted(shape: tuple[int, ...], by: Any) -> list[Any]:
+    by = _each(by, len(shape))
+    return [_lying(np.arange(n) - by[i], i, len(shape)) for i, n in enumerate(shape)]
+
+
+def _zoomed(shape: tuple[int, ...], by: Any, grid_mode: bool = False) -> list[Any]:
+    lines = []
+    for n, factor in zip(shape, _each(by, len(shape)), strict=True):
+        places = np.arange(round(n * float(factor)))
+        more, half = (0, 0.5) if grid_mode else (1, 0.0)
+        scale = (n - more) / (len(places) - more) if len(places) != more else 1.0
+        lines.append((places + half) * scale - half)
+    return [_lying(line, i, len(shape)) for i, line in enumerate(lines)]
+
+
+shift = _moved("shift", "The image moved by so many elements along each axis, or along all.", _shifted)
+zoom = _moved("zoom", "The image with so many times the elements along each axis, or along all.", _zoomed)
+
+
+def affine_transform(
+    input: Any,
+    matrix: Any,
+    offset: Any = 0.0,
+    output_shape: Any = None,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+) -> Any:
+    """The image whose element ``o`` is that at ``matrix @ o + offset``; or the matrix has the offset as its last column."""
+    if traced_in([input, matrix, offset, cval]) is None:
+        return sn.affine_transform(input, matrix, offset, output_shape, output, order, mode, cval, prefilter)
+    matrix, ndim = floating(matrix), np.ndim(input)
+    if np.ndim(matrix) == 2 and np.shape(matrix)[1] == ndim + 1:
+        matrix, offset = matrix[:ndim, :ndim], matrix[:ndim, ndim]
+    shape = np.shape(input) if output_shape is None else tuple(output_shape)
+    if np.shape(matrix) not in ((ndim,), (ndim, len(shape))):
+        raise RuntimeError(f"the matrix has shape {np.shape(matrix)}, the image {ndim} dimensions")
+    offset, lines = _each(offset, ndim), [_lying(np.arange(n), i, len(shape)) for i, n in enumerate(shape)]
+    if np.ndim(matrix) == 1:
+        places = [(line + offset[i] / matrix[i]) * matrix[i] for i, line in enumerate(lines)]
+    else:
+        places = [sum([line * matrix[i, j] for j, line in enumerate(lines)], offset[i]) for i in range(ndim)]
+    return _between("affine_transform", input, places, output, order, mode, cval)
+
+
+def rotate(
+    input: Any,
+    angle: Any,
+    axes: Any = (1, 0),
+    reshape: bool = True,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+) -> Any:
+    """The image turned by so many degrees, in the plane of two axes; it is as large as before without ``reshape``."""
+    if traced_in([input, angle, cval]) is None:
+        return sn.rotate(input, angle, axes, reshape, output, order, mode, cval, prefilter)
+    ndim, shape = np.ndim(input), list(np.shape(input))
+    first, second = sorted(normalize_axis_tuple(axes, ndim))
+    plane = np.array([shape[first], shape[second]])
+    c, s = sp.cosdg(angle), sp.sindg(angle)
+    matrix = np.stack((np.stack((c, s)), np.stack((-s, c))))
+    size = plane
+    if reshape:
+        size = np.ptp(matrix @ np.array([[0, 0, *plane[[0, 0]]], [0, plane[1], 0, plane[1]]]), axis=1) + 0.5
+        size = np.array([int(size[0]), int(size[1])])
+    shape[first], shape[second] = size.tolist()
+    offset = (plane - 1) / 2 - matrix @ ((size - 1) / 2)
+    places = [_lying(np.arange(n), i, ndim) for i, n in enumerate(shape)]
+    y, x = places[first], places[second]
+    places[first], places[second] = (offset[i] + y * matrix[i, 0] + x * matrix[i, 1] for i in range(2))
+    return _between("rotate", input, places, output, order, mode, cval)
 
 
 # -- measurements --------------------------------------------------------------------------------------------------

@@ -248,12 +248,13 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", p
 
 
 PADDED = {"mirror": "reflect", "reflect": "symmetric", "nearest": "edge", "wrap": "wrap", "constant": "constant"}
+PADDED |= {"grid-mirror": "symmetric", "grid-wrap": "wrap", "grid-constant": "constant"}  # which are the same of filters
 
 
 def extended(x: Any, pads: Any, mode: str, cval: float = 0.0) -> Any:
     """An image with what is beyond its edges."""
     known: Any = PADDED[mode]
-    return np.pad(x, pads, known, **({"constant_values": cval} if mode == "constant" else {}))
+    return np.pad(x, pads, known, **({"constant_values": cval} if known == "constant" else {}))
 
 
 def window(x: Any, weights: Any, axis: int, mode: str, cval: float = 0.0) -> Any:
@@ -280,7 +281,7 @@ def savgol_filter(
     scale = delta**deriv
     x, cval, fit = array_of(x) / scale, cval / scale, (window_length, polyorder, deriv)
     axis, half = axis % np.ndim(x), window_length // 2
-    if mode not in ("interp", *PADDED) or (mode == "reflect"):
+    if mode not in ("mirror", "constant", "nearest", "wrap", "interp"):
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
     weights = ss.savgol_coeffs(*fit).astype(x.dtype)
     if mode != "interp":
@@ -566,6 +567,59 @@ def stft(
     times = np.arange(width / 2, np.shape(x)[-1] - width / 2 + 1, step) / float(fs)
     times = times if options is None else times - width / 2 / fs
     return _frequencies(size, fs, onesided), times, np.moveaxis(y.astype(dtype), -1, axis - 1 if axis < 0 else axis)
+
+
+def spectrogram(
+    x: Any,
+    fs: float = 1.0,
+    window: Any = ("tukey", 0.25),
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    mode: str = "psd",
+) -> Any:
+    """The frequencies, the times, and the power at each, or what ``mode`` says of the transforms there."""
+    if traced_in([x, window]) is None:
+        return ss.spectrogram(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, mode)
+    if mode not in ("psd", "complex", "magnitude", "angle", "phase"):
+        raise ValueError(f"unknown value for mode {mode}, must be one of 'psd', 'complex', 'magnitude', 'angle', 'phase'")
+    x = array_of(x)
+    if not np.size(x):
+        return _of_nothing([x], axis, 3)
+    size = np.size(window) if not isinstance(window, (str, tuple)) else min(nperseg or 256, np.shape(x)[axis])
+    overlap, scale = size // 8 if noverlap is None else noverlap, {"density": "psd"}.get(scaling, scaling)
+    onesided, where = return_onesided and not np.iscomplexobj(x), axis - 1 if axis < 0 else axis
+    f, t, z = stft(x, fs, window, nperseg, overlap, nfft, detrend, onesided, None, False, axis, scale)
+    if mode == "psd":
+        power = np.real(z) ** 2 + np.imag(z) ** 2
+        return f, t, power * transforms.weights(nfft or size, where, power, 2.0) if onesided else power
+    if mode == "magnitude":
+        return f, t, np.abs(z)
+    if mode == "complex":
+        return f, t, z
+    return f, t, np.angle(z) if mode == "angle" else np.unwrap(np.angle(z), axis=where)
+
+
+def coherence(
+    x: Any,
+    y: Any,
+    fs: float = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    axis: int = -1,
+) -> Any:
+    """The frequencies, and how much of the power at each two signals have in common."""
+    options = (fs, window, nperseg, noverlap, nfft, detrend)
+    f, cross = csd(x, y, *options, axis=axis)
+    first, second = (welch(signal, *options, axis=axis)[1] for signal in (x, y))
+    return f, (np.real(cross) ** 2 + np.imag(cross) ** 2) / first / second
 
 
 EXTENDED: dict[str | None, Any] = {
