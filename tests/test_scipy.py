@@ -1994,7 +1994,7 @@ def test_derivatives_and_integrals_of_splines(kind):
         made(x, heights).integrate(0.4, 3.3, "periodic")
 
 
-@pytest.mark.parametrize("kind", ["linear", "cubic"])
+@pytest.mark.parametrize("kind", ["linear", "slinear", "cubic", *interpolate.STEPS, 0, 1, 3])
 def test_interp1d(kind):
     x, at = np.array([0.0, 0.7, 1.5, 2.0, 3.1]), np.array([[0.11, 0.7, 1.7], [2.9, 0.0, 3.1]])
     for axis, y in ((-1, rng.normal(size=5)), (1, rng.normal(size=(2, 5, 3)))):
@@ -2014,17 +2014,33 @@ def test_interp1d(kind):
         interpolate.interp1d(x, x, "quadratic")
 
 
+def test_what_curves_are_made_of():
+    """Their coefficients are SciPy's; what they have not says so."""
+    x, y = np.arange(5.0) ** 1.2, rng.normal(size=(5, 2))
+    for name in ("CubicSpline", "PchipInterpolator", "Akima1DInterpolator"):
+        ours, theirs = (getattr(module, name)(x, y) for module in (interpolate, scipy.interpolate))
+        np.testing.assert_allclose(ours.c, theirs.c, rtol=1e-9, atol=1e-12)
+        with pytest.raises(AttributeError, match=rf"{name} has no roots; scipy.interpolate.{name} has it, of plain arrays"):
+            ours.roots()
+    agrees(lambda x, y: interpolate.CubicSpline(x, y).c, x, y)
+    assert not hasattr(interpolate.interp1d(x, y[:, 0]), "colour")
+
+
 def test_make_interp_spline():
     x, y, at = np.arange(5.0) ** 1.2, rng.normal(size=(5, 2)), np.array([0.3, 2.9, 7.0])
     for options in ({}, {"k": 1}, {"bc_type": "natural"}):
         ours, theirs = (module.make_interp_spline(x, y, **options) for module in (interpolate, scipy.interpolate))
         np.testing.assert_allclose(ours(at), theirs(at), rtol=1e-9)
-    agrees(lambda x, y, at: interpolate.make_interp_spline(x, y)(at), x, y, at)
+    for nu in (-2, -1, 1):
+        made = [module.make_interp_spline(x, y, 1).derivative(nu)(at[:2]) for module in (interpolate, scipy.interpolate)]
+        np.testing.assert_allclose(*made, rtol=1e-9)
+    for k in (1, 3):
+        agrees(lambda x, y, at, k=k: interpolate.make_interp_spline(x, y, k)(at), x, y, at)
     with pytest.raises(NotDifferentiable, match="is here for k=1 and for k=3"):
         interpolate.make_interp_spline(x, y, 2)
 
 
-@pytest.mark.parametrize("method", ["linear", "nearest"])
+@pytest.mark.parametrize("method", ["linear", "slinear", "nearest"])
 def test_regular_grid(method):
     grid, values = (
         (np.array([0.0, 0.5, 2.0]), np.array([3.0, 1.0, 0.5, 0.0]), np.array([1.0, 2.0])),
@@ -2037,6 +2053,10 @@ def test_regular_grid(method):
         )
         for at in (inside, inside + 1.5, inside - 1.5, tuple(inside.T), inside.reshape(2, 2, 3)) if bounds else (inside,):
             np.testing.assert_allclose(ours(at), theirs(at), rtol=1e-12, atol=1e-12)
+    for at in (inside, tuple(inside.T), inside[0]):
+        np.testing.assert_allclose(
+            *(module.interpn(grid, values, at, method) for module in (interpolate, scipy.interpolate)), rtol=1e-12
+        )
     turn = lambda grid: np.flip(grid) * np.array([1.0, 1.0, 1.0])
     fun = lambda axis, values, at: interpolate.RegularGridInterpolator((axis, turn(grid[0])), values, method)(at)
     agrees(fun, np.array([0.0, 1.0, 1.5]), rng.normal(size=(3, 3)), np.array([[0.2, 0.3], [1.2, 1.7]]))

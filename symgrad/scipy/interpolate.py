@@ -23,7 +23,16 @@ def _double(x: Any) -> Any:
     return x.astype(np.result_type(x.dtype, float))
 
 
-class _Polynomials(Holding):
+class _Curve(Holding):
+    """What of SciPy's curve is not here is an error that says so."""
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self).__name__.removeprefix("_")
+        more = f"; scipy.interpolate.{kind} has it, of plain arrays" if hasattr(getattr(si, kind, None), name) else ""
+        raise AttributeError(f"symgrad.scipy.interpolate.{kind} has no {name}{more}")
+
+
+class _Polynomials(_Curve):
     """Polynomials between points, by their coefficients in the distance from the point before, that of order 0 first."""
 
     def __init__(self, x: Any, coefficients: list[Any], axis: int, extrapolate: bool) -> None:
@@ -32,6 +41,11 @@ class _Polynomials(Holding):
     def _parts(self, place: Any) -> tuple[Any, list[Any]]:
         """The points before, and the coefficients, of the polynomials with these numbers."""
         return take_at(self.x, place), [take_at(c, place) for c in self._coefficients]
+
+    @property
+    def c(self) -> Any:
+        """The coefficients, that of the highest order first."""
+        return np.stack(self._all()[::-1])
 
     def _all(self) -> list[Any]:
         return self._parts(np.arange(np.shape(self.x)[0] - 1))[1]
@@ -123,6 +137,18 @@ class CubicHermiteSpline(_Polynomials):
         rise = (high - low) / h
         bend = (slope + next_slope - 2 * rise) / h
         return start, [low, slope, (rise - slope) / h - bend, bend / h]
+
+
+class _Lines(CubicHermiteSpline):
+    """Lines between points."""
+
+    def __init__(self, x: Any, y: Any, axis: int) -> None:
+        self._take(x, y, axis, None)
+
+    def _parts(self, place: Any) -> tuple[Any, list[Any]]:
+        start, low = take_at(self.x, place), take_at(self.y, place)
+        h = np.reshape(take_at(self.x, place + 1) - start, vector_shape(0, np.ndim(low)))
+        return start, [low, (take_at(self.y, place + 1) - low) / h]
 
 
 class CubicSpline(CubicHermiteSpline):
@@ -234,11 +260,24 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
     """The spline of degree 3 through ``y`` at ``x``: SciPy's, in the form of a ``CubicSpline``; or that of degree 1."""
     if t is not None or rest or k not in (1, 3) or (k == 1 and bc_type is not None) or (k == 3 and np.size(x) < 4):
         raise NotDifferentiable("make_interp_spline is here for k=1 and for k=3 of four points or more, without t=")
-    return interp1d(x, y, axis=axis, fill_value="extrapolate") if k == 1 else CubicSpline(x, y, axis, bc_type or "not-a-knot")
+    return _Lines(x, y, axis) if k == 1 else CubicSpline(x, y, axis, bc_type or "not-a-knot")
 
 
-class interp1d(Holding):
-    """Lines between the points (``kind="linear"``), or the spline of degree 3 through them (``"cubic"``).
+STEPS = {
+    "zero": lambda x, at: np.searchsorted(x, at, side="right") - 1,
+    "previous": lambda x, at: np.searchsorted(x, at, side="right") - 1,
+    "next": lambda x, at: np.searchsorted(x, at),
+    "nearest": lambda x, at: np.searchsorted(x[:-1] / 2 + x[1:] / 2, at),
+    "nearest-up": lambda x, at: np.searchsorted(x[:-1] / 2 + x[1:] / 2, at, side="right"),
+}
+
+
+ORDERS = {0: "zero", 1: "linear", 3: "cubic", "slinear": "linear"}
+
+
+class interp1d(_Curve):
+    """Lines between the points (``kind="linear"``), the spline of degree 3 through them (``"cubic"``), or the value at one of
+    them (``"nearest"``, ``"nearest-up"``, ``"previous"``, ``"next"``).
 
     Outside, a ``ValueError``; ``fill_value`` with ``bounds_error=False``; what the first and last polynomials give with
     ``fill_value="extrapolate"``.
@@ -255,9 +294,11 @@ class interp1d(Holding):
         fill_value: Any = np.nan,
         assume_sorted: bool = False,
     ) -> None:
-        if kind not in ("linear", "cubic", 1, 3):
-            raise NotDifferentiable(f"interp1d has no derivative rule for kind={kind!r}; choose 'linear' or 'cubic'")
-        x, y = array_of(x), array_of(y)
+        kind = ORDERS.get(kind, kind)
+        if kind not in (*STEPS, "linear", "cubic"):
+            known = ", ".join(map(repr, ("linear", *STEPS, "cubic")))
+            raise NotDifferentiable(f"interp1d has no derivative rule for kind={kind!r}; choose of {known}")
+        x, y = array_of(x), floating(y)
         self._axis = axis % np.ndim(y)
         y = np.moveaxis(y, axis, 0)
         if not assume_sorted:
@@ -265,11 +306,14 @@ class interp1d(Holding):
             x, y = x[order], y[order]
         elif copy:
             x, y = x.copy(), y.copy()
-        self._spline = CubicSpline(x, y) if kind in ("cubic", 3) else None
+        self._spline, self._kind = CubicSpline(x, y) if kind == "cubic" else None, kind
         self.x, self._y, self._fill = x, y, fill_value
         self._extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
         if self._extrapolates and bounds_error:
             raise ValueError("Cannot extrapolate and raise at the same time.")
+        if self._extrapolates and kind in ("previous", "next"):  # before the first there is none, nor after the last
+            self._fill = (np.nan, y[-1]) if kind == "previous" else (y[0], np.nan)
+            self._extrapolates, bounds_error = False, False
         self._strict = not self._extrapolates and (bounds_error is None or bounds_error)
 
     def __call__(self, x: Any) -> Any:
@@ -279,6 +323,8 @@ class interp1d(Holding):
         column = vector_shape(0, np.ndim(self._y))
         if self._spline is not None:
             value = self._spline(flat)
+        elif self._kind in STEPS:
+            value = take_at(self._y, np.clip(STEPS[self._kind](self.x, flat), 0, last))
         else:
             place = np.clip(np.searchsorted(self.x, flat), 1, last) - 1
             start, low = take_at(self.x, place), take_at(self._y, place)
@@ -294,7 +340,7 @@ class interp1d(Holding):
         return np.moveaxis(whole, range(np.ndim(at)), range(self._axis, self._axis + np.ndim(at)))
 
 
-class RegularGridInterpolator(Holding):
+class RegularGridInterpolator(_Curve):
     """Products of lines between values on a grid, in any dimension; or with ``method="nearest"``, the nearest value."""
 
     def __init__(
@@ -316,7 +362,7 @@ class RegularGridInterpolator(Holding):
 
     @staticmethod
     def _known(method: str) -> str:
-        if method not in ("linear", "nearest"):
+        if method not in ("linear", "slinear", "nearest"):
             raise NotDifferentiable(
                 f"RegularGridInterpolator has no derivative rule for method={method!r}; choose 'linear' or 'nearest'"
             )
@@ -355,3 +401,10 @@ class RegularGridInterpolator(Holding):
             value = np.where(np.reshape(outside, column), self.fill_value, value)
         value = np.where(np.reshape(nowhere, column), np.nan, value)
         return np.reshape(value, np.shape(at)[:-1] + np.shape(self.values)[len(self.grid) :])
+
+
+def interpn(
+    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
+) -> Any:
+    """The values at points between those on a grid, by a ``RegularGridInterpolator``."""
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
