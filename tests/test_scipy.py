@@ -2379,6 +2379,11 @@ def test_plain_arrays_go_to_scipy():
         lambda x: ndimage.minimum_filter1d(x, 3, output=float),
         lambda x: ndimage.grey_opening(x, structure=np.ones((2, 2))),
         lambda x: ndimage.grey_dilation(x, 3, mode="edge"),
+        lambda x: integrate.quad(np.exp, 0, x[0, 0], weight="cos", wvar=1.0)[0],
+        lambda x: integrate.solve_ivp(lambda t, y: -y, (0, 1), x[0], dense_output=True).y,
+        lambda x: integrate.solve_ivp(lambda t, y: -y, (0, 1), x[0], events=lambda t, y: y[0] - 0.5).y,
+        lambda x: integrate.solve_ivp(lambda t, y: -y, (0, 1), x[0], jac=np.eye(3)).y,
+        lambda x: integrate.odeint(lambda y, t: -y, x[0], [0, 1], full_output=True)[0],
         lambda x: fft.dct(x, orthogonalize=True),
         lambda x: fft.dst(x, norm="none"),
         lambda x: fft.idct(x + 1j),
@@ -2767,3 +2772,18 @@ def test_images_of_more_dimensions_turned():
     x = rng.normal(size=(3, 4, 2))
     agrees(lambda x, angle: ndimage.rotate(x, angle, (0, -1), order=1), x, 25.0)
     agrees(lambda x: ndimage.shift(x, (1, 0.5, 0), order=1, mode="nearest"), x)
+
+
+@pytest.mark.parametrize("method", ["RK23", "DOP853"])
+def test_states_in_columns(method):
+    """The slopes of several states at once, of which there is one."""
+    rates = np.array([0.5, 1.5])
+
+    def slope(t, y, k):
+        return -k[:, None] * y + np.flip(y, axis=0)
+
+    options = {"method": method, "t_eval": np.array([0.3, 1.0]), "vectorized": True, "rtol": 1e-8}
+    solved = lambda y, k: integrate.solve_ivp(slope, (0.0, 1.0), y, args=(k,), **options).y
+    expected = scipy.integrate.solve_ivp(slope, (0.0, 1.0), np.array([1.0, 2.0]), args=(rates,), **options).y
+    np.testing.assert_allclose(solved(np.array([1.0, 2.0]), rates), expected, rtol=1e-6)
+    agrees(solved, np.array([1.0, 2.0]), rates)

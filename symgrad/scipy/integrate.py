@@ -21,7 +21,18 @@ from symgrad.api import stop_gradient, vmap
 from symgrad.ops.elementwise import moves
 from symgrad.ops.index import array_of
 from symgrad.scipy.methods import METHODS, Method
-from symgrad.scipy.plain import as_tuple, found_again, is_asked, is_written_out, noted, of_kind, on_plain, plain_values, rest_of
+from symgrad.scipy.plain import (
+    as_tuple,
+    found_again,
+    is_asked,
+    is_written_out,
+    noted,
+    of_kind,
+    on_plain,
+    plain_values,
+    refuse,
+    rest_of,
+)
 from symgrad.scipy.steps import ends_of_steps, through
 from symgrad.tracing.trace import followed
 
@@ -137,12 +148,21 @@ def _begun(problem: _Problem, y: Any, first_step: float | None) -> tuple[Any, ..
 
 
 def odeint(
-    func: Fun, y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, rtol: float = 1.49e-8, atol: float = 1.49e-8
+    func: Fun,
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    *,
+    tfirst: bool = False,
+    rtol: float = 1.49e-8,
+    atol: float = 1.49e-8,
+    **options: Any,
 ) -> Any:
     """The solution of ``dy/dt = func(y, t, ...)`` at the times ``t``: one row a time. By Dormand and Prince's 8th order steps.
 
     For stiff equations, for which SciPy's own switches methods, it takes many steps.
     """
+    refuse("integrate.odeint", options)
     func, args = followed(func), as_tuple(args)
     slope = lambda t, y: array_of(func(t, y, *args) if tfirst else func(y, t, *args))
     t = array_of(t)
@@ -155,11 +175,15 @@ def solve_ivp(
     y0: Any,
     method: str = "RK45",
     t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
     args: Any = None,
     rtol: float = 1e-3,
     atol: float = 1e-6,
     max_step: float = np.inf,
     first_step: float | None = None,
+    **options: Any,
 ) -> Any:
     """The solution of ``dy/dt = fun(t, y, ...)``; its ``y``, one column a time, can be differentiated.
 
@@ -167,8 +191,12 @@ def solve_ivp(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")
+    missing = {"dense_output": dense_output, "events": events is not None}
+    refuse("integrate.solve_ivp", {name: True for name, given in missing.items() if given} | options)
     fun, args = followed(fun), () if args is None else as_tuple(args)
     slope = lambda t, y: array_of(fun(t, y, *args))
+    if vectorized:  # of states in columns
+        slope = lambda t, y: array_of(fun(t, y[:, None], *args))[:, 0]
     y = np.atleast_1d(array_of(y0)) * 1.0
     begin, end = t_span
     relative, absolute = checks.validate_tol(rtol, atol, np.size(y))
@@ -210,6 +238,7 @@ def quad(
     epsrel: float = 1.49e-8,
     limit: int = 50,
     points: Any = None,
+    **rest: Any,
 ) -> Any:
     """The integral of ``func`` from ``a`` to ``b``, and an estimate of the error.
 
@@ -217,6 +246,7 @@ def quad(
     over 21 points in each. Between ``points`` that move, each part is an integral of its own. Raises where that is not the
     integral: at a pole, to which SciPy only extrapolates.
     """
+    refuse("integrate.quad", rest)
     func, args = followed(func), as_tuple(args)
     if points is not None and any(map(moves, points)):
         if np.isinf(a) or np.isinf(b):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.errors import NotDifferentiable
 from symgrad.ops.engine import STOP
 from symgrad.tracing.trace import active_trace
 from symgrad.tracing.tracer import Tracer, plain
@@ -30,6 +31,12 @@ def named(fun: Callable[..., Any], name: str, text: str) -> Callable[..., Any]:
     """A function of a mirror that others are made like, with a name and a docstring of its own."""
     fun.__name__, fun.__qualname__, fun.__doc__ = name, name, text
     return fun
+
+
+def refuse(name: str, given: dict[str, Any]) -> None:
+    """Raise for options of SciPy's that a mirror does not have."""
+    if given:
+        raise NotDifferentiable(f"scipy.{name} has no derivative rule for {next(iter(given))}=")
 
 
 def plain_values(tree: Any) -> Any:
