@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import assume
+from hypothesis import assume, settings
+from ops_samples import deep
 
 from symgrad import value_and_grad, without
 from symgrad.pytree import flatten
 from symgrad.testing import Program
+
+few = settings() if deep() else settings(max_examples=3)  # for properties each of whose examples takes a second or so
 
 
 def scalar(fun: Callable[..., Any]) -> Callable[..., Any]:

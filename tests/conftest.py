@@ -5,8 +5,8 @@ import math
 import os
 import sys
 import zlib
-from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,14 @@ if sys.version_info < (3, 12):
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # code hangs on it, and tests tell which there is
 os.environ.setdefault("SYMGRAD_NUM_THREADS", "8")
 
+# Where PYTHONDONTWRITEBYTECODE is set, each of the many processes that tests start would compile all of symgrad anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+gc.set_threshold(
+    20_000
+)  # what is traced and compiled makes many objects that live long: looking at them takes a tenth of a run
+
 from ops_samples import deep  # noqa: E402
 
 from symgrad import compile  # noqa: E402
@@ -32,6 +40,7 @@ settings.load_profile("default")
 
 
 ONE_OF = {1: 1, 4: 4, 12: 14, 32: math.inf}  # so many cases of a test one runs, where it has no more than those
+NONE = set[str]()  # tests of which no case runs
 
 compile.MAX_SHARED = 0  # each derivative of a test has code of its own, unless the test is about that
 compile.GRACE = math.inf  # how fast the machine is decides on nothing
@@ -54,23 +63,38 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "whole: run all cases of this test, as nothing else tests what it does")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of tests with many cases, most of which cross what others test, run some: other ones in each test.
-
-    All where files or cases are named, golden files are written, and in deep runs.
-    """
+def runs_all(config: pytest.Config) -> bool:
+    """Files or cases are named, golden files are written, or the run is a deep one."""
     options = config.option
     named = options.keyword or any([arg.partition("::")[0].endswith(".py") for arg in config.args])
-    if named or options.every_case or options.update_golden or deep():
+    return bool(named or options.every_case or options.update_golden or deep())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Of tests with many cases, most of which cross what others test, run some: other ones in each test.
+
+    The others are not even made items of, of which there would be 30,000 in each worker.
+    """
+    yield
+    cases, test = metafunc._calls, metafunc.definition
+    if len(cases) > 1 and not runs_all(metafunc.config) and not test.get_closest_marker("whole"):
+        every = next(step for step, most in ONE_OF.items() if len(cases) <= most)
+        start = zlib.crc32(test.nodeid.encode())
+        chosen = [case for nth, case in enumerate(cases, 1) if (nth + start) % every == 0]
+        if not chosen:  # which pytest takes for a test without parameters
+            NONE.add(test.nodeid)
+        metafunc._calls = chosen or cases[:1]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes long, and tests none of whose cases were chosen."""
+    if runs_all(config):
         return
-    of_test = [item.nodeid.partition("[")[0] for item in items]
-    cases, nth = Counter(of_test), Counter[str]()
     run, left = [], []
-    for item, test in zip(items, of_test, strict=True):
-        nth[test] += 1
-        every = next(step for step, most in ONE_OF.items() if cases[test] <= most)
-        chosen = (nth[test] + zlib.crc32(test.encode())) % every == 0 and not item.get_closest_marker("long")
-        (run if chosen or item.get_closest_marker("whole") else left).append(item)
+    for item in items:
+        long = item.get_closest_marker("long") or item.nodeid.partition("[")[0] in NONE
+        (run if not long or item.get_closest_marker("whole") else left).append(item)
     items[:] = run
     config.hook.pytest_deselected(items=left)
 

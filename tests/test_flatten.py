@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from agreement import few
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -43,6 +44,7 @@ TREES = st.recursive(
 )  # fmt: skip
 
 
+@few
 @given(TREES)
 def test_there_and_back(tree):
     vector, unflatten = flatten(tree)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from agreement import program_of, right_at, right_in_other_calls
+from agreement import few, program_of, right_at, right_in_other_calls
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -670,6 +670,7 @@ def forked(rng: random.Random) -> Iterator[str]:
     yield "    return total"
 
 
+@few
 @given(st.integers(0, 2**40))
 def test_random_forks(seed: int) -> None:
     """At many points, and with second derivatives."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from agreement import agrees_with_dynamic, program_of
+from agreement import agrees_with_dynamic, few, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -225,6 +225,7 @@ def lines(rng: random.Random) -> Iterator[str]:
     yield "    return s + np.sum(np.sin(y)) + np.sum(b * np.cos(m))"
 
 
+@few
 @given(st.integers(0, 2**40))
 def test_random_nests(seed: int) -> None:
     rng = random.Random(seed)

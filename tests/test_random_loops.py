@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from agreement import agrees_with_dynamic, program_of
+from agreement import agrees_with_dynamic, few, program_of
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -149,6 +149,7 @@ def table(rng: random.Random) -> Iterator[str]:
 
 
 @example(49649)  # arrays that an inner loop saves, trimmed once more
+@few
 @given(st.integers(0, 2**40))
 def test_tables(seed: int) -> None:
     """Also where the second derivative is taken, and where another point is asked for."""
@@ -220,12 +221,14 @@ def patched(rng: random.Random) -> Iterator[str]:
     yield "    return np.sum(P * np.cos(P)) + np.sum(np.tanh(Q)) + s"
 
 
+@few
 @given(st.integers(0, 2**40))
 def test_windows(seed: int) -> None:
     specs = {"x": (160,), "y": (160,), "k": (3,)}
     agrees_with_dynamic(program_of(windowed(random.Random(seed)), specs, seed), scaled=True, calls=4)
 
 
+@few
 @given(st.integers(0, 2**40))
 def test_patches(seed: int) -> None:
     specs = {"X": (30, 30), "Y": (30, 30), "K": (2, 2), "k": (3,)}
@@ -277,12 +280,14 @@ def decided(rng: random.Random) -> Iterator[str]:
     yield "    return np.sum(T * np.cos(T)) + np.sum(np.tanh(U)) + s + np.sum(v * w)"
 
 
+@few
 @given(st.integers(0, 2**40))
 def test_decisions_over_rows(seed: int) -> None:
     specs = {"x": (25,), "y": (4,), "X": (25, 4)}
     agrees_with_dynamic(program_of(decided(random.Random(seed)), specs, seed), scaled=True, calls=5)
 
 
+@few
 @given(st.integers(0, 2**40))
 def test_pulled_back_twice(seed: int) -> None:
     """Both loops backwards have one body, of which nothing is left from the first when the second is written."""
@@ -420,6 +425,7 @@ def test_nests_whose_ends_hang_on_the_loops_around(seed: int) -> None:
         agrees_with_dynamic(program_of(nested(random.Random(seed)), {"x": (7,), "A": (7, 7)}, seed), scaled=True, calls=8)
 
 
+@few
 @given(st.integers(0, 2**40))
 def test_slices_and_loops_as_long_as_an_index_says(seed: int) -> None:
     with patch.object(trace, "LONG", 20):

@@ -6,6 +6,7 @@ from math import isfinite
 
 import numpy as np
 import pytest
+from agreement import few
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from test_vectorize import SPECS, lines
@@ -267,6 +268,7 @@ def test_random_loops_have_ifs():
     assert sum("if " in "\n".join(lines(random.Random(seed), True)) for seed in range(20)) == 20
 
 
+@few
 @given(st.integers(0, 2**40))
 @example(319)
 def test_random_sides(seed: int) -> None:

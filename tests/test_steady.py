@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from agreement import agrees_with_dynamic, program_of
+from agreement import agrees_with_dynamic, few, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -176,6 +176,7 @@ def lines(rng: random.Random) -> Iterator[str]:
     yield "    return s + np.sum(u * k) + sum([np.sum(one**2) for one in seen])"
 
 
+@few
 @given(st.integers(0, 2**40))
 def test_random_steps(seed: int) -> None:
     n = 40 if seed % 2 else 7  # which is taken apart into numbers

@@ -62,9 +62,18 @@ def tree_of(name: str) -> ast.Module:
     return ast.parse(FILES[name].read_text(encoding="utf-8"))
 
 
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All of a file, without the expressions in them, which are most of a tree."""
+    for _, field in ast.iter_fields(tree):
+        for node in field if isinstance(field, list) else ():
+            if isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+                yield node
+                yield from statements(node)
+
+
 def imports(tree: ast.AST) -> Iterator[str]:
     """The modules that a file imports, as it names them; ``from a import b`` is ``a.b`` where that is a module."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
