@@ -25,9 +25,7 @@ os.environ.setdefault("SYMGRAD_NUM_THREADS", "8")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-gc.set_threshold(
-    20_000
-)  # what is traced and compiled makes many objects that live long: looking at them takes a tenth of a run
+gc.set_threshold(20_000)  # traces and code are many objects that live long: to look at them often takes a tenth of a run
 
 from ops_samples import deep  # noqa: E402
 

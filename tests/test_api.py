@@ -935,7 +935,7 @@ def test_threads_that_learn_beside_a_trace(monkeypatch):
         return s * 2.0 if s > 1.0 else np.sin(s) if s > 0.0 else s
 
     monkeypatch.setattr(Family, "trace", interrupted)
-    for _ in range(4):
+    for _ in range(2):
         derivative = value_and_grad(parted)
         derivative.cache_clear()
         for _ in range(25):

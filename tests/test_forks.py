@@ -2911,7 +2911,7 @@ def shortest_beside_the_first(w):
 def test_runs_that_find_nothing_are_as_those_that_do(fun):
     derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     rng = np.random.default_rng(0)
-    for _ in range(8):
+    for _ in range(8 if fun is shortest_paths else 4):
         w = rng.random((8, 8)) + 0.5
         value, slope = derivative(w)
         known, known_slope = plain(w)

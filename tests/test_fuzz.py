@@ -21,7 +21,7 @@ def test_nothing_is_found(tmp_path: Path) -> None:
 def test_a_wrong_rule_is_found_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: object) -> None:
     monkeypatch.setattr(REGISTRY[np.cos], "rules", (lambda g, y, x: g * np.sin(x),))
     search = fuzz.Search(2, {}, 6, ("smooth",), tmp_path)
-    assert not all([search.chunk(number, 15) for number in range(2)])
+    assert not all(search.chunk(number, 15) for number in range(2))  # the second only where the first found nothing
     kept = json.loads(search.failures[0].read_text())
     assert kept["source"].count("np.cos") == 1
     with pytest.raises(AssertionError):
