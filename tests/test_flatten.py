@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from agreement import few
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -44,7 +43,6 @@ TREES = st.recursive(
 )  # fmt: skip
 
 
-@few
 @given(TREES)
 def test_there_and_back(tree):
     vector, unflatten = flatten(tree)
