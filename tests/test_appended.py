@@ -1602,3 +1602,66 @@ def test_rows_of_the_state_are_a_loop():
 
     inflow = np.random.default_rng(0).normal(size=(2, 200))
     assert len(grad(column).source(0.5, inflow).splitlines()) < 60
+
+
+def a_view_of_what_stays(p, steps):
+    s, w, out = np.outer(np.linspace(0.5, 1.0, 4), p), np.outer(np.ones(2), p), []
+    for _ in range(steps):
+        out.append(w[0])
+        s = np.tanh(s + 0.1 * p)
+    w[0] = 2.0
+    return np.sum(np.stack(out) * p) + np.sum(s)
+
+
+def what_stays(p, steps):
+    s, b, out = np.outer(np.linspace(0.5, 1.0, 4), p), p * 2, []
+    for _ in range(steps):
+        out.append(b)
+        s = np.tanh(s + 0.1 * p)
+    b[0] = 2.0
+    return np.sum(np.stack(out) * p) + np.sum(s)
+
+
+def an_item_of_the_middle(p, steps):
+    s, b, out = np.outer(np.linspace(0.5, 1.0, 4), p), p * 2, []
+    for _ in range(steps):
+        out.append(b)
+        s = np.tanh(s + 0.1 * p)
+    out[steps // 2][0] = 2.0
+    return np.sum(np.stack(out) * p) + np.sum(s) + np.sum(b)
+
+
+def where_the_loop_decides(p, steps):
+    s, out, total = np.outer(np.linspace(0.5, 1.0, 4), p), [], 0.0
+    for k in range(steps):
+        out.append(s[3])
+        if p[k % 3] > 0.6:
+            total += p[0]
+    out[-1] *= 2.0
+    return total + sum([np.sum(o**2) for o in out])
+
+
+def overlapping_where_the_loop_decides(p, steps):
+    s, out, o2 = np.outer(np.linspace(0.5, 1.0, 4), p), [], []
+    for _ in range(steps):
+        s = np.sin(s + 0.1)
+        if np.sum(s) > 4:
+            s = s * 0.9
+        out.append(s[2:])
+        o2.append(s[3])
+    o2[steps * 3 // 4] *= 2.0
+    return sum([np.sum(o**2) for o in out])
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("steps", [20, 30, 60])
+@pytest.mark.parametrize(
+    "fun", [a_view_of_what_stays, what_stays, an_item_of_the_middle, where_the_loop_decides, overlapping_where_the_loop_decides]
+)
+def test_items_that_were_passed_over_are_one_array(fun, steps):
+    derivative, oracle = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for k in range(4):
+        p = np.array([0.5, 0.7, 0.6]) * (1 + 0.1 * k)
+        value, slope = derivative(p, steps)
+        np.testing.assert_allclose(value, fun(p, steps), rtol=1e-12)
+        np.testing.assert_allclose(slope, oracle(p, steps)[1], rtol=1e-12)

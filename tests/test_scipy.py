@@ -1569,6 +1569,21 @@ def test_a_parameter_that_comes_in_late(method, times):
 
 
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+@pytest.mark.parametrize("times", [None, [0.0, 0.4, 1.0]])
+def test_slopes_that_are_numbers_and_states_of_single_precision(method, times):
+    """SciPy's numbers: of one number for all states, and in double precision whatever it is given."""
+    options = {"method": method, "t_eval": times, "rtol": 1e-9, "atol": 1e-11}
+    for rhs in (lambda t, y: -y[0], lambda t, y: 2.0, lambda t, y: np.cos(t)):
+        for y0 in ([1.0], np.float32([1.5, 0.3])):
+            ours, theirs = [module.solve_ivp(rhs, (0.0, 1.0), y0, **options) for module in (integrate, scipy.integrate)]
+            assert ours.y.dtype == np.float64
+            shown = slice(None) if times else slice(-1, None)  # errors near rounding tell how long steps are
+            np.testing.assert_allclose(ours.y[:, shown], theirs.y[:, shown], rtol=1e-7, atol=1e-9)
+            slope = lambda q, rhs=rhs, y0=y0: np.sum(integrate.solve_ivp(rhs, (0.0, 1.0), q * np.array(y0), **options).y[:, -1])
+            assert math.isclose(grad(slope)(1.0), numeric(slope, 1.0), rel_tol=1e-6, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
 def test_steps_of_solve_ivp(method):
     """Without times, there are as many columns as steps: code is one for all numbers of steps."""
 

@@ -164,6 +164,8 @@ class Grown:
         items = [index.GETITEM(self.array, spec=(place,)) for place in places]
         if self.shape:
             items, self.since = [self.array.tape.alone(item) for item in items], [self.array.tape.graph.next_index] * len(items)
+            for item in items:
+                item.parted |= self.parted
         items = _numbers(self.array, items, self.python)
         for far, node in last.items():
             if far <= len(items):

@@ -1136,7 +1136,8 @@ class Roller:
 
     def _part(self, arrays: Iterable[Tracer]) -> None:
         """The loop is rolled up: arrays like the items of lists may be items, or copies of these."""
-        kinds = {item.owner().node.aval for grown in self.grown.values() if grown.shape for item in grown.items}
+        items = [item for grown in self.grown.values() if grown.shape for item in grown.items]
+        kinds = {x.node.aval for item in items for x in (item, item.owner())}
         every = [item for grown in self.grown.values() for item in (*grown.items, *grown.owner)]
         found = [x.owner() for x in (*arrays, *every) if type(x) is Tracer and x.owner().node.aval in kinds]
         for array in found:
@@ -1200,6 +1201,8 @@ class Roller:
         if flag is not None and not flag and flag.node.active:
             trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
             self.flags.add(flag.node)
+        if any([grown.shape for grown in self.grown.values()]):  # the items are copies from here on
+            self._part([*bounds[0].holds.values(), *last.holds.values()])
         for name, grown in self.grown.items():
             grown.leap(self.ahead, {far: last.holds[name, -far].node for far in range(1, grown.deepest + 1)})
         last = self.boundaries[-1]

@@ -21,7 +21,7 @@ def _slopes(problem: Any, now: Any, h: Any, y: Any, f: Any, many: int) -> tuple[
     """
     method = METHODS[problem.name]
     shares, weights, last = method.shares, method.weights, method.last
-    slopes = np.zeros((len(shares), *y.shape), f.dtype, like=f)
+    slopes = snp.zeros((len(shares), *y.shape), f.dtype)
     slopes[0] = f
     for i in range(1, many):
         slopes[i] = problem.fun(now + shares[i] * h, y + h * (weights[i] @ slopes))
