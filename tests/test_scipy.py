@@ -1568,6 +1568,12 @@ def test_a_parameter_that_comes_in_late(method, times):
         np.testing.assert_allclose(grad(solved)(inside, 0.7), grad(exact)(inside, 0.7), rtol=1e-3)
 
 
+def test_no_times_and_states_that_are_matrices():
+    assert integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0, 2.0], t_eval=[]).y.shape == (2, 0)
+    with pytest.raises(ValueError, match="1-dimensional"):
+        integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), np.ones((2, 2)))
+
+
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
 @pytest.mark.parametrize("times", [None, [0.0, 0.4, 1.0]])
 def test_slopes_that_are_numbers_and_states_of_single_precision(method, times):

@@ -534,3 +534,16 @@ def test_steps_to_a_final_time_are_a_loop():
     for k in range(6):
         right_at(derivative, tube, np.array([1.0 + 0.3 * k, 1.0 + 0.1 * k]), (1e-12, 0), (1e-9, 1e-12))
     assert derivative.cache_info().misses <= 3
+
+
+def test_the_array_that_a_view_is_of():
+    def fun(p):
+        c = np.sin(np.outer(np.ones(4), p))
+        v = c[-1]
+        return np.sum(c) * (2.0 if v.base is c else 3.0) * (1.0 if c.base is None else 5.0)
+
+    p = np.ones(3)
+    for mode in ("auto", "dynamic"):
+        derivative = value_and_grad(fun, mode=mode)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(p)[0], fun(p), rtol=1e-14)

@@ -200,6 +200,8 @@ def solve_ivp(
         slope = lambda t, y: array_of(fun(t, y[:, None], *args))[:, 0]
     y = np.atleast_1d(array_of(y0))
     y = y.astype(np.result_type(y.dtype, float))
+    if np.ndim(y) > 1:
+        raise ValueError("`y0` must be 1-dimensional.")
     begin, end = t_span
     relative, absolute = checks.validate_tol(rtol, atol, np.size(y))
     problem = _Problem(slope, begin, end, method, relative, absolute[()], checks.validate_max_step(max_step))
@@ -219,7 +221,7 @@ def solve_ivp(
         parts = [problem.begun(t[i], y)[None] for i in range(first)]
         if first < len(t):
             parts.append(followed(through)(problem, t[first:], known[first:], *_begun(problem, y, first_step)))
-        states = np.concatenate(parts)
+        states = np.concatenate(parts) if parts else np.zeros((0, np.size(y)))
     done = {"success": True, "status": 0, "message": "The solver reached the end.", "sol": None}
     return si._ivp.ivp.OdeResult(t=t, y=np.transpose(states), **done)
 

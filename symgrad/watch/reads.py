@@ -707,6 +707,8 @@ class Reads:
             self.stop(f".{name} looks at the memory of an array")
             if isinstance(position, Path):
                 return getattr(position.find(self.leaves), name)
+            if name == "base" and owner.base is not None:  # which the function may have, too
+                return owner.owner()
             return getattr(owner.value, name)
         return getattr(owner, name)
 
