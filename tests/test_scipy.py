@@ -1568,6 +1568,15 @@ def test_a_parameter_that_comes_in_late(method, times):
         np.testing.assert_allclose(grad(solved)(inside, 0.7), grad(exact)(inside, 0.7), rtol=1e-3)
 
 
+def test_images_are_moved_by_arguments_of_scipys_names():
+    x = np.arange(12.0).reshape(3, 4)
+    for name, options in (("shift", {"shift": 0.5}), ("zoom", {"zoom": 2.0}), ("zoom", {"zoom": 2, "grid_mode": True})):
+        moved = lambda x, name=name, options=options: getattr(ndimage, name)(x, order=1, mode="nearest", **options)
+        theirs = getattr(scipy.ndimage, name)(x, order=1, mode="nearest", **options)
+        np.testing.assert_allclose(moved(x), theirs)
+        np.testing.assert_allclose(value_and_grad(lambda x, moved=moved: np.sum(moved(x)))(x)[0], np.sum(theirs))
+
+
 def test_no_times_and_states_that_are_matrices():
     assert integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0, 2.0], t_eval=[]).y.shape == (2, 0)
     with pytest.raises(ValueError, match="1-dimensional"):

@@ -462,32 +462,12 @@ def _folded(k: Any, n: int, mode: str) -> Any:
     return np.clip(k, 0, n - 1)
 
 
-def _moved(name: str, text: str, placed: Callable[..., list[Any]]) -> Callable[..., Any]:
-    """A function that shows an image elsewhere, which is where ``placed`` says, of it and of one argument."""
-
-    def fun(
-        input: Any,
-        by: Any,
-        output: Any = None,
-        order: int = 3,
-        mode: str = "constant",
-        cval: float = 0.0,
-        prefilter: bool = True,
-        **options: Any,
-    ) -> Any:
-        if traced_in([input, by, cval]) is None:
-            return getattr(sn, name)(input, by, output, order, mode, cval, prefilter, **options)
-        return _between(name, input, placed(np.shape(input), by, **options), output, order, mode, cval)
-
-    return named(fun, name, text)
-
-
 def _shifted(shape: tuple[int, ...], by: Any) -> list[Any]:
     by = _each(by, len(shape))
     return [_lying(np.arange(n) - by[i], i, len(shape)) for i, n in enumerate(shape)]
 
 
-def _zoomed(shape: tuple[int, ...], by: Any, grid_mode: bool = False) -> list[Any]:
+def _zoomed(shape: tuple[int, ...], by: Any, grid_mode: bool) -> list[Any]:
     lines = []
     for n, factor in zip(shape, _each(by, len(shape)), strict=True):
         places = np.arange(round(n * float(factor)))
@@ -497,8 +477,36 @@ def _zoomed(shape: tuple[int, ...], by: Any, grid_mode: bool = False) -> list[An
     return [_lying(line, i, len(shape)) for i, line in enumerate(lines)]
 
 
-shift = _moved("shift", "The image moved by so many elements along each axis, or along all.", _shifted)
-zoom = _moved("zoom", "The image with so many times the elements along each axis, or along all.", _zoomed)
+def shift(
+    input: Any,
+    shift: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+) -> Any:
+    """The image moved by so many elements along each axis, or along all."""
+    if traced_in([input, shift, cval]) is None:
+        return sn.shift(input, shift, output, order, mode, cval, prefilter)
+    return _between("shift", input, _shifted(np.shape(input), shift), output, order, mode, cval)
+
+
+def zoom(
+    input: Any,
+    zoom: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+    *,
+    grid_mode: bool = False,
+) -> Any:
+    """The image with so many times the elements along each axis, or along all."""
+    if traced_in([input, zoom, cval]) is None:
+        return sn.zoom(input, zoom, output, order, mode, cval, prefilter, grid_mode=grid_mode)
+    return _between("zoom", input, _zoomed(np.shape(input), zoom, grid_mode), output, order, mode, cval)
 
 
 def affine_transform(
