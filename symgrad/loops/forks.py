@@ -40,6 +40,7 @@ from symgrad.loops.patterns import (
     EXIT,
     INT,
     LEAVES,
+    OF_LOOPS,
     TAKEN,
     TEST,
     TRACED,
@@ -965,7 +966,7 @@ class _Reader:
         """The same; nothing where nothing is found."""
         if x in places:
             step: Parts = {("step", places[x]): ("step", places[x])}
-            held = {key for key, node in b.nodes.items() if node is x} - stretch.there - {TEST, EXIT, UNSEEN, COUNTER}
+            held = {key for key, node in b.nodes.items() if node is x} - stretch.there - OF_LOOPS
             if held and x.index <= self.before:
                 step["same", x] = ("same", x)  # it was there before the loop, and a local has it still
             return step

@@ -47,6 +47,7 @@ from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
     COUNTER,
     EXIT,
+    OF_LOOPS,
     OUTSIDE,
     TAKEN,
     TEST,
@@ -1288,8 +1289,9 @@ class Roller:
     def _settled_within(self) -> int:
         """The boundary from which on iterations run the same loops as the last one: those before knew fewer of their ways."""
         nodes, pairs = self.trace.graph.nodes, enumerate(itertools.pairwise(self.boundaries), 1)
-        ran = [(i, {x.op for x in nodes[b.length : c.length] if may_go_on(x.op)}) for i, (b, c) in pairs if not c.leapt]
-        return max([i for i, loops in ran if loops != ran[-1][1]], default=0)
+        ran = [(i, {x.op for x in nodes[b.length : c.length] if isinstance(x.op, Loop)}) for i, (b, c) in pairs if not c.leapt]
+        known = next((loops for _, loops in reversed(ran) if loops), set())
+        return max([i for i, loops in ran if not loops <= known], default=0)
 
     def _grown(self) -> int:
         """The boundary from which on what is not traced is as in the end: containers have as many items."""
@@ -1643,8 +1645,7 @@ class Roller:
         assert self.pattern is not None
         before = self.trace.index_before(start.length)
         found = {key for key, node in end.nodes.items() if node.index <= before}
-        if self.short:
-            found -= {TEST, EXIT, COUNTER}
+        found -= {key for key in OF_LOOPS & found if self.short or not self.held[id(end.holds[key])]}
         if self.forked or self.short:  # other calls may do something to it
             found -= {key for key in found if key in self.pattern.after and self._is_alone(key, end.holds[key])}
         parts: dict[int, Part | None] = {}
@@ -1675,8 +1676,9 @@ class Roller:
     def _noted(self) -> Counter[int]:
         """How often each value (its id) is noted, of the boundaries of this loop and others, some of which share what is
         noted of them, and of writes."""
-        bounds = [one for roller in self.trace.rollers for bound in roller.boundaries for one in bound.every()]
-        bounds += self.unflagged + [join.bound for roller in self.trace.rollers for join in roller.begun]
+        rollers = {*self.trace.rollers, self}  # with what this one, where it stands in for another, has other notes of
+        bounds = [one for roller in rollers for bound in roller.boundaries for one in bound.every()]
+        bounds += self.unflagged + [join.bound for roller in rollers for join in roller.begun]
         every = {id(bound.holds): bound.holds for bound in bounds}.values()
         return Counter([id(x) for holds in every for x in holds.values()] + [*map(id, self.trace.writes)])
 

@@ -542,6 +542,8 @@ class Trace:
         if base is not None and (type(base) is not np.ndarray or not is_held_so_often(base, 1, held.get(id(base), 0))):
             return False  # others have what it is a view of
         own = 2 if array.flags.writeable else 4  # of which there is no copy
+        known = {id(one.arrays): one.arrays for every in self.ways.values() for one in every}  # what loops have read
+        own += sum([met is array for arrays in known.values() for met in arrays.values()])
         return is_held_so_often(array, own, held.get(id(array), 0))
 
     def stack(self, array: np.ndarray[Any, Any]) -> Tracer:
