@@ -420,3 +420,68 @@ def test_numbers_of_globals_first_read_in_a_way(seed):
     for number, x, c in rng.normal(size=(100, 3)).tolist():
         NUMBERS[0] = number
         np.testing.assert_allclose(code(x, c), dynamic(x, c), rtol=1e-12)
+
+
+def counted(x):
+    k, a, b = 1, 0.0, 0.0
+    for v in x:
+        if v > 0.5:
+            k += 1
+        if v < 0:
+            a, b = k, v
+    return a * b
+
+
+def pairs(x):
+    r, out = x[-1], []
+    for v in x:
+        if v > 0.5:
+            r = r * v
+        if v < 0:
+            out.append((r, v))
+    return sum(r * v * v for r, v in out)
+
+
+def stretches(x):
+    start, found = None, []
+    for i, v in enumerate(x):
+        if v > 0 and start is None:
+            start = i
+        if v < -0.5 and start is not None:
+            found.append((start, i))
+            start = None
+    return sum((x[a] * x[b] for a, b in found), 0.0 * x[0])
+
+
+def both_signs(x):
+    k, a, b = 1.0, 0.0, 0.0
+    for v in x:
+        for sign in (1.0, -1.0):
+            if sign * v > 0.5:
+                k = k * v
+            if sign * v < -1:
+                a, b = k, v
+    return a * b
+
+
+def named(x):
+    state, total = "low", 0.0 * x[0]
+    for v in x:
+        if v > 0.5:
+            state = "high" if state == "low" else "low"
+        if v < 0:
+            total = total + (v if state == "high" else 2.0 * v * v)
+    return total
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("fun", [counted, pairs, stretches, both_signs, named])
+def test_what_an_iteration_leaves_for_the_next_one_alone(fun, seed):
+    """Nothing but the loop reads it; but each of its iterations does, and so does each run of a loop in it."""
+    rng = np.random.default_rng(seed)
+    derivative, dynamic = (value_and_grad(fun, mode=mode) for mode in ("auto", "dynamic"))
+    for _ in range(14):
+        x = np.round(4 * rng.uniform(-2.5, 2.5, 4)) / 4
+        (value, slope), (_, expected) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x))
+        np.testing.assert_allclose(slope, expected, rtol=1e-12, atol=1e-14)

@@ -1003,8 +1003,8 @@ class _Rewriter(ast.NodeTransformer):
         every = self.used[-1].read
         dead = self._dead(node) - outside.keys()
         changed = dead and self._changed(node)
-        # what an iteration has come to when it ends the loop, the next run of that may read, if there is a loop around
-        kept = getattr(node, "live", every.keys()) if leaving is not None else ()
+        # what iterations have come to, the next run of the loop may read, if there is one around
+        kept = getattr(node, "live", every.keys() if leaving is not None or self._loops > 1 else ())
         own = {name for name in stores | target if every[name] == inside[name] and name not in kept}
         private = tuple(sorted(own | ((stores | target) & (dead - changed))))
         doubtful = tuple(sorted(dead.intersection(stores | target) - {*private}))
