@@ -32,6 +32,7 @@ from ops_samples import A, Case, Sample, cases, close, samples_of, some
 import symgrad.scipy
 from symgrad import elementwise_grad, grad, hessian, jacobian, jvp, value_and_grad, vmap
 from symgrad.errors import LeavesNumPy, NotDifferentiable
+from symgrad.loops.rolling import Roller
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.pytree import flatten
 from symgrad.scipy import fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats
@@ -1545,6 +1546,33 @@ def test_equations_that_switch_in_time(method):
         p = np.array([0.6, 0.2]) * rng.uniform(0.9, 1.1, 2)
         np.testing.assert_allclose(derivative(p, measures), grad(cases, mode="dynamic")(p, measures), rtol=1e-7)
     assert derivative.cache_info().hits >= 2
+
+
+@pytest.mark.long
+def test_steps_that_look_at_a_few_doses_are_run_as_those_before(monkeypatch):
+    """Once an iteration of the loop over doses has gone each way, most steps are run at once: few such loops are recorded."""
+    rolled = []
+    monkeypatch.setattr(Roller, "_fork", lambda self, fork=Roller._fork: rolled.append(self.what) or fork(self))
+
+    def exposure(p, doses):
+        def rhs(t, y):
+            given = 0.0
+            for begin, end, rate in doses:
+                if begin <= t < end:
+                    given += rate
+            return np.array([given - p[0] * y[0], p[0] * y[0] - p[1] * y[1]])
+
+        found = integrate.solve_ivp(rhs, (0.0, 8.0), [0.0, 0.0], "RK23", np.linspace(1, 8, 4), rtol=1e-3, atol=1e-5)
+        return np.sum(found.y[1] ** 2)
+
+    derivative, doses = grad(exposure), [(0.0, 1.0, 5.0), (4.0, 5.0, 5.0)]
+    for k in range(5):
+        p = np.array([0.8, 0.2]) * (1 + 0.02 * k)
+        rolled.clear()
+        found = derivative(p, doses)
+        assert len([what for what in rolled if what is not None and what.length == 2]) < 100  # of some 200 slopes
+        np.testing.assert_allclose(found, grad(exposure, mode="dynamic")(p, doses), rtol=1e-7)
+    assert derivative.cache_info().hits >= 1
 
 
 @pytest.mark.parametrize("times", [[0.0, 0.3, 1.0], [0.5], [1.0, 1.0], [1.0, 0.4, 0.1]])
