@@ -2593,6 +2593,85 @@ def test_what_jumps_look_at_is_computed_to_the_bit(fun, size):
             np.testing.assert_allclose(slope, expected, rtol=1e-13, atol=1e-13)
 
 
+def _put(v):
+    out = np.zeros(v.size)
+    out[...] = v
+    return out
+
+
+def _added_at(v):
+    out = np.zeros(v.size)
+    np.add.at(out, np.arange(v.size)[::-1], v)
+    return out
+
+
+def _looped(v):
+    out = np.zeros(v.size)
+    for k in range(v.size):
+        out[k] = np.clip(v[k], 0.0, 9.0)
+    return out
+
+
+def _until(v):
+    k = 0
+    while k < 3 and np.sum(v) < 1e12:
+        v, k = np.maximum(v, 0.0), k + 1
+    return v
+
+
+BETWEEN = {
+    "where": lambda v: np.where(v > 0, v, 0.0),
+    "clip": lambda v: np.clip(v, 0.0, 9.0),
+    "clip, within": lambda v: np.clip(v, 0.0, 1.5).astype(int).astype(float),
+    "pad": lambda v: np.pad(v, 1),
+    "windows": lambda v: np.lib.stride_tricks.sliding_window_view(v, 2),
+    "nan_to_num": np.nan_to_num,
+    "running maximum": np.maximum.accumulate,
+    "maxima of segments": lambda v: np.maximum.reduceat(v, [0, 2]),
+    "partition": lambda v: np.partition(v, 1),
+    "median": lambda v: np.median(v.reshape(-1, 2)[:, :1], axis=1),
+    "signs": lambda v: np.copysign(v, -1.0),
+    "ldexp": lambda v: np.ldexp(v, 1),
+    "outer": lambda v: np.outer(v, np.ones(2)),
+    "kron": lambda v: np.kron(np.ones(2), v),
+    "cross": lambda v: np.cross(np.stack([v, 0 * v, 0 * v], 1), np.array([0.0, 1.0, 0.0])),
+    "einsum": lambda v: np.einsum("i,i->i", v, np.ones(v.size)),
+    "mask": lambda v: v[v > 0.5],
+    "select": lambda v: np.select([v > 2, v > 0], [v + 1, v], 0.0),
+    "choose": lambda v: np.choose((v > 2).astype(int), [v, v + 1]),
+    "piecewise": lambda v: np.piecewise(v, [v > 2], [lambda v: v + 1, lambda v: v]),
+    "written": _put,
+    "added": _added_at,
+    "looped": _looped,
+    "until": _until,
+    "modf": lambda v: np.modf(v)[1],
+    "triangle": lambda v: np.tril(np.stack([v, v])),
+    "take": lambda v: np.take(v, np.arange(v.size)),
+    "pieces": lambda v: np.concatenate(np.split(v, 2)),
+    "matrix": lambda v: np.matrix_transpose(v.reshape(2, -1)),
+}
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+@pytest.mark.parametrize("size", [60, 1500, 40_000])
+def test_what_jumps_look_at_behind_others_is_computed_to_the_bit(name, size):
+    """As above; whatever hands the quotients on, and whatever takes its place in the code."""
+    assert 49.0 * (1 / 49.0) != 1.0
+    x, between = np.resize([49.0, 98.0, 196.0, 5.0], size), BETWEEN[name]
+    weights = np.random.default_rng(0).normal(size=3 * size + 4)
+
+    def fun(x, w):
+        jumps = np.floor(np.ravel(between(x / 49.0)))
+        return np.sum(jumps * w[: jumps.size]) + np.sum(x[:2])
+
+    derivative, dynamic = (value_and_grad(fun, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+    expected, (_, slope) = dynamic(x, weights)
+    for _ in range(4):
+        value, (_, found) = derivative(x, weights)
+        assert value == pytest.approx(expected, rel=1e-12, abs=1e-9)
+        np.testing.assert_allclose(found, slope, rtol=1e-12, atol=1e-12)
+
+
 SHARES = {
     "rows by columns": lambda e, t: e / np.sum(e, axis=1) * t[:, None],
     "rows": lambda e, t: e / np.sum(e, axis=1)[:, None] * t[:, None],

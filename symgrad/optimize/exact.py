@@ -8,29 +8,31 @@ of matrices, ``exp`` and its kin, is no part of that arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from symgrad.ir import INPUT, Node, ancestors, is_inexact
-from symgrad.ops import engine, index
 from symgrad.ops.core import ops_of
+from symgrad.ops.scan import Running, Segments
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
-JUMPS = ops_of(
-    np.floor, np.ceil, np.trunc, np.fix, np.rint, np.round, np.sign, np.floor_divide, np.remainder, np.fmod, np.divmod,
-    np.heaviside, np.signbit, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isclose,
-    np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.any, np.all, np.nonzero, np.flatnonzero,
-    np.count_nonzero, np.searchsorted, np.digitize, np.argmax, np.argmin, np.argsort, np.isin,
+JUMPS = ops_of(  # beside all that makes integers or truth values of other numbers
+    np.floor, np.ceil, np.trunc, np.fix, np.rint, np.round, np.around, np.sign, np.floor_divide, np.remainder, np.fmod,
+    np.divmod, np.modf, np.frexp, np.heaviside, np.spacing,
 )  # fmt: skip
+STEADY = ops_of(np.isfinite, np.isinf, np.isnan)  # whatever the last bit
 ROUNDED = ops_of(np.add, np.subtract, np.multiply, np.true_divide, np.power, np.square, np.sqrt, np.reciprocal, np.diff)
-HANDED_ON = ops_of(
+HANDED_ON = ops_of(  # beside what is linear, or has no derivative, as a rule: see ``_hands_on``
     np.negative, np.positive, np.abs, np.fabs, np.maximum, np.minimum, np.fmax, np.fmin, np.clip, np.where, np.max, np.min,
-    np.sort, np.conj, np.real, np.imag, np.broadcast_to, np.concatenate, np.copy, np.diag, np.diagonal, np.expand_dims, np.flip,
-    np.moveaxis, np.ravel, np.repeat, np.reshape, np.roll, np.rot90, np.squeeze, np.stack, np.swapaxes, np.take_along_axis,
-    np.tile, np.transpose, np.tril, np.triu, index.GETITEM, index.SETITEM, index.CUT, engine.ASTYPE, engine.IDENTITY,
-    engine.NAMED, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, engine.TO_FLOAT,
+    np.sort, np.partition, np.median, np.nanmedian, np.quantile, np.nanquantile, np.conj, np.real, np.imag, np.nan_to_num,
+    np.copysign, np.ldexp, np.nextafter, np.outer, np.kron, np.cross, np.einsum, np.unwrap, Segments(np.maximum),
+    Segments(np.minimum), *map(Running, (np.maximum, np.minimum, np.fmax, np.fmin)),
+)  # fmt: skip
+SUMS = ops_of(
+    np.sum, np.mean, np.cumsum, np.trace, np.fft.fft, np.fft.fft2, np.fft.fftn, np.fft.ifft, np.fft.ifft2, np.fft.ifftn,
+    np.fft.rfft, np.fft.irfft,
 )  # fmt: skip
 
 
@@ -41,38 +43,52 @@ def decisive(program: Program) -> set[Node]:
 
 
 def settled(program: Program) -> set[Node]:
-    """What decisions hang on, and the arithmetic that jumps look at."""
-    looked_at = _looked_at(program.nodes(), program.rounds)
-    return program.settled() | {node for node in looked_at if node.op in ROUNDED}
+    """What decisions hang on, and the arithmetic that jumps look at, or did before other operations took the place of some; and
+    the loops that it comes from."""
+    nodes = program.nodes()
+    looked_at = _looked_at(nodes, program.rounds)
+    found = {node for node in looked_at if node.op in ROUNDED or isinstance(node.op, Loop)}
+    return program.settled() | found | {node for node in nodes if node.exact}
 
 
-def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node]) -> set[Node]:
-    """The arithmetic that the function's own jumps look at, and the inputs; what ``rounds`` has goes on in the next round."""
+def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node], ends: Iterable[Node] = ()) -> set[Node]:
+    """The arithmetic that the function's own jumps, and what takes the ``ends``, look at, and the inputs; what ``rounds`` has
+    goes on in the next round."""
     found: set[Node] = set()
-    waiting: list[Node] = []
+    waiting = [*ends]
     for node in nodes:
         if node.phase is None and (isinstance(node.op, Loop) or _jumps(node)):
-            waiting += _given(node) if isinstance(node.op, Loop) else node.args
+            waiting += _given(node, False) if isinstance(node.op, Loop) else node.args
     while waiting:
         node = waiting.pop()
         if node in found or node.phase is not None or not is_inexact(node.aval):
             continue
-        if node.op in ROUNDED or node.op in HANDED_ON:
-            found.add(node)
-            waiting += node.args
-        elif node.op is INPUT:
+        if node.op is INPUT:
             found.add(node)
             waiting += [rounds[node]] if node in rounds else []
+        elif isinstance(node.op, Loop):
+            found.add(node)
+            waiting += _given(node, True)
+        elif node.args and (node.op in ROUNDED or _hands_on(node)):
+            found.add(node)
+            waiting += node.args
     return found
 
 
-def _given(node: Node) -> list[Node]:
-    """What is given to a loop that jumps in it look at."""
+def _given(node: Node, whole: bool) -> list[Node]:
+    """What is given to a loop that jumps in it look at, and, if it is looked at as a ``whole``, what takes its results."""
     body = node.op.body
-    found = _looked_at(body.nodes(), dict(zip(body.carry, body.after, strict=False)))
+    ends = [*body.after, *body.saved] if whole else []
+    found = _looked_at(body.nodes(), dict(zip(body.carry, body.after, strict=False)), ends)
     given = zip([*body.carry, *body.elements, *body.invariants], node.args, strict=True)
     return [arg for item, arg in given if item in found]
 
 
 def _jumps(node: Node) -> bool:
-    return node.op in JUMPS or (node.op is engine.ASTYPE and node.aval.dtype.kind not in "fc")
+    whole = not is_inexact(node.aval) and node.op not in STEADY and any([is_inexact(arg.aval) for arg in node.args])
+    return node.op in JUMPS or whole
+
+
+def _hands_on(node: Node) -> bool:
+    """Whether the last bits of a result are those of the arguments, or of products and sums of two of these."""
+    return node.op in HANDED_ON or (node.op.family in ("linear", "constant") and node.op not in SUMS)
