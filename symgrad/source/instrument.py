@@ -29,6 +29,7 @@ from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
 from symgrad.source.iterators import NEXT, REST, STARTED, by_place
+from symgrad.source.lasts import SHORT, last_items
 from symgrad.source.lists import BEHIND, CHOSEN, IN_TURN, ITEM, ITEMS, RAGGED, ROW, TAKEN, Appended, appended, in_room, marked
 from symgrad.source.liveness import live_between, note_live, read_later, used_between, used_from
 from symgrad.source.matches import as_ifs
@@ -165,7 +166,7 @@ def _rewrite(
             if one is not None and found is not None and isinstance(found[0], ast.FunctionDef):
                 codes[name], generators[name] = one, found[0]
                 waiting += called(found[0])
-        tree = by_place(inlined(tree, generators, around), around)
+        tree = by_place(last_items(inlined(tree, generators, around), space), around)
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)
@@ -332,7 +333,7 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 _OWN = {
     ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
-    REST: "rest_of",
+    REST: "rest_of", SHORT: "short",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

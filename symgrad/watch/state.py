@@ -286,6 +286,10 @@ class State(Calls):
             return None
         return together(self.trace, args, computed)
 
+    def short(self) -> Any:
+        """The item of a list that has none there."""
+        raise IndexError("list index out of range")
+
     def in_turn(self, *lists: list[Any]) -> list[Any]:
         """The items of some lists of one length: the first one of each, then the second ones."""
         return [item for items in zip(*lists, strict=True) for item in items]

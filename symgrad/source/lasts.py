@@ -1,0 +1,236 @@
+"""The last items of a list that a loop appends to, as far from its end as it reads them, go round in locals.
+
+``xs.append(step(xs[-1]))``, ``if abs(xs[-1] - xs[-2]) < tol: break`` reads where the list ends, which hangs on how often the
+loop has run. ``before, last = last, step(last)``, ``xs.append(last)``, ``if abs(last - before) < tol: break`` reads what any
+loop has, and the list is one that is appended to and nothing else. So is ``len(xs)`` a number that goes round.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Collection, Container, Iterator, Sequence
+from typing import Any
+
+from symgrad.source.lists import is_append
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    SCOPES,
+    FunctionNode,
+    assigned,
+    blocks_of,
+    declared,
+    fresh,
+    located,
+    names_stored,
+    names_within,
+    own_parts,
+    paired,
+    parts_of,
+    placed,
+    walk,
+)
+
+SHORT = "__symgrad_short__"  # raises the error of a list that is too short
+DEEPEST = 3  # items from the end
+_LEAVING = (ast.Break, ast.Return)
+_OTHERS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Match, ast.Delete)
+
+
+def last_items(function: FunctionNode, space: Container[str]) -> FunctionNode:
+    """The function, changed in place, as are those in it: loops that a test ends read the last items of such lists from locals.
+    ``space``: what there is outside of the function."""
+    for node in [*walk(function)]:
+        if isinstance(node, ast.FunctionDef) and not any([isinstance(part, _OTHERS) for part in walk(node)]):
+            names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
+            names |= {part.arg for part in walk(node) if isinstance(part, ast.arg)}
+            if names.isdisjoint(LOCAL_READERS) and "len" not in space and "len" not in names_stored(node):
+                lists = _lists(node)
+                for block in [*blocks_of(node)] if lists else ():
+                    _change(block, node, lists, names)
+    return function
+
+
+def _lists(function: ast.FunctionDef) -> set[str]:
+    """The locals that are only ever bound to lists that the function makes there, and that no function in it names."""
+    parts = [*own_parts(function)]
+    stored = Counter([part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)])
+    made = Counter([name for part in parts for name in _made(part)])
+    others = declared(function) | names_within(function) | {part.arg for part in walk(function) if isinstance(part, ast.arg)}
+    return {name for name, often in made.items() if stored[name] == often} - others
+
+
+def _made(node: ast.AST) -> dict[str, ast.List]:
+    """The lists that a statement makes and binds to names."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return {}
+    pairs = [(target, value) for target, value in paired(node.targets[0], node.value) if isinstance(target, ast.Name)]
+    lists = [(target.id, value) for target, value in pairs if isinstance(value, ast.List)]
+    return {name: value for name, value in lists if not any([isinstance(item, ast.Starred) for item in value.elts])}
+
+
+def _change(block: list[ast.stmt], function: ast.FunctionDef, lists: Collection[str], taken: set[str]) -> None:
+    """Have the loops of a block read such items from locals."""
+    for loop in [*block]:
+        if isinstance(loop, (ast.For, ast.While)) and not loop.orelse and _ends_early(loop):
+            owners = {part.func.value.id for part in own_parts(loop) if isinstance(part, ast.Call) and is_append(part)}  # type: ignore[attr-defined]
+            for name in sorted(owners & {*lists}):
+                _in_locals(block, block.index(loop), name, function, taken)
+
+
+def _ends_early(loop: ast.For | ast.While) -> bool:
+    never = isinstance(loop, ast.While) and not (isinstance(loop.test, ast.Constant) and loop.test.value)
+    return never or any([isinstance(part, _LEAVING) for part in _own_statements(loop)])
+
+
+def _own_statements(loop: ast.AST) -> Iterator[ast.AST]:
+    """What may leave a loop: not a ``break`` of a loop in it."""
+    for part in parts_of(loop):
+        if isinstance(part, (ast.For, ast.While)):
+            yield from [item for item in own_parts(part) if isinstance(item, ast.Return)]
+        elif not isinstance(part, SCOPES):
+            yield part
+            yield from _own_statements(part)
+
+
+def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.FunctionDef, taken: set[str]) -> None:
+    """Have the loop at a place in a block, and what is around it, read the last items of a list from locals, if that can be."""
+    loop: Any = block[at]
+    made = [i for i, one in enumerate(block[:at]) if name in _made(one)]
+    appends = [part for part in own_parts(loop) if isinstance(part, ast.Expr) and is_append(part.value) and _of(part) == name]
+    reads = [part for part in own_parts(loop) if _depth(part, name) or _is_length(part, name)]
+    if not made or not reads or not _is_known(block, at, name, function, len(reads) + len(appends)):
+        return
+    begun = block[made[-1]]
+    items: list[Any] = _made(begun)[name].elts
+    deepest = max([_depth(part, name) for part in reads])
+    targets = [part for one in block[made[-1] :] for part in own_parts(one) if _is_target(part, name)]
+    if targets or not all([isinstance(item, (ast.Constant, ast.Name)) for item in items[: len(items) - deepest]]):
+        return
+    lasts = [fresh(f"{name}_{'last' if k == 1 else k}", taken) for k in range(1, deepest + 1)]
+    count = fresh(f"len_{name}", taken) if any([_is_length(part, name) for part in reads]) else ""
+    first = [assigned(last, ast.Constant(None), begun) for last in lasts[len(items) :]]
+    for k in range(min(deepest, len(items)), 0, -1):
+        first.append(assigned(lasts[k - 1], items[-k], begun))
+        items[-k] = placed(ast.Name(lasts[k - 1], ast.Load()), items[-k])
+    first += [assigned(count, ast.Constant(len(items)), begun)] if count else []
+    reader = _Reader(name, lasts, count, len(items))
+    before = reader.each(block[made[-1] + 1 : at])
+    sure = reader.sure
+    if isinstance(loop, ast.While):
+        loop.test = reader.visit(loop.test)
+    loop.body = reader.each(loop.body)
+    reader.sure = sure  # it may run no iteration
+    for statement in block[at + 1 :]:
+        if _others(statement, name):
+            break
+        reader.visit(statement)
+    block[made[-1] : at] = [*first, begun, *before]
+
+
+def _of(append: Any) -> Any:
+    return append.value.func.value.id
+
+
+def _depth(node: ast.AST, name: str) -> int:
+    """How far from the end of the list it reads an item; 0 for anything else."""
+    if not isinstance(node, ast.Subscript) or getattr(node.value, "id", "") != name or not isinstance(node.ctx, ast.Load):
+        return 0
+    index = node.slice
+    if not isinstance(index, ast.UnaryOp) or not isinstance(index.op, ast.USub) or not isinstance(index.operand, ast.Constant):
+        return 0
+    place = index.operand.value
+    return place if type(place) is int and 1 <= place <= DEEPEST else 0
+
+
+def _is_length(node: ast.AST, name: str) -> bool:
+    known = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1
+    return known and not node.keywords and getattr(node.args[0], "id", "") == name  # type: ignore[attr-defined]
+
+
+def _is_target(node: ast.AST, name: str) -> bool:
+    """Whether something is assigned to an item of what a name stands for, or to a part of one."""
+    if not isinstance(node, (ast.Attribute, ast.Subscript)) or isinstance(node.ctx, ast.Load):
+        return False
+    base: ast.expr = node
+    while isinstance(base, (ast.Attribute, ast.Subscript)):
+        base = base.value
+    return getattr(base, "id", "") == name
+
+
+def _others(node: ast.AST, name: str) -> bool:
+    """Whether a statement does anything with a list but read its last items and its length, or may do so later."""
+    lazy = any([isinstance(part, ast.GeneratorExp) for part in walk(node)])
+    return _named(node, name) > (
+        0 if lazy else sum([bool(_depth(part, name)) or _is_length(part, name) for part in walk(node)])
+    )
+
+
+def _is_known(block: Sequence[ast.stmt], at: int, name: str, function: ast.FunctionDef, within: int) -> bool:
+    """Whether a loop does with a list what is known, ``within`` it so often, and nothing has given the list away before."""
+    loop = block[at]
+    lazy = [part for part in walk(loop) if isinstance(part, ast.GeneratorExp)]
+    if _named(loop, name) != within or any([_named(part, name) for part in lazy]):
+        return False
+    known: list[Any] = [part.value for part in own_parts(function) if isinstance(part, ast.Subscript) and _depth(part, name)]
+    known += [part.args[0] for part in own_parts(function) if isinstance(part, ast.Call) and _is_length(part, name)]
+    known += [part.func.value for part in own_parts(function) if isinstance(part, ast.Call) and is_append(part)]  # type: ignore[attr-defined]
+    fine, end = {*map(id, known)}, loop.end_lineno or 0
+    names = [part for part in own_parts(function) if isinstance(part, ast.Name) and part.id == name]
+    return all([id(part) in fine or part.lineno > end for part in names if isinstance(part.ctx, ast.Load)])
+
+
+def _named(node: ast.AST, name: str) -> int:
+    return sum([isinstance(part, ast.Name) and part.id == name for part in walk(node)])
+
+
+class _Reader(ast.NodeTransformer):
+    """Reads the last items of a list from locals, and its length, which its appends keep."""
+
+    def __init__(self, name: str, lasts: Sequence[str], count: str, sure: int) -> None:
+        self.name, self.lasts, self.count, self.sure = name, lasts, count, sure
+
+    def each(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The same, in these statements; behind those that append to the list, there is an item more."""
+        made: list[ast.stmt] = []
+        for statement in body:
+            new = self.visit(statement)
+            made += new if isinstance(new, list) else [new]
+            self.sure += isinstance(new, list)
+        return made
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        depth = _depth(node, self.name)
+        if not 0 < depth <= len(self.lasts):
+            return self.generic_visit(node)
+        last = placed(ast.Name(self.lasts[depth - 1], ast.Load()), node)
+        if depth <= self.sure:
+            return last
+        there = ast.Compare(ast.Name(last.id, ast.Load()), [ast.IsNot()], [ast.Constant(None)])
+        return located(placed(ast.IfExp(there, last, ast.Call(ast.Name(SHORT, ast.Load()), [], [])), node))
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if self.count and _is_length(node, self.name):
+            return placed(ast.Name(self.count, ast.Load()), node)
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        deep = any([_depth(part, self.name) > 1 for part in walk(node)])
+        self.generic_visit(node)
+        if not is_append(node.value) or _of(node) != self.name:
+            return node
+        call: Any = node.value
+        made: list[ast.stmt] = []
+        if self.lasts:
+            item = call.args[0]
+            if deep:  # which reads what is no more there when the others have moved
+                made.append(assigned(f"{self.lasts[0]}_", item, node))
+                item = ast.Name(f"{self.lasts[0]}_", ast.Load())
+            moved = [*zip(self.lasts[:0:-1], self.lasts[-2::-1], strict=True)]
+            made += [assigned(last, ast.Name(before, ast.Load()), node) for last, before in moved]
+            made.append(assigned(self.lasts[0], item, node))
+            call.args = [placed(ast.Name(self.lasts[0], ast.Load()), call)]
+        made.append(node)
+        if self.count:
+            made.append(located(placed(ast.AugAssign(ast.Name(self.count, ast.Store()), ast.Add(), ast.Constant(1)), node)))
+        return made
