@@ -71,7 +71,9 @@ def kind_of(leaf: Any, strict: bool = False) -> Any:
             return Static(leaf)
         name = f"{module_of(type(leaf))}.{type(leaf).__qualname__}"
         refusal = Mapped if type(leaf) is np.memmap else NotDifferentiable
-        raise refusal(f"an argument is a {name}; pass a plain array: np.asarray(x)")
+        masked = isinstance(leaf, np.ma.MaskedArray)  # of which asarray would drop the mask
+        plain = "x.filled(0.0), and ~x.mask beside it" if masked else "np.asarray(x)"
+        raise refusal(f"an argument is a {name}; pass a plain array: {plain}")
     check_foreign((leaf,))
     return Static(leaf, strict)
 

@@ -362,7 +362,8 @@ def test_arrays_of_other_kinds():
     objects = np.array([1, "a", None, 2.0], dtype=object)
     nested = np.array([None, None], dtype=object)
     nested[0], nested[1] = np.ones(2), np.ones(3)
-    refuses(lambda x: (x * masked).sum(), NotDifferentiable, "MaskedArray", r"np\.asarray")
+    refuses(lambda x: (x * masked).sum(), NotDifferentiable, "MaskedArray", r"m\.filled\(0\.0\)")
+    refuses(lambda x: ((masked - x) ** 2).sum(), NotDifferentiable, "MaskedArray", r"m\.filled\(0\.0\)")
     refuses(lambda x: (x @ matrix).sum(), NotDifferentiable, "matrix", r"np\.asarray")
     refuses(lambda x: np.add(x, words), NotDifferentiable, "dtype <U1; make it one of numbers")
     refuses(lambda x: x * objects, NotDifferentiable, "dtype object")
@@ -370,8 +371,8 @@ def test_arrays_of_other_kinds():
     refuses(lambda x: x * np.array([x[:2], x], dtype=object), NotDifferentiable, "object array that holds arrays")
     refuses(lambda x: x * "a", TypeError, line=False)
     refuses(lambda x: x + None, TypeError, line=False)
-    for bad in (matrix, masked):
-        with pytest.raises(NotDifferentiable, match=rf"{type(bad).__name__}; pass a plain array: np.asarray"):
+    for bad, plain in ((matrix, "np.asarray"), (masked, "x.filled")):  # asarray would drop the mask
+        with pytest.raises(NotDifferentiable, match=rf"{type(bad).__name__}; pass a plain array: {plain}"):
             grad(lambda x: np.sum(x))(bad)
 
 

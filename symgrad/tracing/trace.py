@@ -18,7 +18,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
-from types import SimpleNamespace, TracebackType
+from traceback import walk_tb
+from types import FrameType, SimpleNamespace, TracebackType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, WeakSet, WeakValueDictionary, ref
 
@@ -452,9 +453,8 @@ class Trace:
         if array.dtype.kind not in "fciubmM":
             raise NotDifferentiable(f"{where()}: a traced value met an array of dtype {array.dtype}; make it one of numbers")
         if isinstance(array, (np.matrix, np.ma.MaskedArray)):  # their operators mean other things than an array's
-            raise NotDifferentiable(
-                f"{where()}: a traced value met a {type(array).__name__}; take a plain array: np.asarray(m)"
-            )
+            plain = "m.filled(0.0), and where ~m.mask is" if isinstance(array, np.ma.MaskedArray) else "np.asarray(m)"
+            raise NotDifferentiable(f"{where()}: a traced value met a {type(array).__name__}; take a plain array: {plain}")
         place = _place(array)
         known = self._copies.get(place)
         if known is not None:
@@ -1642,11 +1642,20 @@ def _explain(error: Exception, traceback: TracebackType | None) -> None:
             f"{raised_at(traceback)}: {text}: np.asarray(x) of a traced array gives an array that must not be changed; "
             "write np.array(x), which copies, or symgrad.numpy.asarray(x)"
         ) from error
+    if any(words in text for words in _OF_OBJECTS) and any([_is_masked(frame) for frame, _ in walk_tb(traceback)]):
+        raise NotDifferentiable(
+            f"{raised_at(traceback)}: a traced value met a MaskedArray, whose functions take numbers alone ({text}); take a "
+            "plain array: m.filled(0.0), and where ~m.mask is"
+        ) from error
     if any(words in text for words in _OF_OBJECTS):
         raise NotDifferentiable(
             f"{raised_at(traceback)}: np.array([...]) of traced values makes an array of dtype object, which this "
             f"function does not take ({text}); make it with np.stack, np.array(..., like=x) or symgrad.numpy.array"
         ) from error
+
+
+def _is_masked(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__") == np.ma.core.__name__
 
 
 _OF_OBJECTS = (
