@@ -1,5 +1,7 @@
 """Histories: lists that loops append to, whose last items tell when they end."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -222,7 +224,84 @@ def lazily(a):
     return sum(sum(one) for one in later)
 
 
-@pytest.mark.parametrize("fun", [given_away, popped, of_a_function, written_later, item_written, rebound, lazily])
+def one_in_the_other(a):
+    xs = [a[0]]
+    for _ in range(20):
+        ys = [xs[-1]]
+        while ys[-1] < 2:
+            ys.append(ys[-1] * 1.5)
+        xs.append(xs[-1] * 0.7 + 0.01 * ys[-1])
+        if abs(xs[-1] - xs[-2]) < 1e-2:
+            break
+    return xs[-1]
+
+
+def bound_again(a):
+    xs = [a[0]]
+    if a[1] > 0.6:
+        xs = [2 * a[1]]
+    while xs[-1] < 3:
+        xs.append(xs[-1] * 1.5)
+    return xs[-1]
+
+
+def nothing(a):
+    notes, x = [], a[0]
+    for k in range(20):
+        x = 1.2 * x
+        notes.append(None if k % 2 else x)
+        if k > 1 and notes[-2] is None and x > 1.5:
+            break
+    return x
+
+
+def in_order(a):
+    numbers = iter([a[0], a[1], 1.0])
+    s, xs = next(numbers), [next(numbers)]
+    while xs[-1] < 3:
+        xs.append(xs[-1] * 1.5)
+    return s * xs[-1] + len(xs)
+
+
+def named_so(a):
+    xs_new, xs_last, xs = a[1], 2.0, [a[0], a[1]]
+    while xs[-1] < 3:
+        xs.append(xs[-1] + xs[-2])
+    return xs_new * xs_last * xs[-1]
+
+
+def suppressed(a):
+    xs = [a[0], a[1]]
+
+    def next_of(v):
+        if v > 2:
+            raise ValueError
+        return 1.3 * v
+
+    for _ in range(12):
+        with contextlib.suppress(ValueError):
+            xs.append(next_of(xs[-1]))
+        if xs[-1] - xs[-2] == 0:
+            break
+    return 10 * xs[-1] + xs[-2]
+
+
+def other_length(a, len=lambda items: 7.0):
+    xs = [a[0]]
+    while xs[-1] < 3:
+        xs.append(xs[-1] * 1.5)
+        if len(xs) > 8:
+            break
+    return xs[-1] + len(xs)
+
+
+OTHERS = [
+    given_away, popped, of_a_function, written_later, item_written, rebound, lazily, one_in_the_other, bound_again, nothing,
+    in_order, named_so, suppressed, other_length,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", OTHERS)
 def test_lists_that_others_may_change(fun):
     rng = np.random.default_rng(1)
     derivative, dynamic = (value_and_grad(fun, mode=mode) for mode in ("auto", "dynamic"))

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterator, Sequence
 from typing import Any
 
+from symgrad.source.constants import bound_anywhere
 from symgrad.source.lists import is_append
 from symgrad.source.syntax import (
     LOCAL_READERS,
@@ -34,20 +35,22 @@ from symgrad.source.syntax import (
 SHORT = "__symgrad_short__"  # raises the error of a list that is too short
 DEEPEST = 3  # items from the end
 _LEAVING = (ast.Break, ast.Return)
+_ORDERED = (ast.NamedExpr, ast.With, ast.AsyncWith)  # of which it matters what comes first
 _OTHERS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Match, ast.Delete)
 
 
-def last_items(function: FunctionNode, space: Container[str]) -> FunctionNode:
+def last_items(function: FunctionNode, around: Container[str]) -> FunctionNode:
     """The function, changed in place, as are those in it: loops that a test ends read the last items of such lists from locals.
-    ``space``: what there is outside of the function."""
+    ``around``: the names that there are outside of the function."""
+    if "len" in around or "len" in bound_anywhere(function):
+        return function
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef) and not any([isinstance(part, _OTHERS) for part in walk(node)]):
             names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
             names |= {part.arg for part in walk(node) if isinstance(part, ast.arg)}
-            if names.isdisjoint(LOCAL_READERS) and "len" not in space and "len" not in names_stored(node):
-                lists = _lists(node)
-                for block in [*blocks_of(node)] if lists else ():
-                    _change(block, node, lists, names)
+            lists = _lists(node) if names.isdisjoint(LOCAL_READERS) else set()
+            for block in [*blocks_of(node)] if lists else ():
+                _change(block, node, lists, names)
     return function
 
 
@@ -101,25 +104,31 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
     reads = [part for part in own_parts(loop) if _depth(part, name) or _is_length(part, name)]
     if not made or not reads or not _is_known(block, at, name, function, len(reads) + len(appends)):
         return
-    begun = block[made[-1]]
+    begun: Any = block[made[-1]]
     items: list[Any] = _made(begun)[name].elts
     deepest = max([_depth(part, name) for part in reads])
-    targets = [part for one in block[made[-1] :] for part in own_parts(one) if _is_target(part, name)]
-    if targets or not all([isinstance(item, (ast.Constant, ast.Name)) for item in items[: len(items) - deepest]]):
+    behind = block[made[-1] + 1 :]
+    changed = [part for one in behind for part in own_parts(one) if _is_target(part, name)]
+    rebound = name in [stored for one in [*behind[: at - made[-1] - 1], loop] for stored in names_stored(one)]
+    alone = isinstance(begun.targets[0], ast.Name)  # then nothing else is evaluated before its items
+    first_ones = items[: len(items) - deepest] if alone else items
+    early = not all([isinstance(item, (ast.Constant, ast.Name)) for item in first_ones])
+    if changed or rebound or early or any([isinstance(part, _ORDERED) for part in (*walk(begun), *walk(loop))]):
         return
     lasts = [fresh(f"{name}_{'last' if k == 1 else k}", taken) for k in range(1, deepest + 1)]
-    count = fresh(f"len_{name}", taken) if any([_is_length(part, name) for part in reads]) else ""
+    counts = any([_is_length(part, name) for part in reads]) or deepest > len(items)
+    count = fresh(f"len_{name}", taken) if counts else ""
     first = [assigned(last, ast.Constant(None), begun) for last in lasts[len(items) :]]
     for k in range(min(deepest, len(items)), 0, -1):
         first.append(assigned(lasts[k - 1], items[-k], begun))
         items[-k] = placed(ast.Name(lasts[k - 1], ast.Load()), items[-k])
     first += [assigned(count, ast.Constant(len(items)), begun)] if count else []
-    reader = _Reader(name, lasts, count, len(items))
+    reader = _Reader(name, lasts, count, len(items), fresh(f"{name}_new", taken))
     before = reader.each(block[made[-1] + 1 : at])
     sure = reader.sure
     if isinstance(loop, ast.While):
         loop.test = reader.visit(loop.test)
-    loop.body = reader.each(loop.body)
+    loop.body[:] = reader.each(loop.body)
     reader.sure = sure  # it may run no iteration
     for statement in block[at + 1 :]:
         if _others(statement, name):
@@ -187,8 +196,9 @@ def _named(node: ast.AST, name: str) -> int:
 class _Reader(ast.NodeTransformer):
     """Reads the last items of a list from locals, and its length, which its appends keep."""
 
-    def __init__(self, name: str, lasts: Sequence[str], count: str, sure: int) -> None:
-        self.name, self.lasts, self.count, self.sure = name, lasts, count, sure
+    def __init__(self, name: str, lasts: Sequence[str], count: str, sure: int, new: str) -> None:
+        self.name, self.lasts, self.count, self.new = name, lasts, count, new
+        self.sure = sure  # items that are there for certain
 
     def each(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """The same, in these statements; behind those that append to the list, there is an item more."""
@@ -206,7 +216,7 @@ class _Reader(ast.NodeTransformer):
         last = placed(ast.Name(self.lasts[depth - 1], ast.Load()), node)
         if depth <= self.sure:
             return last
-        there = ast.Compare(ast.Name(last.id, ast.Load()), [ast.IsNot()], [ast.Constant(None)])
+        there = ast.Compare(ast.Name(self.count, ast.Load()), [ast.GtE()], [ast.Constant(depth)])
         return located(placed(ast.IfExp(there, last, ast.Call(ast.Name(SHORT, ast.Load()), [], [])), node))
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -224,8 +234,8 @@ class _Reader(ast.NodeTransformer):
         if self.lasts:
             item = call.args[0]
             if deep:  # which reads what is no more there when the others have moved
-                made.append(assigned(f"{self.lasts[0]}_", item, node))
-                item = ast.Name(f"{self.lasts[0]}_", ast.Load())
+                made.append(assigned(self.new, item, node))
+                item = ast.Name(self.new, ast.Load())
             moved = [*zip(self.lasts[:0:-1], self.lasts[-2::-1], strict=True)]
             made += [assigned(last, ast.Name(before, ast.Load()), node) for last, before in moved]
             made.append(assigned(self.lasts[0], item, node))
