@@ -16,6 +16,7 @@ from symgrad.source.constants import bound_anywhere
 from symgrad.source.lists import is_append
 from symgrad.source.syntax import (
     LOCAL_READERS,
+    MODULES,
     SCOPES,
     FunctionNode,
     assigned,
@@ -112,8 +113,12 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
     rebound = name in [stored for one in [*behind[: at - made[-1] - 1], loop] for stored in names_stored(one)]
     alone = isinstance(begun.targets[0], ast.Name)  # then nothing else is evaluated before its items
     first_ones = items[: len(items) - deepest] if alone else items
-    early = not all([isinstance(item, (ast.Constant, ast.Name)) for item in first_ones])
-    if changed or rebound or early or any([isinstance(part, _ORDERED) for part in (*walk(begun), *walk(loop))]):
+    if (
+        changed
+        or rebound
+        or not all(map(_is_still, first_ones))
+        or any([isinstance(part, _ORDERED) for part in (*walk(begun), *walk(loop))])
+    ):
         return
     lasts = [fresh(f"{name}_{'last' if k == 1 else k}", taken) for k in range(1, deepest + 1)]
     counts = any([_is_length(part, name) for part in reads]) or deepest > len(items)
@@ -135,6 +140,14 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
             break
         reader.visit(statement)
     block[made[-1] : at] = [*first, begun, *before]
+
+
+def _is_still(item: ast.expr) -> bool:
+    """Whether an expression is the same wherever it is evaluated among the others of a statement."""
+    if isinstance(item, ast.UnaryOp):
+        return _is_still(item.operand)
+    known = isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name) and item.value.id in MODULES
+    return known or isinstance(item, (ast.Constant, ast.Name))
 
 
 def _of(append: Any) -> Any:
