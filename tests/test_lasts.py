@@ -295,9 +295,33 @@ def other_length(a, len=lambda items: 7.0):
     return xs[-1] + len(xs)
 
 
+def lazily_before(a):
+    xs = [a[0]]
+    later = (xs[-1] * v for v in a)
+    while xs[-1] < 3:
+        xs.append(xs[-1] * 1.5)
+    xs.pop()
+    return sum(later) + xs[-1]
+
+
+def steps(n):
+    yield from range(n)
+
+
+def with_another_name(a):
+    xs = [a[0]]
+    other = xs
+    for _ in steps(20):
+        xs.append(xs[-1] * 1.5)
+        other[-1] = 0.9 * other[-1]
+        if xs[-1] > 3:
+            break
+    return xs[-1] + len(other)
+
+
 OTHERS = [
     given_away, popped, of_a_function, written_later, item_written, rebound, lazily, one_in_the_other, bound_again, nothing,
-    in_order, named_so, suppressed, other_length,
+    in_order, named_so, suppressed, other_length, lazily_before, with_another_name,
 ]  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
     made = [i for i, one in enumerate(block[:at]) if name in _made(one)]
     appends = [part for part in own_parts(loop) if isinstance(part, ast.Expr) and is_append(part.value) and _of(part) == name]
     reads = [part for part in own_parts(loop) if _depth(part, name) or _is_length(part, name)]
-    if not made or not reads or not _is_known(block, at, name, function, len(reads) + len(appends)):
+    if not made or not reads or not _is_known(loop, name, function, len(reads) + len(appends)):
         return
     begun: Any = block[made[-1]]
     items: list[Any] = _made(begun)[name].elts
@@ -188,18 +188,19 @@ def _others(node: ast.AST, name: str) -> bool:
     )
 
 
-def _is_known(block: Sequence[ast.stmt], at: int, name: str, function: ast.FunctionDef, within: int) -> bool:
+def _is_known(loop: ast.stmt, name: str, function: ast.FunctionDef, within: int) -> bool:
     """Whether a loop does with a list what is known, ``within`` it so often, and nothing has given the list away before."""
-    loop = block[at]
-    lazy = [part for part in walk(loop) if isinstance(part, ast.GeneratorExp)]
-    if _named(loop, name) != within or any([_named(part, name) for part in lazy]):
+    parts = [*own_parts(function)]  # in the order of the text
+    lazy = {id(part) for one in parts if isinstance(one, ast.GeneratorExp) for part in walk(one)}  # may be read later
+    if _named(loop, name) != within:
         return False
-    known: list[Any] = [part.value for part in own_parts(function) if isinstance(part, ast.Subscript) and _depth(part, name)]
-    known += [part.args[0] for part in own_parts(function) if isinstance(part, ast.Call) and _is_length(part, name)]
-    known += [part.func.value for part in own_parts(function) if isinstance(part, ast.Call) and is_append(part)]  # type: ignore[attr-defined]
-    fine, end = {*map(id, known)}, loop.end_lineno or 0
-    names = [part for part in own_parts(function) if isinstance(part, ast.Name) and part.id == name]
-    return all([id(part) in fine or part.lineno > end for part in names if isinstance(part.ctx, ast.Load)])
+    known: list[Any] = [part.value for part in parts if isinstance(part, ast.Subscript) and _depth(part, name)]
+    known += [part.args[0] for part in parts if isinstance(part, ast.Call) and _is_length(part, name)]
+    known += [part.func.value for part in parts if isinstance(part, ast.Call) and is_append(part)]  # type: ignore[attr-defined]
+    fine, inside = {*map(id, known)} - lazy, {id(part) for part in own_parts(loop)}
+    end = max([i for i, part in enumerate(parts) if id(part) in inside])
+    loads = [part for part in parts[:end] if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id == name]
+    return all([id(part) in fine for part in loads])
 
 
 def _named(node: ast.AST, name: str) -> int:
