@@ -661,3 +661,65 @@ def test_what_the_iteration_before_the_last_has_left():
         right_at(derivative, bound_behind_the_way_out, x, (1e-12, 0), (1e-9, 0))
     with pytest.raises(UnboundLocalError):
         derivative(np.full(8, 2.0))
+
+
+def bellman(p, grid):
+    value = np.zeros_like(grid)
+    for _ in range(12):
+        new = np.empty_like(value)
+        for i, wealth in enumerate(grid**0.3):
+            best = -np.inf
+            for j, saved in enumerate(grid):
+                eaten = wealth - saved
+                if eaten <= 0:
+                    break
+                this = (eaten ** (1 - p[1]) - 1) / (1 - p[1]) + p[0] * value[j]
+                if this > best:
+                    best = this
+            new[i] = best
+        gap = np.max(np.abs(new - value))
+        value = new
+        if gap < 1e-6:
+            break
+    return value.mean()
+
+
+@pytest.mark.long
+def test_what_the_last_iteration_makes_behind_its_exit_is_no_matter_of_the_next():
+    """``this`` is made and read behind the ``break``: nothing of an earlier iteration is left in it that any other one reads."""
+    derivative, dynamic = value_and_grad(bellman), value_and_grad(bellman, mode="dynamic")
+    for k in range(4):
+        args = np.array([0.9, 0.5]) * (1 + 0.003 * k), np.linspace(0.1, 0.9, 6)
+        (value, slope), (expected, other) = derivative(*args), dynamic(*args)
+        assert value == pytest.approx(expected)
+        np.testing.assert_allclose(slope, other, rtol=1e-9)
+    assert derivative.cache_info().hits >= 1
+    assert len(derivative.source(*args).splitlines()) < 400  # loops in loops
+
+
+def last_of_all(p, x):
+    """What is made behind the exit is read after the loop, too, or by the next iteration, where it is not made there."""
+    kept, total = p[0], 0.0
+    for v in x:
+        if v > 1.5:
+            break
+        if v > 0:
+            kept = v * p[1]
+        total = total + kept
+    for v in x:
+        if v < -1.5:
+            break
+        made = v * total
+        total = total + made
+    return total * kept + made
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_iterations_make_behind_their_exit_and_others_read(seed):
+    rng = np.random.default_rng(seed)
+    derivative, dynamic = value_and_grad(last_of_all), value_and_grad(last_of_all, mode="dynamic")
+    for _ in range(12):
+        args = rng.normal(size=2), np.array([0.3, *rng.normal(size=6)])
+        (value, slope), (expected, other) = derivative(*args), dynamic(*args)
+        assert value == pytest.approx(expected)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-12)

@@ -31,7 +31,7 @@ from symgrad.source.generators import INLINED, called, inlined
 from symgrad.source.iterators import NEXT, REST, STARTED, by_place
 from symgrad.source.lasts import SHORT, last_items
 from symgrad.source.lists import BEHIND, CHOSEN, IN_TURN, ITEM, ITEMS, RAGGED, ROW, TAKEN, Appended, appended, in_room, marked
-from symgrad.source.liveness import live_between, note_live, read_later, used_between, used_from
+from symgrad.source.liveness import Ends, live, live_between, note_live, read_later, used_between, used_from
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
 from symgrad.source.origins import names_in
@@ -992,8 +992,11 @@ class _Rewriter(ast.NodeTransformer):
             leaving.leaves = loop  # type: ignore[attr-defined]
             ends = isinstance(node, ast.For) and not hasattr(node, "room")  # for room, the loop has a test
             rest = node.body[node.body.index(leaving) + 1 :] if ends else []
-            for part in [*leaving.body, *rest]:  # it runs when the loop is over, or in the last iteration, behind all tests
+            for part in leaving.body:  # it runs when the loop is over
                 outside += names_read(part)
+            from_before = live(rest, frozenset(), Ends())
+            for part in rest:  # and this in the last iteration, behind all tests
+                outside += Counter({name: often for name, often in names_read(part).items() if name in from_before})
             inside -= outside
         stores = {name for statement in node.body for name in names_stored(statement)} & self.scopes[-1][0]
         around, counted = frozenset[str](), frozenset[str]()
