@@ -1665,3 +1665,46 @@ def test_items_that_were_passed_over_are_one_array(fun, steps):
         value, slope = derivative(p, steps)
         np.testing.assert_allclose(value, fun(p, steps), rtol=1e-12)
         np.testing.assert_allclose(slope, oracle(p, steps)[1], rtol=1e-12)
+
+
+def both_or_neither(x):
+    out = []
+    for v in x:
+        if v > 0:
+            out.append(x[1])
+        if v <= 0.25:
+            out.append(1.0)
+    return sum(out[1:])
+
+
+def twice_at_times(x):
+    out = [x[0]]
+    for i in range(1, len(x)):
+        if x[i] > x[i - 1]:
+            out.append(x[i] * out[-1])
+        if x[i] <= 0.5:
+            out.append(x[i] + out[-1])
+    return sum(out) * len(out)
+
+
+def once_and_again(x):
+    rows = []
+    for v in x:
+        rows.append(v * x)
+        if v > 0.5:
+            rows.append(v + x)
+    return np.sum(np.stack(rows) ** 2) if rows else 0.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("fun", [both_or_neither, twice_at_times, once_and_again])
+def test_iterations_that_append_twice_or_not_at_all(fun, seed):
+    """Each may have appended once, as it happens, in all calls so far."""
+    rng = np.random.default_rng(seed)
+    derivative, dynamic = (value_and_grad(fun, mode=mode) for mode in ("auto", "dynamic"))
+    for call in range(12):
+        x = np.round(4 * rng.uniform(-1.2, 1.2, 5)) / 4
+        x = np.where((x > 0) & (x <= 0.25), 0.5, x) if call < 5 else x
+        (value, slope), (expected, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(expected) == fun(x)
+        np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-12)

@@ -686,7 +686,7 @@ def bellman(p, grid):
 
 @pytest.mark.long
 def test_what_the_last_iteration_makes_behind_its_exit_is_no_matter_of_the_next():
-    """``this`` is made and read behind the ``break``: nothing of an earlier iteration is left in it that any other one reads."""
+    """``this`` is made and read behind the ``break``: nothing that an earlier iteration left in it is read by any other one."""
     derivative, dynamic = value_and_grad(bellman), value_and_grad(bellman, mode="dynamic")
     for k in range(4):
         args = np.array([0.9, 0.5]) * (1 + 0.003 * k), np.linspace(0.1, 0.9, 6)

@@ -70,7 +70,7 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
             every, early = set[int]().union(*_counts(loop.body, statements)), way_out(loop) is not None
             read = [item for item in _items(loop, name) if isinstance(item.slice, _INDICES)]
             some = (0 in every or early) and 2 not in every and not (deepest or read or loop.orelse)
-            if some or not early:
+            if some or not (early or 2 in every):  # two at times, and none at others, are one each only as it happens
                 kinds = {kind for item in statements for kind in _constants(item.value.args[0])}
                 one = next(iter(kinds)) if len(kinds) == 1 else "some" if kinds & {"int", "bool"} else ""
                 found.append(Appended(name, deepest, some, statements, read, one))
