@@ -319,9 +319,24 @@ def with_another_name(a):
     return xs[-1] + len(other)
 
 
+def counted_on(a):
+    k = a[0]
+
+    def count():
+        nonlocal k
+        k = 3 * a[1]
+        return a[0]
+
+    xs = [k, count()]
+    while xs[-1] < 3:
+        xs.append(xs[-1] * 1.5)
+    return xs[0] + xs[-1]
+
+
 OTHERS = [
     given_away, popped, of_a_function, written_later, item_written, rebound, lazily, one_in_the_other, bound_again, nothing,
     in_order, named_so, suppressed, other_length, lazily_before, with_another_name,
+    counted_on,
 ]  # fmt: skip
 
 

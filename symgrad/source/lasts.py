@@ -111,22 +111,19 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
     behind = block[made[-1] + 1 :]
     changed = [part for one in behind for part in own_parts(one) if _is_target(part, name)]
     rebound = name in [stored for one in [*behind[: at - made[-1] - 1], loop] for stored in names_stored(one)]
-    alone = isinstance(begun.targets[0], ast.Name)  # then nothing else is evaluated before its items
-    first_ones = items[: len(items) - deepest] if alone else items
-    if (
-        changed
-        or rebound
-        or not all(map(_is_still, first_ones))
-        or any([isinstance(part, _ORDERED) for part in (*walk(begun), *walk(loop))])
-    ):
+    still = isinstance(begun.targets[0], ast.Name) or all(map(_is_still, items))  # else others come before its items
+    ordered = any([isinstance(part, _ORDERED) for part in (*walk(begun), *walk(loop))])
+    if changed or rebound or ordered or not still:
         return
     lasts = [fresh(f"{name}_{'last' if k == 1 else k}", taken) for k in range(1, deepest + 1)]
     counts = any([_is_length(part, name) for part in reads]) or deepest > len(items)
     count = fresh(f"len_{name}", taken) if counts else ""
     first = [assigned(last, ast.Constant(None), begun) for last in lasts[len(items) :]]
-    for k in range(min(deepest, len(items)), 0, -1):
-        first.append(assigned(lasts[k - 1], items[-k], begun))
-        items[-k] = placed(ast.Name(lasts[k - 1], ast.Load()), items[-k])
+    for k in range(len(items), 0, -1):  # in their order
+        if k <= deepest or not isinstance(items[-k], ast.Constant):
+            last = lasts[k - 1] if k <= deepest else fresh(f"{name}_item", taken)
+            first.append(assigned(last, items[-k], begun))
+            items[-k] = placed(ast.Name(last, ast.Load()), items[-k])
     first += [assigned(count, ast.Constant(len(items)), begun)] if count else []
     reader = _Reader(name, lasts, count, len(items), fresh(f"{name}_new", taken))
     before = reader.each(block[made[-1] + 1 : at])
