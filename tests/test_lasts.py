@@ -333,10 +333,21 @@ def counted_on(a):
     return xs[0] + xs[-1]
 
 
+def factorials(a):
+    xs, total = [1], 1.0
+    for n in range(1, 40):
+        xs.append(xs[-1] * n)
+        term = a[0] ** n / xs[-1]
+        total = total + term
+        if term < 1e-30:
+            break
+    return total
+
+
 OTHERS = [
     given_away, popped, of_a_function, written_later, item_written, rebound, lazily, one_in_the_other, bound_again, nothing,
     in_order, named_so, suppressed, other_length, lazily_before, with_another_name,
-    counted_on,
+    counted_on, factorials,
 ]  # fmt: skip
 
 

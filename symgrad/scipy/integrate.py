@@ -142,7 +142,7 @@ def _begun(problem: _Problem, y: Any, first_step: float | None) -> tuple[Any, ..
     """What ``through`` begins with: the time, the end, the state, its slope, what the last step is made of, and how long the
     next one is."""
     t, end = [np.float64(1.0) * stop_gradient(one) for one in (problem.begin, problem.end)]
-    f = array_of(problem.fun(problem.at(t), y))
+    f = problem.fun(problem.at(t), y)
     f = np.broadcast_to(f, np.shape(y)).astype(np.result_type(f.dtype, y.dtype))
     h = problem.first(t, y, f, end) if first_step is None else checks.validate_first_step(first_step, t, end)
     return t, end, y, f, np.stack([f] * problem.method.rows), np.minimum(h, problem.longest)

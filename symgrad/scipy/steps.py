@@ -19,7 +19,7 @@ def _slopes(problem: Any, now: Any, h: Any, y: Any, f: Any, many: int) -> tuple[
 
     They are a loop, however few: so steps in which ``fun`` decides otherwise at some of them are alike.
     """
-    method = METHODS[problem.name]
+    method = METHODS[problem.name]  # a global's arrays are read anew by code; those of ``problem.method`` would be constants
     shares, weights, last = method.shares, method.weights, method.last
     slopes = snp.zeros((len(shares), *y.shape), f.dtype)
     slopes[0] = f

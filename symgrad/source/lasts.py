@@ -22,6 +22,7 @@ from symgrad.source.syntax import (
     assigned,
     blocks_of,
     declared,
+    ends_of,
     fresh,
     located,
     names_stored,
@@ -37,7 +38,7 @@ SHORT = "__symgrad_short__"  # raises the error of a list that is too short
 DEEPEST = 3  # items from the end
 _LEAVING = (ast.Break, ast.Return)
 _ORDERED = (ast.NamedExpr, ast.With, ast.AsyncWith)  # of which it matters what comes first
-_OTHERS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Match, ast.Delete)
+_OTHERS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.Match, ast.Delete)
 
 
 def last_items(function: FunctionNode, around: Container[str]) -> FunctionNode:
@@ -111,6 +112,9 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
     behind = block[made[-1] + 1 :]
     changed = [part for one in behind for part in own_parts(one) if _is_target(part, name)]
     rebound = name in [stored for one in [*behind[: at - made[-1] - 1], loop] for stored in names_stored(one)]
+    made_of = [*items, *[part.value.args[0] for part in appends]]  # type: ignore[attr-defined]
+    if any(map(_is_whole, made_of)):  # which Python's ints may be, as large as they get
+        return
     still = isinstance(begun.targets[0], ast.Name) or all(map(_is_still, items))  # else others come before its items
     ordered = any([isinstance(part, _ORDERED) for part in (*walk(begun), *walk(loop))])
     if changed or rebound or ordered or not still:
@@ -137,6 +141,12 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
             break
         reader.visit(statement)
     block[made[-1] : at] = [*first, begun, *before]
+
+
+def _is_whole(item: ast.expr) -> bool:
+    """Whether an expression may be a constant int, or flag."""
+    every = [end.operand if isinstance(end, ast.UnaryOp) else end for end in ends_of(item)]
+    return any([isinstance(end, ast.Constant) and isinstance(end.value, int) for end in every])
 
 
 def _is_still(item: ast.expr) -> bool:
