@@ -519,7 +519,7 @@ class BodyProgram(Program):
         self.exact, self.rounds = exact, dict(zip(body.carry, body.after, strict=False))
 
     def settled(self) -> set[Node]:
-        return {node for node in self.nodes() if node.exact or (self.exact and node.phase is None)}
+        return {node for node in self.nodes() if self.exact and node.phase is None}
 
 
 def simplified(body: Body, course: Course, exact: bool) -> Loop:

@@ -46,6 +46,11 @@ def has_test(loop: ast.For | ast.While) -> bool:
     return isinstance(loop, ast.While) and not isinstance(loop.test, ast.Constant)
 
 
+def leaves(loop: ast.For | ast.While) -> bool:
+    """Whether something in a loop ends it, or the function."""
+    return bool(_jumps(_EXITS, loop.body))
+
+
 def way_out(loop: ast.For | ast.While) -> ast.If | None:
     """The one ``if`` among the statements of a loop without a test that leaves it."""
     exits = [item for item in loop.body if isinstance(item, ast.If) and isinstance(item.body[-1], _EXITS)]

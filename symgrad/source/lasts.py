@@ -9,34 +9,34 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere
-from symgrad.source.lists import is_append
+from symgrad.source.exits import has_test, leaves
+from symgrad.source.lists import from_the_end, is_append
 from symgrad.source.syntax import (
     LOCAL_READERS,
     MODULES,
-    SCOPES,
     FunctionNode,
     assigned,
     blocks_of,
+    changed_in,
     declared,
     ends_of,
     fresh,
+    is_length,
     located,
+    mentioned,
     names_stored,
     names_within,
     own_parts,
     paired,
-    parts_of,
     placed,
     walk,
 )
 
 SHORT = "__symgrad_short__"  # raises the error of a list that is too short
-DEEPEST = 3  # items from the end
-_LEAVING = (ast.Break, ast.Return)
 _ORDERED = (ast.NamedExpr, ast.With, ast.AsyncWith)  # of which it matters what comes first
 _OTHERS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.Match, ast.Delete)
 
@@ -44,12 +44,11 @@ _OTHERS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.Match,
 def last_items(function: FunctionNode, around: Container[str]) -> FunctionNode:
     """The function, changed in place, as are those in it: loops that a test ends read the last items of such lists from locals.
     ``around``: the names that there are outside of the function."""
-    if "len" in around or "len" in bound_anywhere(function):
+    if not any(map(is_append, walk(function))) or "len" in around or "len" in bound_anywhere(function):
         return function
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef) and not any([isinstance(part, _OTHERS) for part in walk(node)]):
-            names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
-            names |= {part.arg for part in walk(node) if isinstance(part, ast.arg)}
+            names = mentioned(node)
             lists = _lists(node) if names.isdisjoint(LOCAL_READERS) else set()
             for block in [*blocks_of(node)] if lists else ():
                 _change(block, node, lists, names)
@@ -77,25 +76,10 @@ def _made(node: ast.AST) -> dict[str, ast.List]:
 def _change(block: list[ast.stmt], function: ast.FunctionDef, lists: Collection[str], taken: set[str]) -> None:
     """Have the loops of a block read such items from locals."""
     for loop in [*block]:
-        if isinstance(loop, (ast.For, ast.While)) and not loop.orelse and _ends_early(loop):
+        if isinstance(loop, (ast.For, ast.While)) and not loop.orelse and (has_test(loop) or leaves(loop)):
             owners = {part.func.value.id for part in own_parts(loop) if isinstance(part, ast.Call) and is_append(part)}  # type: ignore[attr-defined]
             for name in sorted(owners & {*lists}):
                 _in_locals(block, block.index(loop), name, function, taken)
-
-
-def _ends_early(loop: ast.For | ast.While) -> bool:
-    never = isinstance(loop, ast.While) and not (isinstance(loop.test, ast.Constant) and loop.test.value)
-    return never or any([isinstance(part, _LEAVING) for part in _own_statements(loop)])
-
-
-def _own_statements(loop: ast.AST) -> Iterator[ast.AST]:
-    """What may leave a loop: not a ``break`` of a loop in it."""
-    for part in parts_of(loop):
-        if isinstance(part, (ast.For, ast.While)):
-            yield from [item for item in own_parts(part) if isinstance(item, ast.Return)]
-        elif not isinstance(part, SCOPES):
-            yield part
-            yield from _own_statements(part)
 
 
 def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.FunctionDef, taken: set[str]) -> None:
@@ -103,14 +87,14 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
     loop: Any = block[at]
     made = [i for i, one in enumerate(block[:at]) if name in _made(one)]
     appends = [part for part in own_parts(loop) if isinstance(part, ast.Expr) and is_append(part.value) and _of(part) == name]
-    reads = [part for part in own_parts(loop) if _depth(part, name) or _is_length(part, name)]
+    reads = [part for part in own_parts(loop) if _depth(part, name) or is_length(part, name)]
     if not made or not reads or not _is_known(loop, name, function, len(reads) + len(appends)):
         return
     begun: Any = block[made[-1]]
     items: list[Any] = _made(begun)[name].elts
     deepest = max([_depth(part, name) for part in reads])
     behind = block[made[-1] + 1 :]
-    changed = [part for one in behind for part in own_parts(one) if _is_target(part, name)]
+    changed = name in changed_in(behind)
     rebound = name in [stored for one in [*behind[: at - made[-1] - 1], loop] for stored in names_stored(one)]
     made_of = [*items, *[part.value.args[0] for part in appends]]  # type: ignore[attr-defined]
     if any(map(_is_whole, made_of)):  # which Python's ints may be, as large as they get
@@ -120,7 +104,7 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
     if changed or rebound or ordered or not still:
         return
     lasts = [fresh(f"{name}_{'last' if k == 1 else k}", taken) for k in range(1, deepest + 1)]
-    counts = any([_is_length(part, name) for part in reads]) or deepest > len(items)
+    counts = any([is_length(part, name) for part in reads]) or deepest > len(items)
     count = fresh(f"len_{name}", taken) if counts else ""
     first = [assigned(last, ast.Constant(None), begun) for last in lasts[len(items) :]]
     for k in range(len(items), 0, -1):  # in their order
@@ -163,36 +147,14 @@ def _of(append: Any) -> Any:
 
 def _depth(node: ast.AST, name: str) -> int:
     """How far from the end of the list it reads an item; 0 for anything else."""
-    if not isinstance(node, ast.Subscript) or getattr(node.value, "id", "") != name or not isinstance(node.ctx, ast.Load):
-        return 0
-    index = node.slice
-    if not isinstance(index, ast.UnaryOp) or not isinstance(index.op, ast.USub) or not isinstance(index.operand, ast.Constant):
-        return 0
-    place = index.operand.value
-    return place if type(place) is int and 1 <= place <= DEEPEST else 0
-
-
-def _is_length(node: ast.AST, name: str) -> bool:
-    known = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1
-    return known and not node.keywords and getattr(node.args[0], "id", "") == name  # type: ignore[attr-defined]
-
-
-def _is_target(node: ast.AST, name: str) -> bool:
-    """Whether something is assigned to an item of what a name stands for, or to a part of one."""
-    if not isinstance(node, (ast.Attribute, ast.Subscript)) or isinstance(node.ctx, ast.Load):
-        return False
-    base: ast.expr = node
-    while isinstance(base, (ast.Attribute, ast.Subscript)):
-        base = base.value
-    return getattr(base, "id", "") == name
+    known = isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == name and isinstance(node.ctx, ast.Load)
+    return (from_the_end(node.slice) or 0) if known else 0  # type: ignore[attr-defined]
 
 
 def _others(node: ast.AST, name: str) -> bool:
     """Whether a statement does anything with a list but read its last items and its length, or may do so later."""
     lazy = any([isinstance(part, ast.GeneratorExp) for part in walk(node)])
-    return _named(node, name) > (
-        0 if lazy else sum([bool(_depth(part, name)) or _is_length(part, name) for part in walk(node)])
-    )
+    return _named(node, name) > (0 if lazy else sum([bool(_depth(part, name)) or is_length(part, name) for part in walk(node)]))
 
 
 def _is_known(loop: ast.stmt, name: str, function: ast.FunctionDef, within: int) -> bool:
@@ -202,7 +164,7 @@ def _is_known(loop: ast.stmt, name: str, function: ast.FunctionDef, within: int)
     if _named(loop, name) != within:
         return False
     known: list[Any] = [part.value for part in parts if isinstance(part, ast.Subscript) and _depth(part, name)]
-    known += [part.args[0] for part in parts if isinstance(part, ast.Call) and _is_length(part, name)]
+    known += [part.args[0] for part in parts if isinstance(part, ast.Call) and is_length(part, name)]
     known += [part.func.value for part in parts if isinstance(part, ast.Call) and is_append(part)]  # type: ignore[attr-defined]
     fine, inside = {*map(id, known)} - lazy, {id(part) for part in own_parts(loop)}
     end = max([i for i, part in enumerate(parts) if id(part) in inside])
@@ -241,7 +203,7 @@ class _Reader(ast.NodeTransformer):
         return located(placed(ast.IfExp(there, last, ast.Call(ast.Name(SHORT, ast.Load()), [], [])), node))
 
     def visit_Call(self, node: ast.Call) -> Any:
-        if self.count and _is_length(node, self.name):
+        if self.count and is_length(node, self.name):
             return placed(ast.Name(self.count, ast.Load()), node)
         return self.generic_visit(node)
 

@@ -415,7 +415,7 @@ def _deepest(node: ast.For, name: str, appends: int) -> int | None:
     """How far from its end a loop reads a list that is there under a ``name``; None where it does anything else with it but so
     many ``appends``."""
     read = _items(node, name)
-    places: list[Any] = [_from_the_end(item.slice) for item in read]
+    places: list[Any] = [from_the_end(item.slice) for item in read]
     names = [item for item in walk(node) if isinstance(item, ast.Name) and item.id == name]
     loads = all([isinstance(item.ctx, ast.Load) for item in (*read, *names)])
     if None in places or not loads or len(names) != len(read) + appends:
@@ -431,11 +431,11 @@ def _items(node: ast.For, name: str) -> list[Any]:
 _INDICES = (ast.Name, ast.BinOp)
 
 
-def _from_the_end(index: ast.expr) -> int | None:
+def from_the_end(index: ast.expr) -> int | None:
     """How far from the end of a list a constant index is, 0 for other indices; None for those that no loop reads there."""
     if isinstance(index, _INDICES):
         return 0
     if not isinstance(index, ast.UnaryOp) or not isinstance(index.op, ast.USub):
         return None
     place = getattr(index.operand, "value", None)
-    return place if place in (1, 2, 3) else None
+    return place if type(place) is int and place in (1, 2, 3) else None

@@ -20,6 +20,7 @@ from symgrad.source.syntax import (
     blocks_of,
     copied,
     declared,
+    is_length,
     local_names,
     located,
     names_within,
@@ -139,8 +140,7 @@ def _reads(node: ast.AST, name: str) -> bool:
         return (
             isinstance(node.ctx, ast.Load) and getattr(node.value, "id", "") == name and not isinstance(node.slice, ast.Slice)
         )
-    known = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len" and len(node.args) == 1
-    return known and getattr(node.args[0], "id", "") == name  # type: ignore[attr-defined]
+    return is_length(node, name)
 
 
 def _is_row(node: ast.expr) -> bool:

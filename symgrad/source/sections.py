@@ -16,7 +16,7 @@ import contextlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, located, parts_of, placed, walk
+from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, fresh, located, mentioned, parts_of, placed, walk
 
 _PAUSES = (ast.Yield, ast.YieldFrom, ast.Await)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.Assert, ast.Pass, ast.Raise)
@@ -37,8 +37,7 @@ def in_sections(function: FunctionNode, lines: Collection[int] = ()) -> Function
         _Loops(lines).visit(function)
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef) and not any([isinstance(part, _PAUSES) for part in walk(node)]):
-            names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
-            names |= {part.arg for part in walk(node) if isinstance(part, ast.arg)}
+            names = mentioned(node)
             if names.isdisjoint(LOCAL_READERS):
                 node.body = _sections(_with_one_exit(node.body, names))
     return function

@@ -307,6 +307,18 @@ def names_within(function: ast.AST) -> set[str]:
     return {part.id for node in inner for part in walk(node) if isinstance(part, ast.Name)}
 
 
+def mentioned(function: ast.AST) -> set[str]:
+    """The names that a function, or one in it, mentions, or has as parameters."""
+    every = [*walk(function)]
+    return {part.id for part in every if isinstance(part, ast.Name)} | {part.arg for part in every if isinstance(part, ast.arg)}
+
+
+def is_length(node: ast.AST, name: str) -> bool:
+    """Whether it is ``len(name)``."""
+    known = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len" and len(node.args) == 1 and not node.keywords
+    return known and getattr(node.args[0], "id", "") == name  # type: ignore[attr-defined]
+
+
 def is_range(node: Any) -> TypeGuard[ast.Call]:
     """Whether it is ``range(...)``, without keywords."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and not node.keywords

@@ -453,7 +453,7 @@ class Trace:
         if array.dtype.kind not in "fciubmM":
             raise NotDifferentiable(f"{where()}: a traced value met an array of dtype {array.dtype}; make it one of numbers")
         if isinstance(array, (np.matrix, np.ma.MaskedArray)):  # their operators mean other things than an array's
-            plain = "m.filled(0.0), and where ~m.mask is" if isinstance(array, np.ma.MaskedArray) else "np.asarray(m)"
+            plain = _OF_MASKED if isinstance(array, np.ma.MaskedArray) else "np.asarray(m)"
             raise NotDifferentiable(f"{where()}: a traced value met a {type(array).__name__}; take a plain array: {plain}")
         place = _place(array)
         known = self._copies.get(place)
@@ -1645,13 +1645,16 @@ def _explain(error: Exception, traceback: TracebackType | None) -> None:
     if any(words in text for words in _OF_OBJECTS) and any([_is_masked(frame) for frame, _ in walk_tb(traceback)]):
         raise NotDifferentiable(
             f"{raised_at(traceback)}: a traced value met a MaskedArray, whose functions take numbers alone ({text}); take a "
-            "plain array: m.filled(0.0), and where ~m.mask is"
+            f"plain array: {_OF_MASKED}"
         ) from error
     if any(words in text for words in _OF_OBJECTS):
         raise NotDifferentiable(
             f"{raised_at(traceback)}: np.array([...]) of traced values makes an array of dtype object, which this "
             f"function does not take ({text}); make it with np.stack, np.array(..., like=x) or symgrad.numpy.array"
         ) from error
+
+
+_OF_MASKED = "m.filled(0.0), and where ~m.mask is"  # the advice; of ``np.asarray`` the mask would be lost
 
 
 def _is_masked(frame: FrameType) -> bool:
