@@ -189,12 +189,14 @@ class Grown:
             items = [self.array.tape.alone(item) for item in items]
         self.owner[self.begin :] = _numbers(self.array, items, self.python)
 
-    def chosen(self) -> Chosen | list[Any]:
-        """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
-        if self.array is None or self.taken is None:
+    def chosen(self, beside: Grown | None = None) -> Chosen | list[Any]:
+        """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended: those that
+        have to the one ``beside``, if any."""
+        taken = self.taken if beside is None else beside.taken
+        if self.array is None or taken is None:
             return self.owner
         mixed = self.array.node in self.array.tape.mixed
-        return Chosen(self.owner, self.array, self.taken, all(self.python) if mixed else self.all_python, self.parted)
+        return Chosen(self.owner, self.array, taken, all(self.python) if mixed else self.all_python, self.parted)
 
 
 class Chosen:

@@ -22,6 +22,7 @@ from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from symgrad.source.columns import in_columns
 from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.constants import space_of
 from symgrad.source.decisions import decided
@@ -170,7 +171,7 @@ def _rewrite(
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)
-        tree = apart(at_the_end(unrolled(tree, space)))  # also in generators that stand for loops
+        tree = apart(in_columns(at_the_end(unrolled(tree, space)), space))  # also in generators that stand for loops
         tree = in_room(joined(with_segments(tree, fun), fun))
         tree = decided(marked(tree if lines is None else in_sections(tree, lines), space), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
@@ -1094,13 +1095,13 @@ class _Rewriter(ast.NodeTransformer):
         gets what there is."""
         lists: list[Appended] = node.grows  # type: ignore[attr-defined]
         after: list[ast.stmt] = []
-        for name, _, some, statements, read, _ in lists:
+        for name, _, some, statements, read, _, beside in lists:
             for statement in statements:
                 statement.appends = loop, name
             for item in read:
                 item.grown = loop, name
             if some:
-                facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ()))
+                facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ())), ast.Constant(beside)
                 made = _hook("chosen", node, ast.Name(name, ast.Load()), ast.Name(loop, ast.Load()), *facts)
                 after.append(self._if_bound(assigned(name, made, node), node))
         return [(one.name, one.deepest, one.some, one.constants) for one in lists], after

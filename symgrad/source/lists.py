@@ -48,7 +48,7 @@ class Appended(NamedTuple):
 
     ``some``: an iteration may append nothing, or a ``break`` ends the loop before all have run; and none appends two items.
     ``constants``: ``"int"`` or ``"bool"``, where all that is appended are constants of this kind; ``"some"``, where some of
-    it are such.
+    it are such. ``beside``: the first list to which the loop appends where it does to this one, right before or after that.
     """
 
     name: str
@@ -57,12 +57,14 @@ class Appended(NamedTuple):
     statements: list[Any]
     read: list[Any]
     constants: str = ""
+    beside: str = ""
 
 
 def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
     """The lists among the ``own`` locals of a function that a loop only appends to."""
     below: list[Any] = [item for item in _every(loop.body) if isinstance(item, ast.Expr) and is_append(item.value)]
-    found = []
+    found: list[Appended] = []
+    first: dict[Any, str] = {}
     for name in sorted({item.value.func.value.id for item in below} & {*own}):
         statements = [item for item in below if item.value.func.value.id == name]
         deepest = _deepest(loop, name, len(statements))
@@ -73,8 +75,22 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
             if some or not (early or 2 in every):  # two at times, and none at others, are one each only as it happens
                 kinds = {kind for item in statements for kind in _constants(item.value.args[0])}
                 one = next(iter(kinds)) if len(kinds) == 1 else "some" if kinds & {"int", "bool"} else ""
-                found.append(Appended(name, deepest, some, statements, read, one))
+                beside = first.setdefault(_runs(loop.body, name), name) if some else ""
+                found.append(Appended(name, deepest, some, statements, read, one, beside))
     return found
+
+
+def _runs(body: list[ast.stmt], name: str) -> tuple[int, ...]:
+    """Where a list is appended to: by the which-th rows of statements that do nothing but append, in the loop and its ``if``s."""
+    found, run = [], 0
+    for block in _blocks(body):
+        run += 1
+        for statement in block:
+            if not isinstance(statement, ast.Expr) or not is_append(statement.value):
+                run += 1
+            elif statement.value.func.value.id == name:  # type: ignore[attr-defined]
+                found.append(run)
+    return tuple(found)
 
 
 def _constants(value: ast.expr) -> Iterator[str]:
@@ -131,6 +147,7 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
             within = _loads(node)
             alone = all([read[name] == within[name] for name in names_stored(node.target)])
             node.pairs = _neighbours(node.iter, zips, space, bound) if pair and alone else []  # type: ignore[attr-defined]
+            node.beside = _side_by_side(node.iter) if zips else []  # type: ignore[attr-defined]
     for node in every:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
@@ -191,18 +208,33 @@ def _neighbours(items: ast.expr, zips: bool, space: Mapping[str, Any], bound: Co
     return [first] if pairs else []
 
 
+def _side_by_side(items: ast.expr) -> list[Any]:
+    """The names of several lists that a loop runs over in step, ``zip(y, z)``; none for other loops."""
+    if not isinstance(items, ast.Call) or items.keywords or getattr(items.func, "id", "") != "zip":
+        return []
+    names = {item.id for item in items.args if isinstance(item, ast.Name)}
+    return [*items.args] if len(names) == len(items.args) > 1 else []
+
+
 def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> None:
     """A loop over a list of some items, ``for v in y: b``, runs over all places, ``for v_, taken in zip(...): if taken: v = v_;
     b``, where the list is a ``Chosen`` one when it begins; so that code does not hang on how many items there are. And one more
     item, ``y.append(v)`` after the loop that has made the list, is put behind all places."""
     uses = [*_uses(function.body, ())]
-    found: dict[int, ast.stmt] = {}
+    lists: dict[int, set[str]] = {}  # by what is done with them
     for before, loop, around in _fors(function.body, ()):
         for name, _, some, *_ in appended(loop, before - others):
             handed = _handed(name, [use for use in uses if loop not in use.around], around) if some else None
-            found |= {id(use.of): use.of for use in handed or () if isinstance(use.of, (ast.For, ast.Expr))}
-    for block in [*blocks_of(function)] if found else ():
-        block[:] = [_of_all_places(item, names) if id(item) in found else item for item in block]
+            for use in handed or ():
+                if isinstance(use.of, (ast.For, ast.Expr)):
+                    lists.setdefault(id(use.of), set()).add(name)
+    for block in [*blocks_of(function)] if lists else ():
+        block[:] = [_of_all_places(item, names) if _is_of_all(item, lists.get(id(item))) else item for item in block]
+
+
+def _is_of_all(statement: ast.stmt, lists: set[str] | None) -> bool:
+    """Whether a statement runs over all places of such ``lists``, or appends to one."""
+    return lists is not None and len(lists) >= len(getattr(statement, "beside", ()))
 
 
 def _of_all_places(statement: Any, names: set[str]) -> ast.stmt:
@@ -210,30 +242,35 @@ def _of_all_places(statement: Any, names: set[str]) -> ast.stmt:
     if isinstance(statement, ast.For):
         return _over_all_places(statement, names)
     owner, item = statement.value.func.value, statement.value.args[0]
-    behind = placed(ast.Expr(_called(BEHIND, owner, copied(item))), statement)
+    behind = placed(ast.Expr(_called(BEHIND, owner, item)), statement)
     return located(placed(ast.If(placed(_called(CHOSEN, owner), owner), [behind], [statement]), statement))  # type: ignore[no-any-return]
 
 
-def _called(word: str, owner: ast.expr, *args: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name(word, ast.Load()), [copied(owner), *args], [])
+def _called(word: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(word, ast.Load()), [*map(copied, args)], [])
 
 
 def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
-    item, taken = fresh("item", names), fresh("taken", names)
     neighbours: list[ast.Name] = loop.pairs  # type: ignore[attr-defined]
-    owner = neighbours[0] if neighbours else loop.iter
-    pair = ast.Tuple([ast.Name(item, ast.Store()), ast.Name(taken, ast.Store())], ast.Store())
-    number = _called(ITEM, owner, ast.Name(item, ast.Load()))
+    beside: list[ast.Name] = loop.beside  # type: ignore[attr-defined]
+    owners = beside or [neighbours[0] if neighbours else loop.iter]
+    items, taken = [fresh("item", names) for _ in owners], fresh("taken", names)
+    targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in (*items, taken)]
+    numbers: list[ast.expr] = [
+        _called(ITEM, owner, ast.Name(item, ast.Load())) for owner, item in zip(owners, items, strict=True)
+    ]
     begin: list[ast.stmt] = []
+    number = ast.Tuple(numbers, ast.Load()) if beside else numbers[0]
     body: list[Any] = [ast.Assign([copied(loop.target)], number), *copied(loop).body]
     if neighbours:
-        begin, body = _with_the_one_before(body, owner, names)
+        begin, body = _with_the_one_before(body, owners[0], names)
     whole = placed(ast.If(ast.Name(taken, ast.Load()), [placed(body[0], loop), *body[1:]], []), loop)
-    pairs = ast.Call(ast.Name("zip", ast.Load()), [_called(ITEMS, owner), _called(TAKEN, owner)], [])
-    every = placed(ast.For(pair, placed(pairs, loop.iter), [whole], []), loop)
-    every.twin, loop.twin, every.pairs = loop, every, []  # type: ignore[attr-defined]
+    every_item = [*[_called(ITEMS, owner) for owner in owners], _called(TAKEN, owners[0])]
+    zipped = ast.Call(ast.Name("zip", ast.Load()), every_item, [])
+    every = placed(ast.For(ast.Tuple(targets, ast.Store()), placed(zipped, loop.iter), [whole], []), loop)
+    every.twin, loop.twin, every.pairs, every.beside = loop, every, [], []  # type: ignore[attr-defined]
     begin = [placed(statement, loop) for statement in begin]
-    made = located(placed(ast.If(placed(_called(CHOSEN, owner), loop.iter), [*begin, every], [loop]), loop))
+    made = located(placed(ast.If(placed(_called(CHOSEN, *owners), loop.iter), [*begin, every], [loop]), loop))
     made.either = True
     return made  # type: ignore[no-any-return]
 
@@ -318,8 +355,9 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
                 yield _Use(name, around, _use_of(part, node))
         parts = [part for part in parts_of(node) if not isinstance(part, ast.Name)]
         if isinstance(node, (ast.For, ast.AsyncFor)):
-            pairs = getattr(node, "pairs", ())
-            yield from [_Use(pairs[0], around, _run_by(node))] if pairs else _uses([node.iter], around)
+            pairs, beside = getattr(node, "pairs", ()), getattr(node, "beside", ())
+            own = beside or pairs[:1]
+            yield from [_Use(name, around, _run_by(node)) for name in own] if own else _uses([node.iter], around)
             parts = [part for part in parts if part is not node.iter]
         yield from _uses(parts, (*around, node) if isinstance(node, (*_LOOPS, *_SCOPES)) else around)
 
@@ -396,12 +434,19 @@ def _counts(statements: list[ast.stmt], appends: list[Any]) -> tuple[set[int], s
     return going_on, ended
 
 
+def _blocks(statements: list[ast.stmt]) -> Iterator[list[Any]]:
+    """These statements, and those of ``if``s among them, side by side."""
+    yield statements
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            yield from _blocks(statement.body)
+            yield from _blocks(statement.orelse)
+
+
 def _every(statements: list[ast.stmt]) -> Iterator[Any]:
     """These statements, and those in ``if``s among them."""
-    for statement in statements:
-        yield statement
-        if isinstance(statement, ast.If):
-            yield from _every([*statement.body, *statement.orelse])
+    for block in _blocks(statements):
+        yield from block
 
 
 def is_append(node: Any, of: type[ast.expr] = ast.Name) -> bool:

@@ -316,15 +316,15 @@ class State(Calls):
         near = type(loop) is Roller and type(key) is Tracer and type(owner) is list and loop.is_near(name, owner, key)
         return owner[int(key.value)] if near else self.item(owner, key)
 
-    def chosen(self, value: Any, loop: Any, name: str, kept: bool) -> Any:
+    def chosen(self, value: Any, loop: Any, name: str, kept: bool, beside: str) -> Any:
         """A list to which some iterations of a loop may have appended an item, after it.
 
-        ``kept``: all that is done with it from here on is ``handed``.
+        ``kept``: all that is done with it from here on is ``handed``; ``beside``: a list to which the same iterations have.
         """
         grown = loop.grown.get(name) if type(loop) is Roller else None
         if grown is None or grown.owner is not value or not grown.some or not grown.rolled:
             return value
-        made = grown.chosen()
+        made = grown.chosen(loop.grown.get(beside))
         return made.listed() if type(made) is Chosen and not (kept and KEPT not in self.trace.apart) else made
 
     def handed(self, value: Any, fun: Any) -> Any:
@@ -352,9 +352,11 @@ class State(Calls):
         items = array[taken]
         return self._len(items) if fun == "test" else items
 
-    def is_chosen(self, value: Any) -> bool:
-        """Whether a list has the numbers that a mask selects from an array, and how many these are is not known yet."""
-        return type(value) is Chosen and not value.is_whole and value.array.ndim == 1 and value.alike
+    def is_chosen(self, *values: Any) -> bool:
+        """Whether lists have the numbers that a mask, of several the same one, selects from an array of each, and how many these
+        are is not known yet."""
+        known = all([type(one) is Chosen and not one.is_whole and one.array.ndim == 1 and one.alike for one in values])
+        return known and (len(values) == 1 or len({one.parts()[1].node for one in values}) == 1)
 
     def every_item(self, value: Chosen) -> Any:
         """What the items of such a list are among, and whatever else there is."""

@@ -1,0 +1,353 @@
+"""A list of tuples that a loop appends to is as many lists, side by side: of numbers each, which is what loops know.
+
+``path.append((x, v))``, ``path[-1][0]``, ``for x, v in path`` and ``np.array(path)`` is ``path_0.append(x)``,
+``path_1.append(v)``, ``path_0[-1]``, ``for x, v in zip(path_0, path_1)`` and an array with ``path_0`` and ``path_1`` as its
+columns. So it is with lists of lists, and of dicts with the same keys, of which only items are asked for. That is done where
+all is known that a function does with such a list.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from symgrad.source.constants import bound_anywhere
+from symgrad.source.lists import is_append
+from symgrad.source.rows import makers_of_arrays
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    FunctionNode,
+    assigned,
+    copied,
+    declared,
+    fresh,
+    is_length,
+    local_names,
+    located,
+    mentioned,
+    paired,
+    parts_of,
+    placed,
+    walk,
+)
+from symgrad.source.texts import bound_beside
+
+LONGEST = 6  # items of such a tuple
+_LOOPS = (ast.For, ast.While)
+_TRIES = (ast.Try, ast.TryStar, ast.With)  # which may go on where half a tuple has been appended
+_ORDERED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
+_TAKES = frozenset(["list", "tuple", "sorted", "max", "min", "set", "dict", "zip", "enumerate"])  # any iterable, at once
+_EACH = frozenset(["list", "tuple", "sum", "max", "min", "len", "sorted"])  # that do the same with a list as with a tuple
+
+
+def in_columns(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
+    """The function, changed in place, as are those in it. ``space``: what there is outside of the function."""
+    others = {*space, *bound_anywhere(function)}
+    if not others.isdisjoint(["zip", "len", "map", "reversed", *_TAKES, *_EACH]) or not any(map(is_append, walk(function))):
+        return function
+    for node in [*walk(function)]:
+        if isinstance(node, ast.FunctionDef):
+            taken = mentioned(node)
+            made = makers_of_arrays(space, local_names(node)) if taken.isdisjoint(LOCAL_READERS) else None
+            arrays = {name for name in made or () if name.endswith(("array", "asarray"))}
+            for name, kind in sorted(_lists(node).items()) if made is not None else ():
+                columns = _Columns(node, name, kind, taken, arrays)
+                if columns.are_known():
+                    columns.put()
+    return function
+
+
+class _Kind(NamedTuple):
+    """What such a list has: tuples, lists or dicts, and the places, or keys, of their items."""
+
+    of: type[ast.expr]
+    keys: tuple[Any, ...]
+
+
+def _lists(function: ast.FunctionDef) -> dict[str, _Kind]:
+    """The locals that may be such lists, to which a loop appends."""
+    every = [*walk(function)]
+    appends = [node for node in every if isinstance(node, ast.Expr) and is_append(node.value)]
+    looped = {id(node) for loop in every if isinstance(loop, _LOOPS) for node in walk(loop)}
+    tried = {id(node) for one in every if isinstance(one, _TRIES) for node in walk(one)}
+    kinds: dict[str, set[_Kind | None]] = {}
+    for node in appends:
+        kinds.setdefault(_owner(node), set()).add(_kind_of(node.value.args[0]))  # type: ignore[attr-defined]
+    again = {_owner(node) for node in appends if id(node) in looped}
+    again -= {node.id for node in every if isinstance(node, ast.Name) and id(node) in tried}
+    again -= bound_beside(function, every) | declared(function)
+    return {name: kind for name in again for kind in kinds[name] if len(kinds[name]) == 1 and kind is not None}
+
+
+def _owner(append: Any) -> str:
+    return append.value.func.value.id  # type: ignore[no-any-return]
+
+
+def _kind_of(item: ast.expr) -> _Kind | None:
+    """Of which kind a list is that has such items; None where it has no columns."""
+    if isinstance(item, ast.Dict):
+        keys = [key.value for key in item.keys if isinstance(key, ast.Constant) and type(key.value) is str]
+        known = len(keys) == len({*keys}) == len(item.keys)
+        return _Kind(ast.Dict, tuple(sorted(keys))) if known and 0 < len(keys) <= LONGEST else None
+    if not isinstance(item, (ast.Tuple, ast.List)) or not 0 < len(item.elts) <= LONGEST:
+        return None
+    starred = any([isinstance(part, ast.Starred) for part in item.elts])
+    return None if starred else _Kind(type(item), tuple(range(len(item.elts))))
+
+
+def _items(item: Any) -> list[tuple[Any, ast.expr]]:
+    """The keys and values of what is appended, in their order."""
+    if isinstance(item, ast.Dict):
+        return [(key.value, value) for key, value in zip(item.keys, item.values, strict=True)]  # type: ignore[union-attr]
+    return [*enumerate(item.elts)]
+
+
+class _Columns(ast.NodeTransformer):
+    """Puts lists side by side in the place of one, where all that is done with that is known."""
+
+    def __init__(self, function: ast.FunctionDef, name: str, kind: _Kind, taken: set[str], arrays: Collection[str]) -> None:
+        self.function, self.name, self.kind, self.taken, self.arrays = function, name, kind, taken, arrays
+        self.parts: dict[Any, str] = {}  # the lists
+        self.around = {id(part): node for node in walk(function) for part in parts_of(node)}
+        self.edits: dict[int, Any] = {}  # what there is in the place of nodes
+        self.begins: list[tuple[list[ast.stmt], ast.stmt]] = []  # what the bodies of loops begin with
+
+    def are_known(self) -> bool:
+        """Whether all that the function does with the list is known."""
+        taken = {*self.taken}
+        self.parts = {key: fresh(f"{self.name}_{key}", taken) for key in self.kind.keys}
+        every = [node for node in walk(self.function) if isinstance(node, ast.Name) and node.id == self.name]
+        known = all([part.isidentifier() for part in self.parts.values()]) and all([self._edited(node) for node in every])
+        if known:
+            self.taken |= taken
+        return known
+
+    def put(self) -> None:
+        """Change the function."""
+        for body, first in self.begins:
+            body.insert(0, first)
+        self.generic_visit(self.function)
+
+    def visit(self, node: Any) -> Any:
+        made = self.edits.pop(id(node), node)
+        if isinstance(made, list):
+            return [self.generic_visit(one) for one in made]
+        return self.generic_visit(made)
+
+    def _edit(self, node: Any, made: Any) -> bool:
+        """Another node, or other statements, take the place of one that is known, and had no other place yet."""
+        if made is None or id(node) in self.edits:
+            return False
+        for one in made if isinstance(made, list) else [made]:
+            located(placed(one, node))
+        self.edits[id(node)] = made
+        return True
+
+    def _edited(self, name: ast.Name) -> bool:
+        """Whether what is done with the list where it is named can be done with lists side by side, and is from now on."""
+        parent: Any = self.around[id(name)]
+        if not isinstance(name.ctx, ast.Load):
+            return self._begun(name, parent)
+        if isinstance(parent, ast.Attribute):
+            statement = self.around.get(id(self.around[id(parent)]))
+            appends = isinstance(statement, ast.Expr) and is_append(statement.value) and _owner(statement) == self.name
+            return appends and self._edit(statement, self._appends(statement))
+        if is_length(parent, self.name) or self._is_test(name):
+            return self._edit(name, self._part(self.kind.keys[0]))
+        if isinstance(parent, ast.Subscript) and parent.value is name and isinstance(parent.ctx, ast.Load):
+            if isinstance(parent.slice, ast.Slice):
+                return _is_still(parent.slice) and self._run(parent, parent.slice)
+            return self._item(parent)
+        return self._run(name, None)
+
+    def _part(self, key: Any, at: ast.expr | None = None) -> ast.expr:
+        """One of the lists, or what is there at a place."""
+        part = ast.Name(self.parts[key], ast.Load())
+        return part if at is None else ast.Subscript(part, copied(at), ast.Load())
+
+    def _begun(self, name: ast.Name, parent: Any) -> bool:
+        """``path = []``, or with some items, alone or with others."""
+        statement = parent if isinstance(parent, ast.Assign) else self.around.get(id(parent))
+        if isinstance(statement, ast.AnnAssign) and statement.target is name and isinstance(statement.value, ast.List):
+            pairs: list[tuple[ast.expr, ast.expr]] = [(name, statement.value)]
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            pairs = paired(statement.targets[0], statement.value)
+        else:
+            return False
+        own = [value for target, value in pairs if target is name]
+        items: list[Any] = own[0].elts if own and isinstance(own[0], ast.List) else []
+        alike = bool(own) and isinstance(own[0], ast.List) and all([_kind_of(item) == self.kind for item in items])
+        if not alike or (len(items) > 1 and not all([_is_still(value) for item in items for _, value in _items(item)])):
+            return False
+        lists: list[tuple[ast.expr, ast.expr]] = []
+        for key in [key for key, _ in _items(items[0])] if items else self.kind.keys:
+            column: list[ast.expr] = [dict(_items(item))[key] for item in items]
+            lists.append((ast.Name(self.parts[key], ast.Store()), ast.List(column, ast.Load())))
+        if len(pairs) == 1:
+            return self._edit(statement, [assigned(target.id, value, statement) for target, value in lists])  # type: ignore[attr-defined]
+        every = [pair for target, value in pairs for pair in (lists if target is name else [(target, value)])]
+        targets, values = [list(side) for side in zip(*every, strict=True)]
+        return self._edit(statement, [ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(values, ast.Load()))])
+
+    def _appends(self, statement: Any) -> list[ast.stmt] | None:
+        """``path.append((x, v))``."""
+        given = _items(statement.value.args[0])
+        every = [part for _, value in given for part in walk(value)]
+        if any([isinstance(part, _ORDERED) for part in every]):
+            return None
+        first: list[ast.stmt] = []
+        if any([isinstance(part, ast.Name) and part.id == self.name for part in every]):  # which reads it as it was
+            names = [(key, fresh(f"{self.parts[key]}_new", self.taken)) for key, _ in given]
+            first = [assigned(new, value, statement) for (_, new), (_, value) in zip(names, given, strict=True)]
+            given = [(key, ast.Name(new, ast.Load())) for key, new in names]
+        calls = [ast.Call(ast.Attribute(self._part(key), "append", ast.Load()), [value], []) for key, value in given]
+        return [*first, *[ast.Expr(placed(call, statement)) for call in calls]]
+
+    def _is_test(self, node: Any) -> bool:
+        """Whether it is asked whether there are any items, and nothing else."""
+        parent: Any = self.around[id(node)]
+        if isinstance(parent, ast.BoolOp):
+            return self._is_test(parent)
+        if isinstance(parent, ast.UnaryOp):
+            return isinstance(parent.op, ast.Not)
+        return isinstance(parent, (ast.If, ast.While, ast.IfExp)) and parent.test is node
+
+    def _item(self, item: ast.Subscript) -> bool:
+        """``path[-1][0]``, or ``path[-1]``."""
+        parent: Any = self.around[id(item)]
+        if isinstance(parent, ast.Subscript) and parent.value is item and isinstance(parent.ctx, ast.Load):
+            key = self._key(parent)
+            return key is not None and self._edit(parent, ast.Subscript(self._part(key), item.slice, ast.Load()))
+        taken_apart = isinstance(parent, ast.Assign) and all([self._takes_apart(target) for target in parent.targets])
+        if not _is_still(item.slice) or not (self.kind.of is ast.Tuple or taken_apart):
+            return False
+        every = [self._part(key, item.slice) for key in self.kind.keys]
+        return self.kind.of is not ast.Dict and self._edit(item, ast.Tuple(every, ast.Load()))
+
+    def _key(self, node: ast.Subscript) -> Any:
+        """Which item of a tuple, list or dict it is; None for anything else."""
+        index, sign = node.slice, 1
+        if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
+            index, sign = index.operand, -1
+        key = index.value if isinstance(index, ast.Constant) else None
+        if type(key) is int and self.kind.of is not ast.Dict:
+            place, count = sign * key, len(self.kind.keys)
+            return place % count if -count <= place < count else None
+        return key if type(key) is str and key in self.kind.keys and sign == 1 else None
+
+    def _takes_apart(self, target: Any) -> bool:
+        """Whether a target gets the items of a tuple one by one."""
+        alone = isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(self.kind.keys)
+        return alone and self.kind.of is not ast.Dict and not any([isinstance(one, ast.Starred) for one in target.elts])
+
+    def _zip(self, part: ast.Slice | None, around: str = "") -> ast.expr:
+        """What gives the tuples, one by one."""
+        every: list[ast.expr] = [self._part(key, part) for key in self.kind.keys]
+        return _call("zip", *([_call(around, one) for one in every] if around else every))
+
+    def _run(self, node: Any, part: ast.Slice | None) -> bool:
+        """What runs over the list, or over a ``part`` of it, or takes all its items."""
+        parent: Any = self.around[id(node)]
+        if isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node:
+            apart = self._takes_apart(parent.target)
+            if self.kind.of is ast.Tuple and isinstance(parent, ast.comprehension):
+                apart = True
+            return self._edit(node, self._zip(part)) if apart else self._by_name(parent, node, part)
+        if isinstance(parent, ast.Starred):
+            return part is None and self._turned(parent)
+        if isinstance(parent, ast.Call) and node in parent.args:
+            return self._given(parent, node, part)
+        whole = part is None and self.kind.of is ast.Tuple
+        return whole and self._is_returned(node) and self._edit(node, self._listed())
+
+    def _listed(self) -> ast.expr:
+        return ast.List([ast.Starred(self._zip(None), ast.Load())], ast.Load())
+
+    def _is_returned(self, node: Any) -> bool:
+        """Whether the function ends with it, in a tuple perhaps."""
+        parent: Any = self.around[id(node)]
+        return isinstance(parent, ast.Return) or (isinstance(parent, ast.Tuple) and self._is_returned(parent))
+
+    def _by_name(self, loop: Any, node: ast.expr, part: ast.Slice | None) -> bool:
+        """``for p in path``."""
+        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+            return False
+        name = loop.target.id
+        every = [one for one in walk(self.function) if isinstance(one, ast.Name) and one.id == name]
+        loops = [one for one in walk(self.function) if isinstance(one, ast.For) and getattr(one.target, "id", "") == name]
+        within = {id(one) for other in loops for statement in other.body for one in walk(statement)}
+        read = [one for one in every if isinstance(one.ctx, ast.Load)]
+        own = {id(one) for statement in loop.body for one in walk(statement)}
+        asked: list[Any] = [self.around[id(one)] for one in read if id(one) in own]
+        known = all([isinstance(one, ast.Subscript) and getattr(one.value, "id", "") == name for one in asked])
+        keys = [self._key(one) if isinstance(one.ctx, ast.Load) else None for one in asked] if known else [None]
+        alone = len(every) - len(read) == len(loops) and all([id(one) in within for one in read])
+        items = {key: fresh(f"{name}_{key}", self.taken) for key in self.kind.keys}
+        targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in items.values()]
+        if alone and None not in keys and name not in bound_beside(self.function, walk(self.function)):
+            for one, key in zip(asked, keys, strict=True):
+                self._edit(one, ast.Name(items[key], ast.Load()))
+        elif self.kind.of is ast.Tuple:
+            whole = ast.Tuple([ast.Name(item, ast.Load()) for item in items.values()], ast.Load())
+            self.begins.append((loop.body, assigned(name, whole, loop)))
+        else:
+            return False
+        edited = self._edit(loop.target, ast.Tuple(targets, ast.Store()))
+        return edited and self._edit(node, self._zip(part))
+
+    def _turned(self, star: ast.Starred) -> bool:
+        """``x, v = zip(*path)``, or ``map(np.array, zip(*path))``."""
+        call: Any = self.around[id(star)]
+        if self.kind.of is ast.Dict or not (isinstance(call, ast.Call) and getattr(call.func, "id", "") == "zip"):
+            return False
+        if call.args != [star] or call.keywords:
+            return False
+        parent: Any = self.around[id(call)]
+        each: Any = ast.Name("tuple", ast.Load())
+        if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "map" and parent.args[1:] == [call]:
+            each, call = parent.args[0], parent
+            if ast.unparse(each) not in {*_EACH, *self.arrays}:
+                return False
+            parent = self.around[id(call)]
+        if not isinstance(parent, ast.Assign) or not all(map(self._takes_apart, parent.targets)):
+            return False
+        every: list[ast.expr] = [ast.Call(copied(each), [self._part(key)], []) for key in self.kind.keys]
+        nothing = ast.Tuple([], ast.Load())  # of which there are too few to unpack
+        return self._edit(call, ast.IfExp(self._part(0), ast.Tuple(every, ast.Load()), nothing))
+
+    def _given(self, call: ast.Call, node: ast.expr, part: ast.Slice | None) -> bool:
+        """What a function makes of all items."""
+        name = getattr(call.func, "id", "")
+        if ast.unparse(call.func) in self.arrays and self.kind.of is not ast.Dict:
+            plain = call.args == [node] and all([option.arg == "dtype" and _is_still(option.value) for option in call.keywords])
+            return plain and self._edit(call, self._array(call, part))
+        if self.kind.of is not ast.Tuple or (name == "enumerate" and call.args[0] is not node):
+            return False
+        if name == "reversed" and call.args == [node]:
+            return self._edit(call, self._zip(part, "reversed"))
+        return name in _TAKES and self._edit(node, self._zip(part))
+
+    def _array(self, call: Any, part: ast.Slice | None) -> ast.expr:
+        """``np.array(path)``: what has the lists as its columns, if there is a row."""
+        every = [ast.Call(copied(call.func), [self._part(key, part)], copied(call).keywords) for key in self.kind.keys]
+        stack = ast.Attribute(copied(call.func.value), "stack", ast.Load())
+        last = [ast.keyword("axis", ast.Constant(1))]
+        rows = ast.Call(stack, [ast.List([*every], ast.Load())], last)
+        none = ast.Call(copied(call.func), [ast.List([], ast.Load())], copied(call).keywords)
+        return ast.IfExp(self._part(0, part), rows, none)
+
+
+def _call(name: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(name, ast.Load()), [*args], [])
+
+
+def _is_still(index: Any) -> bool:
+    """Whether an expression may be evaluated once more: numbers, names, their sums and differences; slices with such ends."""
+    if isinstance(index, ast.Slice):
+        return all([_is_still(end) for end in (index.lower, index.upper, index.step) if end is not None])
+    if isinstance(index, ast.BinOp):
+        return isinstance(index.op, (ast.Add, ast.Sub)) and _is_still(index.left) and _is_still(index.right)
+    if isinstance(index, ast.UnaryOp):
+        return _is_still(index.operand)
+    return isinstance(index, (ast.Constant, ast.Name)) or (isinstance(index, ast.Attribute) and isinstance(index.value, ast.Name))
