@@ -9,14 +9,17 @@ all is known that a function does with such a list.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.source.constants import bound_anywhere
+from symgrad.source.constants import bound_anywhere, constant
 from symgrad.source.lists import is_append
 from symgrad.source.rows import makers_of_arrays
 from symgrad.source.syntax import (
+    COMPREHENSIONS,
     LOCAL_READERS,
+    SCOPES,
     FunctionNode,
     assigned,
     copied,
@@ -26,6 +29,7 @@ from symgrad.source.syntax import (
     local_names,
     located,
     mentioned,
+    names_stored,
     paired,
     parts_of,
     placed,
@@ -36,6 +40,7 @@ from symgrad.source.texts import bound_beside
 LONGEST = 6  # items of such a tuple
 _LOOPS = (ast.For, ast.While)
 _TRIES = (ast.Try, ast.TryStar, ast.With)  # which may go on where half a tuple has been appended
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.FloorDiv)
 _ORDERED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 _TAKES = frozenset(["list", "tuple", "sorted", "max", "min", "set", "dict", "zip", "enumerate"])  # any iterable, at once
 _EACH = frozenset(["list", "tuple", "sum", "max", "min", "len", "sorted"])  # that do the same with a list as with a tuple
@@ -43,8 +48,14 @@ _EACH = frozenset(["list", "tuple", "sum", "max", "min", "len", "sorted"])  # th
 
 def in_columns(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     """The function, changed in place, as are those in it. ``space``: what there is outside of the function."""
-    others = {*space, *bound_anywhere(function)}
-    if not others.isdisjoint(["zip", "len", "map", "reversed", *_TAKES, *_EACH]) or not any(map(is_append, walk(function))):
+    bound = bound_anywhere(function)
+
+    def is_pairwise(maker: ast.expr) -> bool:
+        return constant(maker, space, bound) is itertools.pairwise
+
+    if not {*space, *bound}.isdisjoint(["zip", "len", "map", "reversed", *_TAKES, *_EACH]) or not any(
+        map(is_append, walk(function))
+    ):
         return function
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
@@ -52,7 +63,7 @@ def in_columns(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode
             made = makers_of_arrays(space, local_names(node)) if taken.isdisjoint(LOCAL_READERS) else None
             arrays = {name for name in made or () if name.endswith(("array", "asarray"))}
             for name, kind in sorted(_lists(node).items()) if made is not None else ():
-                columns = _Columns(node, name, kind, taken, arrays)
+                columns = _Columns(node, name, kind, taken, arrays, is_pairwise)
                 if columns.are_known():
                     columns.put()
     return function
@@ -106,8 +117,17 @@ def _items(item: Any) -> list[tuple[Any, ast.expr]]:
 class _Columns(ast.NodeTransformer):
     """Puts lists side by side in the place of one, where all that is done with that is known."""
 
-    def __init__(self, function: ast.FunctionDef, name: str, kind: _Kind, taken: set[str], arrays: Collection[str]) -> None:
+    def __init__(
+        self,
+        function: ast.FunctionDef,
+        name: str,
+        kind: _Kind,
+        taken: set[str],
+        arrays: Collection[str],
+        is_pairwise: Callable[[ast.expr], bool],
+    ) -> None:
         self.function, self.name, self.kind, self.taken, self.arrays = function, name, kind, taken, arrays
+        self.is_pairwise = is_pairwise
         self.parts: dict[Any, str] = {}  # the lists
         self.around = {id(part): node for node in walk(function) for part in parts_of(node)}
         self.edits: dict[int, Any] = {}  # what there is in the place of nodes
@@ -157,14 +177,20 @@ class _Columns(ast.NodeTransformer):
             return self._edit(name, self._part(self.kind.keys[0]))
         if isinstance(parent, ast.Subscript) and parent.value is name and isinstance(parent.ctx, ast.Load):
             if isinstance(parent.slice, ast.Slice):
-                return _is_still(parent.slice) and self._run(parent, parent.slice)
+                return _is_still(parent.slice, self.name) and self._run(parent, parent.slice)
             return self._item(parent)
         return self._run(name, None)
 
     def _part(self, key: Any, at: ast.expr | None = None) -> ast.expr:
         """One of the lists, or what is there at a place."""
         part = ast.Name(self.parts[key], ast.Load())
-        return part if at is None else ast.Subscript(part, copied(at), ast.Load())
+        if at is None:
+            return part
+        index = copied(at)
+        for name in walk(index):
+            if isinstance(name, ast.Name) and name.id == self.name:  # of its length
+                name.id = self.parts[self.kind.keys[0]]
+        return ast.Subscript(part, index, ast.Load())
 
     def _begun(self, name: ast.Name, parent: Any) -> bool:
         """``path = []``, or with some items, alone or with others."""
@@ -220,7 +246,7 @@ class _Columns(ast.NodeTransformer):
             key = self._key(parent)
             return key is not None and self._edit(parent, ast.Subscript(self._part(key), item.slice, ast.Load()))
         taken_apart = isinstance(parent, ast.Assign) and all([self._takes_apart(target) for target in parent.targets])
-        if not _is_still(item.slice) or not (self.kind.of is ast.Tuple or taken_apart):
+        if not _is_still(item.slice, self.name) or not (self.kind.of is ast.Tuple or taken_apart):
             return False
         every = [self._part(key, item.slice) for key in self.kind.keys]
         return self.kind.of is not ast.Dict and self._edit(item, ast.Tuple(every, ast.Load()))
@@ -249,17 +275,38 @@ class _Columns(ast.NodeTransformer):
     def _run(self, node: Any, part: ast.Slice | None) -> bool:
         """What runs over the list, or over a ``part`` of it, or takes all its items."""
         parent: Any = self.around[id(node)]
-        if isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node:
-            apart = self._takes_apart(parent.target)
-            if self.kind.of is ast.Tuple and isinstance(parent, ast.comprehension):
-                apart = True
-            return self._edit(node, self._zip(part)) if apart else self._by_name(parent, node, part)
+        around = ""
+        if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "reversed" and parent.args == [node]:
+            node, parent, around = parent, self.around[id(parent)], "reversed"
+        loop, targets = self._turns(node)
+        if loop is not None:
+            known = [self._takes_apart(target) or self._by_name(loop, target) for target in targets]
+            return all(known) and self._edit(node, self._zip(part, around))
         if isinstance(parent, ast.Starred):
-            return part is None and self._turned(parent)
+            return part is None and not around and self._turned(parent)
         if isinstance(parent, ast.Call) and node in parent.args:
-            return self._given(parent, node, part)
-        whole = part is None and self.kind.of is ast.Tuple
+            return not around and self._given(parent, node, part)
+        whole = part is None and not around and self.kind.of is ast.Tuple
         return whole and self._is_returned(node) and self._edit(node, self._listed())
+
+    def _turns(self, node: Any) -> tuple[Any, list[Any]]:
+        """The loop that runs over a node, through ``zip``, ``enumerate`` and ``pairwise``, and what gets the items there; None
+        where that is not known."""
+        parent: Any = self.around[id(node)]
+        if isinstance(parent, (ast.For, ast.comprehension)):
+            return (parent, [parent.target]) if parent.iter is node else (None, [])
+        if not isinstance(parent, ast.Call) or node not in parent.args or parent.keywords:
+            return None, []
+        loop, targets = self._turns(parent)
+        name = getattr(parent.func, "id", "")
+        if loop is None or not all([isinstance(target, ast.Tuple) for target in targets]):
+            return None, []
+        if name == "zip" and all([len(target.elts) == len(parent.args) for target in targets]):
+            return loop, [target.elts[parent.args.index(node)] for target in targets]
+        both = [item for target in targets for item in target.elts]
+        if name == "enumerate" and parent.args[0] is node and all([len(target.elts) == 2 for target in targets]):
+            return loop, both[1::2]
+        return (loop, both) if self.is_pairwise(parent.func) and len(both) == 2 * len(targets) else (None, [])
 
     def _listed(self) -> ast.expr:
         return ast.List([ast.Starred(self._zip(None), ast.Load())], ast.Load())
@@ -269,32 +316,45 @@ class _Columns(ast.NodeTransformer):
         parent: Any = self.around[id(node)]
         return isinstance(parent, ast.Return) or (isinstance(parent, ast.Tuple) and self._is_returned(parent))
 
-    def _by_name(self, loop: Any, node: ast.expr, part: ast.Slice | None) -> bool:
-        """``for p in path``."""
-        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+    def _by_name(self, loop: Any, target: Any) -> bool:
+        """``for p in path``: there are locals with the items of ``p``, which get them."""
+        if not isinstance(target, ast.Name):
+            return self.kind.of is ast.Tuple
+        name = target.id
+        asked = self._asked(loop, name)
+        keys = [self._key(one) if isinstance(one.ctx, ast.Load) else None for one in asked or ()]
+        if self.kind.of is not ast.Tuple and (asked is None or None in keys):
             return False
-        name = loop.target.id
-        every = [one for one in walk(self.function) if isinstance(one, ast.Name) and one.id == name]
-        loops = [one for one in walk(self.function) if isinstance(one, ast.For) and getattr(one.target, "id", "") == name]
-        within = {id(one) for other in loops for statement in other.body for one in walk(statement)}
-        read = [one for one in every if isinstance(one.ctx, ast.Load)]
-        own = {id(one) for statement in loop.body for one in walk(statement)}
-        asked: list[Any] = [self.around[id(one)] for one in read if id(one) in own]
-        known = all([isinstance(one, ast.Subscript) and getattr(one.value, "id", "") == name for one in asked])
-        keys = [self._key(one) if isinstance(one.ctx, ast.Load) else None for one in asked] if known else [None]
-        alone = len(every) - len(read) == len(loops) and all([id(one) in within for one in read])
         items = {key: fresh(f"{name}_{key}", self.taken) for key in self.kind.keys}
-        targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in items.values()]
-        if alone and None not in keys and name not in bound_beside(self.function, walk(self.function)):
+        whole = ast.Tuple([ast.Name(item, ast.Load()) for item in items.values()], ast.Load())
+        if asked is not None and None not in keys:
             for one, key in zip(asked, keys, strict=True):
                 self._edit(one, ast.Name(items[key], ast.Load()))
-        elif self.kind.of is ast.Tuple:
-            whole = ast.Tuple([ast.Name(item, ast.Load()) for item in items.values()], ast.Load())
+        elif isinstance(loop, ast.For):
             self.begins.append((loop.body, assigned(name, whole, loop)))
         else:
-            return False
-        edited = self._edit(loop.target, ast.Tuple(targets, ast.Store()))
-        return edited and self._edit(node, self._zip(part))
+            return True
+        return self._edit(target, ast.Tuple([ast.Name(item, ast.Store()) for item in items.values()], ast.Store()))
+
+    def _asked(self, loop: Any, name: str) -> list[Any] | None:
+        """The items that a loop asks for of what has a name in it; None if that is named anywhere else."""
+        comprehension = self.around[id(loop)]
+        inside = loop.body if isinstance(loop, ast.For) else [comprehension]
+        own = [part for statement in inside for part in walk(statement)]
+        named = [part for part in own if isinstance(part, ast.Name) and part.id == name]
+        if isinstance(loop, ast.For):
+            every = [part for part in walk(self.function) if isinstance(part, ast.Name) and part.id == name]
+            loops = [part for part in walk(self.function) if isinstance(part, ast.For) and name in names_stored(part.target)]
+            within = {id(part) for other in loops for statement in other.body for part in walk(statement)}
+            beside = [part for part in every if id(part) not in within]
+            alone = len(beside) == len(loops) and name not in bound_beside(self.function, walk(self.function))
+        else:
+            named = [part for part in named if isinstance(part.ctx, ast.Load)]
+            others = [part for part in own if isinstance(part, (*SCOPES, *COMPREHENSIONS)) and part is not comprehension]
+            alone = [*names_stored(comprehension)].count(name) == 1 and not others
+        asked = [self.around[id(part)] for part in named]
+        items = all([isinstance(one, ast.Subscript) and getattr(one.value, "id", "") == name for one in asked])
+        return asked if alone and items else None
 
     def _turned(self, star: ast.Starred) -> bool:
         """``x, v = zip(*path)``, or ``map(np.array, zip(*path))``."""
@@ -322,11 +382,10 @@ class _Columns(ast.NodeTransformer):
         if ast.unparse(call.func) in self.arrays and self.kind.of is not ast.Dict:
             plain = call.args == [node] and all([option.arg == "dtype" and _is_still(option.value) for option in call.keywords])
             return plain and self._edit(call, self._array(call, part))
-        if self.kind.of is not ast.Tuple or (name == "enumerate" and call.args[0] is not node):
+        known = name in _TAKES or self.is_pairwise(call.func)
+        if self.kind.of is not ast.Tuple or not known or (name == "enumerate" and call.args[0] is not node):
             return False
-        if name == "reversed" and call.args == [node]:
-            return self._edit(call, self._zip(part, "reversed"))
-        return name in _TAKES and self._edit(node, self._zip(part))
+        return self._edit(node, self._zip(part))
 
     def _array(self, call: Any, part: ast.Slice | None) -> ast.expr:
         """``np.array(path)``: what has the lists as its columns, if there is a row."""
@@ -342,12 +401,15 @@ def _call(name: str, *args: ast.expr) -> ast.expr:
     return ast.Call(ast.Name(name, ast.Load()), [*args], [])
 
 
-def _is_still(index: Any) -> bool:
-    """Whether an expression may be evaluated once more: numbers, names, their sums and differences; slices with such ends."""
+def _is_still(index: Any, owner: str = "") -> bool:
+    """Whether an expression may be evaluated once more: numbers, names, what is computed of them, the length of the ``owner``;
+    slices with such ends."""
     if isinstance(index, ast.Slice):
-        return all([_is_still(end) for end in (index.lower, index.upper, index.step) if end is not None])
+        return all([_is_still(end, owner) for end in (index.lower, index.upper, index.step) if end is not None])
     if isinstance(index, ast.BinOp):
-        return isinstance(index.op, (ast.Add, ast.Sub)) and _is_still(index.left) and _is_still(index.right)
+        return isinstance(index.op, _ARITHMETIC) and _is_still(index.left, owner) and _is_still(index.right, owner)
     if isinstance(index, ast.UnaryOp):
-        return _is_still(index.operand)
-    return isinstance(index, (ast.Constant, ast.Name)) or (isinstance(index, ast.Attribute) and isinstance(index.value, ast.Name))
+        return _is_still(index.operand, owner)
+    attribute = isinstance(index, ast.Attribute) and isinstance(index.value, ast.Name) and index.value.id != owner
+    named = isinstance(index, ast.Name) and index.id != owner
+    return named or attribute or isinstance(index, ast.Constant) or (owner != "" and is_length(index, owner))

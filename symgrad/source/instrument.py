@@ -167,7 +167,8 @@ def _rewrite(
             if one is not None and found is not None and isinstance(found[0], ast.FunctionDef):
                 codes[name], generators[name] = one, found[0]
                 waiting += called(found[0])
-        tree = by_place(last_items(inlined(tree, generators, around), around), around)
+        tree = in_columns(inlined(tree, generators, around), space)
+        tree = by_place(last_items(tree, around), around)
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere
@@ -74,17 +74,27 @@ def _made(node: ast.AST) -> dict[str, ast.List]:
 
 
 def _change(block: list[ast.stmt], function: ast.FunctionDef, lists: Collection[str], taken: set[str]) -> None:
-    """Have the loops of a block read such items from locals."""
+    """Have the loops of a block read such items from locals: those that may end early, and of others those of lists to which
+    ``if``s append."""
     for loop in [*block]:
-        if isinstance(loop, (ast.For, ast.While)) and not loop.orelse and (has_test(loop) or leaves(loop)):
-            owners = {part.func.value.id for part in own_parts(loop) if isinstance(part, ast.Call) and is_append(part)}  # type: ignore[attr-defined]
+        if isinstance(loop, (ast.For, ast.While)) and not loop.orelse:
+            within: Any = own_parts(loop) if has_test(loop) or leaves(loop) else _chosen_parts(loop)
+            owners = {part.func.value.id for part in within if isinstance(part, ast.Call) and is_append(part)}  # type: ignore[attr-defined]
             for name in sorted(owners & {*lists}):
                 _in_locals(block, block.index(loop), name, function, taken)
+
+
+def _chosen_parts(loop: ast.stmt) -> Iterator[ast.AST]:
+    """What is in the ``if``s of a loop."""
+    for part in own_parts(loop):
+        if isinstance(part, ast.If):
+            yield from own_parts(part)
 
 
 def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.FunctionDef, taken: set[str]) -> None:
     """Have the loop at a place in a block, and what is around it, read the last items of a list from locals, if that can be."""
     loop: Any = block[at]
+    _ask_for_lengths(function, name)
     made = [i for i, one in enumerate(block[:at]) if name in _made(one)]
     appends = [part for part in own_parts(loop) if isinstance(part, ast.Expr) and is_append(part.value) and _of(part) == name]
     reads = [part for part in own_parts(loop) if _depth(part, name) or is_length(part, name)]
@@ -125,6 +135,24 @@ def _in_locals(block: list[ast.stmt], at: int, name: str, function: ast.Function
             break
         reader.visit(statement)
     block[made[-1] : at] = [*first, begun, *before]
+
+
+def _ask_for_lengths(function: ast.FunctionDef, name: str) -> None:
+    """Have tests of whether there is an item, ``if xs``, ask for the length, ``if len(xs) > 0``."""
+    for node in own_parts(function):
+        if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+            node.test = _of_length(node.test, name)
+
+
+def _of_length(test: ast.expr, name: str) -> ast.expr:
+    if isinstance(test, ast.BoolOp):
+        test.values = [_of_length(value, name) for value in test.values]
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test.operand = _of_length(test.operand, name)
+    elif isinstance(test, ast.Name) and test.id == name:
+        length = ast.Call(ast.Name("len", ast.Load()), [test], [])
+        return located(placed(ast.Compare(length, [ast.Gt()], [ast.Constant(0)]), test))  # type: ignore[no-any-return]
+    return test
 
 
 def _is_whole(item: ast.expr) -> bool:

@@ -81,15 +81,16 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
 
 
 def _runs(body: list[ast.stmt], name: str) -> tuple[int, ...]:
-    """Where a list is appended to: by the which-th rows of statements that do nothing but append, in the loop and its ``if``s."""
-    found, run = [], 0
+    """Where a list is appended to: the numbers of the rows of statements, in the loop and its ``if``s, of which all run if one
+    does."""
+    found, row = [], 0
     for block in _blocks(body):
-        run += 1
+        row += 1
         for statement in block:
-            if not isinstance(statement, ast.Expr) or not is_append(statement.value):
-                run += 1
-            elif statement.value.func.value.id == name:  # type: ignore[attr-defined]
-                found.append(run)
+            if isinstance(statement, ast.Expr) and is_append(statement.value):
+                found += [row] if statement.value.func.value.id == name else []  # type: ignore[attr-defined]
+            else:
+                row += any([isinstance(part, (ast.Continue, ast.Break, ast.Return)) for part in walk(statement)])
     return tuple(found)
 
 
@@ -139,15 +140,13 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     that only ever stand for ints of the source know it (``counted``). ``space``: what there is outside of the function.
     """
     bound = bound_anywhere(function)
-    zips = "zip" not in space and "zip" not in bound
+    zips = {"zip", "enumerate"}.isdisjoint({*space, *bound})
     every, read = [*walk(function)], _loads(function)
     for node in every:
         if isinstance(node, ast.For):
-            pair = isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2
             within = _loads(node)
             alone = all([read[name] == within[name] for name in names_stored(node.target)])
-            node.pairs = _neighbours(node.iter, zips, space, bound) if pair and alone else []  # type: ignore[attr-defined]
-            node.beside = _side_by_side(node.iter) if zips else []  # type: ignore[attr-defined]
+            node.runs = _runs_over(node, alone, zips, space, bound)  # type: ignore[attr-defined]
     for node in every:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
@@ -195,25 +194,55 @@ def _loads(node: ast.AST) -> Counter[str]:
     return Counter([part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)])
 
 
-def _neighbours(items: ast.expr, zips: bool, space: Mapping[str, Any], bound: Collection[str]) -> list[Any]:
-    """The names of one list of which a loop runs over all pairs of an item and the next one, ``zip(y, y[1:])`` or
-    ``itertools.pairwise(y)``; none for other loops."""
-    if not isinstance(items, ast.Call) or items.keywords or not items.args:
-        return []
+class _Runs(NamedTuple):
+    """What a loop runs over: lists, side by side if it is given their items as tuples (``zipped``), or pairs of ``neighbours``
+    in them; ``counted``: ``enumerate`` of all that."""
+
+    owners: list[str]
+    zipped: bool
+    neighbours: bool
+    counted: bool
+
+    def names(self, loop: ast.For | ast.AsyncFor) -> list[ast.Name]:
+        """Where the loop names the lists."""
+        return [part for part in walk(loop.iter) if isinstance(part, ast.Name) and part.id in self.owners]
+
+
+def _runs_over(loop: ast.For, alone: bool, zips: bool, space: Mapping[str, Any], bound: Collection[str]) -> _Runs | None:
+    """What a loop runs over; None where that is no list with a name, nor ``zip(y, z)``, ``zip(y, y[1:])``,
+    ``itertools.pairwise(y)`` or ``enumerate`` of such. ``alone``: nothing else reads what it runs with."""
+    items: Any = loop.iter
+    counted = zips and _calls("enumerate", items) and len(items.args) == 1 and _are_two(loop.target)
+    target = loop.target.elts[1] if counted else loop.target  # type: ignore[attr-defined]
+    items = items.args[0] if counted else items
+    owners = _named(items, "") if zips or isinstance(items, ast.Name) else []
+    if owners:
+        return _Runs(owners, not isinstance(items, ast.Name), False, counted) if len({*owners}) == len(owners) else None
+    if not isinstance(items, ast.Call) or items.keywords or not items.args or not _are_two(target) or not alone:
+        return None
     first, *others = items.args
-    if len(others) == 1 and isinstance(others[0], ast.Subscript) and zips and getattr(items.func, "id", "") == "zip":
-        alike = ast.unparse(others[0]) == f"{ast.unparse(first)}[1:]"
-        return [first, others[0].value] if alike and isinstance(first, ast.Name) else []
-    pairs = not others and isinstance(first, ast.Name) and constant(items.func, space, bound) is itertools.pairwise
-    return [first] if pairs else []
+    if zips and _calls("zip", items) and len(others) == 1:
+        owners = _named(first, "") or _named(first, "[:-1]")
+        owners = owners if owners == _named(others[0], "[1:]") else []
+    elif not others and constant(items.func, space, bound) is itertools.pairwise:
+        owners = _named(first, "") if zips or isinstance(first, ast.Name) else []
+    return _Runs(owners, _calls("zip", first), True, counted) if owners else None
 
 
-def _side_by_side(items: ast.expr) -> list[Any]:
-    """The names of several lists that a loop runs over in step, ``zip(y, z)``; none for other loops."""
-    if not isinstance(items, ast.Call) or items.keywords or getattr(items.func, "id", "") != "zip":
-        return []
-    names = {item.id for item in items.args if isinstance(item, ast.Name)}
-    return [*items.args] if len(names) == len(items.args) > 1 else []
+def _are_two(target: ast.expr) -> bool:
+    return isinstance(target, ast.Tuple) and len(target.elts) == 2
+
+
+def _calls(name: str, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == name and not node.keywords
+
+
+def _named(items: ast.expr, part: str) -> list[str]:
+    """The names of lists, of which it is this ``part``: of one, or of those that are zipped."""
+    every = items.args if isinstance(items, ast.Call) and _calls("zip", items) else [items]
+    owners = [item.value if part and isinstance(item, ast.Subscript) else item for item in every]
+    names = [owner.id for owner in owners if isinstance(owner, ast.Name)]
+    return names if [ast.unparse(item) for item in every] == [name + part for name in names] else []
 
 
 def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> None:
@@ -234,7 +263,8 @@ def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> N
 
 def _is_of_all(statement: ast.stmt, lists: set[str] | None) -> bool:
     """Whether a statement runs over all places of such ``lists``, or appends to one."""
-    return lists is not None and len(lists) >= len(getattr(statement, "beside", ()))
+    runs: _Runs | None = getattr(statement, "runs", None)
+    return lists is not None and (runs is None or len(lists) == len(runs.owners))
 
 
 def _of_all_places(statement: Any, names: set[str]) -> ast.stmt:
@@ -251,48 +281,68 @@ def _called(word: str, *args: ast.expr) -> ast.expr:
 
 
 def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
-    neighbours: list[ast.Name] = loop.pairs  # type: ignore[attr-defined]
-    beside: list[ast.Name] = loop.beside  # type: ignore[attr-defined]
-    owners = beside or [neighbours[0] if neighbours else loop.iter]
+    runs: _Runs = loop.runs  # type: ignore[attr-defined]
+    owners = [placed(_at(owner), loop.iter) for owner in runs.owners]
+    count_target, target = loop.target.elts if runs.counted else (None, loop.target)  # type: ignore[attr-defined]
     items, taken = [fresh("item", names) for _ in owners], fresh("taken", names)
     targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in (*items, taken)]
-    numbers: list[ast.expr] = [
-        _called(ITEM, owner, ast.Name(item, ast.Load())) for owner, item in zip(owners, items, strict=True)
-    ]
+    numbers = [_called(ITEM, owner, _at(item)) for owner, item in zip(owners, items, strict=True)]
     begin: list[ast.stmt] = []
-    number = ast.Tuple(numbers, ast.Load()) if beside else numbers[0]
-    body: list[Any] = [ast.Assign([copied(loop.target)], number), *copied(loop).body]
-    if neighbours:
-        begin, body = _with_the_one_before(body, owners[0], names)
+    more: list[ast.stmt] = copied(loop).body
+    if count_target is not None:
+        count = fresh("count", names)
+        begin.append(_let(count, ast.Constant(0)))
+        one_more = ast.AugAssign(ast.Name(count, ast.Store()), ast.Add(), ast.Constant(1))
+        more = [ast.Assign([copied(count_target)], _at(count)), one_more, *more]
+    if runs.neighbours:
+        first, body = _with_the_one_before(runs, owners, target, numbers, more, names)
+        begin += first
+    else:
+        body = [ast.Assign([copied(target)], _together(runs, numbers)), *more]
     whole = placed(ast.If(ast.Name(taken, ast.Load()), [placed(body[0], loop), *body[1:]], []), loop)
     every_item = [*[_called(ITEMS, owner) for owner in owners], _called(TAKEN, owners[0])]
     zipped = ast.Call(ast.Name("zip", ast.Load()), every_item, [])
     every = placed(ast.For(ast.Tuple(targets, ast.Store()), placed(zipped, loop.iter), [whole], []), loop)
-    every.twin, loop.twin, every.pairs, every.beside = loop, every, [], []  # type: ignore[attr-defined]
+    every.twin, loop.twin, every.runs = loop, every, None  # type: ignore[attr-defined]
     begin = [placed(statement, loop) for statement in begin]
     made = located(placed(ast.If(placed(_called(CHOSEN, *owners), loop.iter), [*begin, every], [loop]), loop))
     made.either = True
     return made  # type: ignore[no-any-return]
 
 
-def _with_the_one_before(body: list[Any], owner: ast.expr, names: set[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+def _let(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _at(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _together(runs: _Runs, items: list[ast.expr]) -> ast.expr:
+    """What a loop is given, of lists side by side."""
+    return ast.Tuple(items, ast.Load()) if runs.zipped else items[0]
+
+
+def _with_the_one_before(
+    runs: _Runs,
+    owners: list[ast.expr],
+    target: ast.expr,
+    numbers: list[ast.expr],
+    body: list[ast.stmt],
+    names: set[str],
+) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """What is done with an item, ``a = item; b``, as what is done with the one before and it, ``if seen: a = before, item;
     before = item; b`` or ``else: before, seen = item, True``; and what comes before the loop."""
-    seen, before, now = [fresh(name, names) for name in ("seen", "before", "now")]
-
-    def let(name: str, value: ast.expr) -> ast.stmt:
-        return ast.Assign([ast.Name(name, ast.Store())], value)
-
-    def at(name: str) -> ast.expr:
-        return ast.Name(name, ast.Load())
-
-    first, *rest = body
-    both = ast.Assign(first.targets, ast.Tuple([at(before), at(now)], ast.Load()))
-    later = [both, let(before, at(now)), *rest]
-    anything = ast.Subscript(_called(ITEMS, owner), placed(ast.Constant(-1), owner), ast.Load())  # of the same kind
-    begin = [let(seen, ast.Constant(False)), let(before, _called(ITEM, owner, anything))]
-    choice = ast.If(at(seen), later, [let(before, at(now)), let(seen, ast.Constant(True))])
-    return begin, [let(now, first.value), choice]
+    seen = fresh("seen", names)
+    before, now = [[fresh(name, names) for _ in owners] for name in ("before", "now")]
+    both = [_together(runs, [*map(_at, side)]) for side in (before, now)]
+    moved = [_let(one, _at(other)) for one, other in zip(before, now, strict=True)]
+    last = placed(ast.Constant(-1), owners[0])
+    anything = [_called(ITEM, owner, ast.Subscript(_called(ITEMS, owner), last, ast.Load())) for owner in owners]
+    begin = [_let(seen, ast.Constant(False)), *map(_let, before, anything)]  # of the same kind
+    later = [ast.Assign([copied(target)], ast.Tuple(both, ast.Load())), *moved, *body]
+    choice = ast.If(_at(seen), later, [*map(copied, moved), _let(seen, ast.Constant(True))])
+    return begin, [*map(_let, now, numbers), choice]
 
 
 def _mark(function: ast.FunctionDef, others: set[str]) -> None:
@@ -307,7 +357,8 @@ def _mark(function: ast.FunctionDef, others: set[str]) -> None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
                 for use in handed:
                     if isinstance(use.of, (ast.For, ast.Expr)):
-                        for one in getattr(use.of, "pairs", ()) or [use.name]:
+                        every = [use.name] if isinstance(use.of, ast.Expr) else use.of.runs.names(use.of)  # type: ignore[attr-defined]
+                        for one in every:
                             one.use = placed(ast.Constant("items"), one)
                     elif getattr(use.of, "id", "") == STARTED:  # an iterator of it
                         use.name.use = placed(ast.Constant("items"), use.name)
@@ -355,9 +406,10 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
                 yield _Use(name, around, _use_of(part, node))
         parts = [part for part in parts_of(node) if not isinstance(part, ast.Name)]
         if isinstance(node, (ast.For, ast.AsyncFor)):
-            pairs, beside = getattr(node, "pairs", ()), getattr(node, "beside", ())
-            own = beside or pairs[:1]
-            yield from [_Use(name, around, _run_by(node)) for name in own] if own else _uses([node.iter], around)
+            runs: _Runs | None = getattr(node, "runs", None)
+            named = [] if runs is None else [part for part in runs.names(node) if part is not node.iter]
+            first = {name.id: name for name in reversed(named)}
+            yield from [_Use(name, around, _run_by(node)) for name in first.values()] or _uses([node.iter], around)
             parts = [part for part in parts if part is not node.iter]
         yield from _uses(parts, (*around, node) if isinstance(node, (*_LOOPS, *_SCOPES)) else around)
 

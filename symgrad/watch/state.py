@@ -353,7 +353,7 @@ class State(Calls):
         return self._len(items) if fun == "test" else items
 
     def is_chosen(self, *values: Any) -> bool:
-        """Whether lists have the numbers that a mask, of several the same one, selects from an array of each, and how many these
+        """Whether lists have the numbers that a mask, the same one for all, selects from an array of each, and how many these
         are is not known yet."""
         known = all([type(one) is Chosen and not one.is_whole and one.array.ndim == 1 and one.alike for one in values])
         return known and (len(values) == 1 or len({one.parts()[1].node for one in values}) == 1)
