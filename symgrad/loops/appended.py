@@ -18,6 +18,7 @@ import numpy as np
 from symgrad.ir import CONST, Aval, Node
 from symgrad.loops.patterns import BOOL, INT, TAKEN, WHOLE, Key
 from symgrad.ops import index
+from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import INDEX, TO_PYTHON
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import Trace, is_held_so_often
@@ -26,6 +27,7 @@ from symgrad.tracing.tracer import NUMBERS, Run, Tracer, plain
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 KEPT = "a list of some items"  # a cause of ``Mixed``
 FAR = 3  # from the end of a list, where its items go round
+SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 
 
@@ -40,6 +42,7 @@ class Grown:
     def __init__(self, owner: list[Any], deepest: int, some: bool, constants: str) -> None:
         self.constants = None if some else {"int": int, "bool": bool}.get(constants)
         self.unlike = constants == "some"  # whether the array has other numbers in place of ints, and of flags
+        self.places: Any = None  # the loop, if it counts its iterations by ints, and all append such
         self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
         self.first = 0
         self.items: list[Any] = []  # that were appended
@@ -60,8 +63,9 @@ class Grown:
         if self.some:
             self.taken = trace.constant_like(False, Aval((count,), np.dtype(bool), "array"))
 
-    def begins(self, trace: Trace, count: int, number: int) -> None:
-        """Iteration ``number`` has appended the first item, of whose kind all are."""
+    def begins(self, trace: Trace, count: int, number: int, loop: Any) -> None:
+        """Iteration ``number`` has appended the first item, of whose kind all are; ``loop``: its number, if it is in no other
+        one."""
         item = self.owner[-1]
         known = type(item) is Tracer and isinstance(item.node.aval, Aval)
         dtype = item.node.aval.dtype if known else np.result_type(item) if type(item) in NUMBERS else None
@@ -69,7 +73,9 @@ class Grown:
             dtype = np.dtype(float)
         self.first = 0 if self.some else number
         self.shape = item.node.aval.shape if known else ()
-        self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if self.some else "fc")
+        counts = loop is not None and not (self.some or self.deepest) and self.constants is None and _is_place(item, loop)
+        self.places = loop if counts else None
+        self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if self.some or counts else "fc")
         if self.whole and (self.array is None or (self.array.shape[1:], self.array.dtype) != (self.shape, dtype)):
             self.make(trace, count, dtype)
 
@@ -78,6 +84,7 @@ class Grown:
         item = self.owner[-1]
         in_turn = len(self.owner) == self.end + 1 and (self.some or place.value == self.first + len(self.items))
         self.whole = self.whole and in_turn and self.array is not None and _fits(item, self.shape, self.array.node.aval.dtype)
+        self.whole = self.whole and (self.places is None or _is_place(item, self.places))
         if self.whole and self.array is not None and self.shape:
             self.copied += self.array.value.size
             self.whole = self.copied < MOST
@@ -88,7 +95,7 @@ class Grown:
             self.items.append(item)
             self.since.append(trace.graph.next_index)
             self.python.append(_is_python(item))
-            self.unlike = self.unlike or (self.constants is None and _is_int(item))
+            self.unlike = self.unlike or (self.constants is None and _is_int(item) and self.places is None)
             if self.unlike or {True, False} <= {*self.python}:
                 trace.mixed[self.array.node] = Mixed(None, frozenset())
 
@@ -117,7 +124,7 @@ class Grown:
             return False
         if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
             return False
-        if own and not self.some and self.constants is None and all(map(_is_int, own)):
+        if own and not self.some and self.places is None and self.constants is None and all(map(_is_int, own)):
             return False
         if self.shape and any([item.owner().written >= since for item, since in zip(self.items, self.since, strict=True)]):
             return False
@@ -161,7 +168,7 @@ class Grown:
         every = np.arange(self.first, self.first + len(self.items) + ahead)
         places = (every if self.taken is None else np.flatnonzero(self.taken.value)).tolist()
         self.python = (self.python or [False])[:1] * len(places)
-        items = [index.GETITEM(self.array, spec=(place,)) for place in places]
+        items: list[Any] = [index.GETITEM(self.array, spec=(place,)) for place in places]
         if self.shape:
             items, self.since = [self.array.tape.alone(item) for item in items], [self.array.tape.graph.next_index] * len(items)
             for item in items:
@@ -183,20 +190,21 @@ class Grown:
         if self.some:
             del self.owner[self.begin :]
             return
+        if self.places is not None:  # which are plain ints again
+            self.owner[self.begin :] = self.array.value[self.first : self.first + len(self.items)].tolist()
+            return
         array = self.array if self.constants is None else self.array.astype(self.constants)
         items = [index.GETITEM(array, spec=(self.first + i,)) for i in range(len(self.items))]
         if self.shape:
             items = [self.array.tape.alone(item) for item in items]
         self.owner[self.begin :] = _numbers(self.array, items, self.python)
 
-    def chosen(self, beside: Grown | None = None) -> Chosen | list[Any]:
-        """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended: those that
-        have to the one ``beside``, if any."""
-        taken = self.taken if beside is None else beside.taken
-        if self.array is None or taken is None:
+    def chosen(self) -> Chosen | list[Any]:
+        """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
+        if self.array is None or self.taken is None:
             return self.owner
         mixed = self.array.node in self.array.tape.mixed
-        return Chosen(self.owner, self.array, taken, all(self.python) if mixed else self.all_python, self.parted)
+        return Chosen(self.owner, self.array, self.taken, all(self.python) if mixed else self.all_python, self.parted)
 
 
 class Chosen:
@@ -315,6 +323,16 @@ def _fits(item: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
 def _is_int(item: Any) -> bool:
     """Whether an item is an int of Python's, or a flag, traced or not."""
     return type(item) in (int, bool) or (type(item) is Tracer and item.node.aval in (INT, BOOL))
+
+
+def _is_place(item: Any, loop: Any) -> bool:
+    """Whether an item is an int that a loop counts its iterations by, or as far from it as in all iterations."""
+    if type(item) is not Tracer:
+        return False
+    node = item.node
+    while node.op in SHIFTS and node.args[1].op is CONST:
+        node = node.args[0]
+    return node.op is INDEX and dict(node.params)["loop"] == loop and bool(item.node.aval == INT)
 
 
 def _is_python(item: Any) -> bool:

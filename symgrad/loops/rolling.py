@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, content_of, is_inexact
-from symgrad.loops.appended import Chosen, Grown
+from symgrad.loops.appended import SHIFTS, Chosen, Grown
 from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
@@ -71,7 +71,6 @@ from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, holds_plain, inner, moved, without_twins
 from symgrad.loops.views import shown
 from symgrad.loops.ways import joined_kind
-from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed, Otherwise
@@ -99,7 +98,6 @@ CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do n
 # ones will not be alike where loops in them are short
 MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
-_SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
 APART = ("apart",)  # what is noted of what a loop has nothing to do with
 SEALED = (list, dict, set, collections.deque, collections.defaultdict, collections.OrderedDict, collections.Counter)
 _OF_NUMBERS = (), np.dtype(float)  # the items of a list to which no iteration has appended any
@@ -538,7 +536,7 @@ class Roller:
         grown, node = self.grown.get(name), key.node
         if grown is None or grown.owner is not owner or grown.some or self.what is None or self.what.step != 1:
             return False
-        while node.op in _SHIFTS and node.args[1].op is CONST:
+        while node.op in SHIFTS and node.args[1].op is CONST:
             node = node.args[0]
         if node.op is not INDEX or dict(node.params)["loop"] != self.serial or not 0 <= key.value < len(owner):
             return False
@@ -564,7 +562,8 @@ class Roller:
         assert self.what is not None
         place = self._place()
         if not grown.items:
-            grown.begins(self.trace, self.what.length, place.value)
+            inner = any([one.boundaries for one in self.trace.rollers if one is not self])
+            grown.begins(self.trace, self.what.length, place.value, None if inner else self.serial)
             for key, array in grown.arrays(name).items():
                 for bound in [one for begin in self.boundaries for one in begin.every()]:
                     bound.holds[key], bound.nodes[key] = array, array.node

@@ -1096,13 +1096,13 @@ class _Rewriter(ast.NodeTransformer):
         gets what there is."""
         lists: list[Appended] = node.grows  # type: ignore[attr-defined]
         after: list[ast.stmt] = []
-        for name, _, some, statements, read, _, beside in lists:
+        for name, _, some, statements, read, _ in lists:
             for statement in statements:
                 statement.appends = loop, name
             for item in read:
                 item.grown = loop, name
             if some:
-                facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ())), ast.Constant(beside)
+                facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ()))
                 made = _hook("chosen", node, ast.Name(name, ast.Load()), ast.Name(loop, ast.Load()), *facts)
                 after.append(self._if_bound(assigned(name, made, node), node))
         return [(one.name, one.deepest, one.some, one.constants) for one in lists], after

@@ -48,7 +48,7 @@ class Appended(NamedTuple):
 
     ``some``: an iteration may append nothing, or a ``break`` ends the loop before all have run; and none appends two items.
     ``constants``: ``"int"`` or ``"bool"``, where all that is appended are constants of this kind; ``"some"``, where some of
-    it are such. ``beside``: the first list to which the loop appends where it does to this one, right before or after that.
+    it are such.
     """
 
     name: str
@@ -57,14 +57,12 @@ class Appended(NamedTuple):
     statements: list[Any]
     read: list[Any]
     constants: str = ""
-    beside: str = ""
 
 
 def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
     """The lists among the ``own`` locals of a function that a loop only appends to."""
     below: list[Any] = [item for item in _every(loop.body) if isinstance(item, ast.Expr) and is_append(item.value)]
-    found: list[Appended] = []
-    first: dict[Any, str] = {}
+    found = []
     for name in sorted({item.value.func.value.id for item in below} & {*own}):
         statements = [item for item in below if item.value.func.value.id == name]
         deepest = _deepest(loop, name, len(statements))
@@ -75,23 +73,8 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
             if some or not (early or 2 in every):  # two at times, and none at others, are one each only as it happens
                 kinds = {kind for item in statements for kind in _constants(item.value.args[0])}
                 one = next(iter(kinds)) if len(kinds) == 1 else "some" if kinds & {"int", "bool"} else ""
-                beside = first.setdefault(_runs(loop.body, name), name) if some else ""
-                found.append(Appended(name, deepest, some, statements, read, one, beside))
+                found.append(Appended(name, deepest, some, statements, read, one))
     return found
-
-
-def _runs(body: list[ast.stmt], name: str) -> tuple[int, ...]:
-    """Where a list is appended to: the numbers of the rows of statements, in the loop and its ``if``s, of which all run if one
-    does."""
-    found, row = [], 0
-    for block in _blocks(body):
-        row += 1
-        for statement in block:
-            if isinstance(statement, ast.Expr) and is_append(statement.value):
-                found += [row] if statement.value.func.value.id == name else []  # type: ignore[attr-defined]
-            else:
-                row += any([isinstance(part, (ast.Continue, ast.Break, ast.Return)) for part in walk(statement)])
-    return tuple(found)
 
 
 def _constants(value: ast.expr) -> Iterator[str]:
@@ -486,19 +469,12 @@ def _counts(statements: list[ast.stmt], appends: list[Any]) -> tuple[set[int], s
     return going_on, ended
 
 
-def _blocks(statements: list[ast.stmt]) -> Iterator[list[Any]]:
-    """These statements, and those of ``if``s among them, side by side."""
-    yield statements
-    for statement in statements:
-        if isinstance(statement, ast.If):
-            yield from _blocks(statement.body)
-            yield from _blocks(statement.orelse)
-
-
 def _every(statements: list[ast.stmt]) -> Iterator[Any]:
     """These statements, and those in ``if``s among them."""
-    for block in _blocks(statements):
-        yield from block
+    for statement in statements:
+        yield statement
+        if isinstance(statement, ast.If):
+            yield from _every([*statement.body, *statement.orelse])
 
 
 def is_append(node: Any, of: type[ast.expr] = ast.Name) -> bool:

@@ -316,15 +316,15 @@ class State(Calls):
         near = type(loop) is Roller and type(key) is Tracer and type(owner) is list and loop.is_near(name, owner, key)
         return owner[int(key.value)] if near else self.item(owner, key)
 
-    def chosen(self, value: Any, loop: Any, name: str, kept: bool, beside: str) -> Any:
+    def chosen(self, value: Any, loop: Any, name: str, kept: bool) -> Any:
         """A list to which some iterations of a loop may have appended an item, after it.
 
-        ``kept``: all that is done with it from here on is ``handed``; ``beside``: a list to which the same iterations have.
+        ``kept``: all that is done with it from here on is ``handed``.
         """
         grown = loop.grown.get(name) if type(loop) is Roller else None
         if grown is None or grown.owner is not value or not grown.some or not grown.rolled:
             return value
-        made = grown.chosen(loop.grown.get(beside))
+        made = grown.chosen()
         return made.listed() if type(made) is Chosen and not (kept and KEPT not in self.trace.apart) else made
 
     def handed(self, value: Any, fun: Any) -> Any:
