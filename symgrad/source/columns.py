@@ -195,12 +195,9 @@ class _Columns(ast.NodeTransformer):
     def _begun(self, name: ast.Name, parent: Any) -> bool:
         """``path = []``, or with some items, alone or with others."""
         statement = parent if isinstance(parent, ast.Assign) else self.around.get(id(parent))
-        if isinstance(statement, ast.AnnAssign) and statement.target is name and isinstance(statement.value, ast.List):
-            pairs: list[tuple[ast.expr, ast.expr]] = [(name, statement.value)]
-        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            pairs = paired(statement.targets[0], statement.value)
-        else:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return False
+        pairs = paired(statement.targets[0], statement.value)
         own = [value for target, value in pairs if target is name]
         items: list[Any] = own[0].elts if own and isinstance(own[0], ast.List) else []
         alike = bool(own) and isinstance(own[0], ast.List) and all([_kind_of(item) == self.kind for item in items])

@@ -68,6 +68,7 @@ from symgrad.source.syntax import (
     placed,
     walk,
     with_private_names,
+    without_notes,
 )
 from symgrad.source.tables import Group, with_tables
 from symgrad.source.targets import one_by_one
@@ -153,7 +154,7 @@ def _rewrite(
     if node is None:
         return None, {}
     rewriter = kind(frozenset(free), owner)
-    tree = copied(node) if owner is None else with_private_names(copied(node), owner)
+    tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
     codes: dict[str, CodeType] = {}
     if kind is not _Calls and _turns(tree, fun):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree

@@ -295,6 +295,16 @@ def blocks_of(node: Any) -> Iterator[list[ast.stmt]]:
         yield from blocks_of(part)
 
 
+def without_notes(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place, as are those in it: its locals have no annotations, which Python does not evaluate."""
+    for node in walk(function):
+        for block in blocks_of(node) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+            for i, one in enumerate(block):
+                if isinstance(one, ast.AnnAssign) and one.value is not None and isinstance(one.target, ast.Name):
+                    block[i] = assigned(one.target.id, one.value, one)
+    return function
+
+
 def local_names(function: ast.AST) -> set[str]:
     """The names that a function, or one in it, has as parameters or assigns, but for those that are another one's."""
     given = {part.arg for part in walk(function) if isinstance(part, ast.arg)}
