@@ -1223,12 +1223,13 @@ def to_extremes(x: Array, extremes: Array, g: Array, out: Array | None = None) -
         shares = g / np.add.reduce(met, axes, x.dtype, keepdims=True)
         return select(met, np.broadcast_to(shares, x.shape), 0, out)
     index = np.unravel_index(places, x.shape)
-    out[...] = 0
     if not np.ndim(extremes):
-        out[index] = g / max(places.size, 1)
-        return out
-    row = np.ravel_multi_index([i * (n > 1) for i, n in zip(index, extremes.shape, strict=True)], extremes.shape)
-    out[index] = (g.reshape(-1)[row] if np.ndim(g) else g) / np.bincount(row).astype(x.dtype)[row]
+        values = g / max(places.size, 1)
+    else:
+        row = np.ravel_multi_index([i * (n > 1) for i, n in zip(index, extremes.shape, strict=True)], extremes.shape)
+        values = (g.reshape(-1)[row] if np.ndim(g) else g) / np.bincount(row).astype(x.dtype)[row]
+    out[...] = 0  # which ``g`` may be a view of
+    out[index] = values
     return out
 
 
@@ -1320,6 +1321,15 @@ def int64(x: Any) -> Any:
     if -0x8000000000000000 <= x <= 0x7FFFFFFFFFFFFFFF:
         return x
     raise OverflowError("a whole number is too large")
+
+
+def total(x: Array) -> int:
+    """The sum of whole numbers that are Python's, which may be larger than NumPy's.
+
+    >>> total(np.array([2**62, 2**62]))
+    9223372036854775808
+    """
+    return sum(x.tolist())
 
 
 def rounded(x: float, digits: int) -> float:

@@ -232,12 +232,22 @@ class FastBuilder(BlockBuilder):
 
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}
-        made = dict(self.order), dict(self.assemblies), dict(self.written)  # another side may make the same values otherwise
-        return super()._snapshot(), dict(self.remaining), self.lent.copy(), dict(self.owner), free, self.straight, made
+        # another side may make the same values otherwise
+        made = (
+            dict(self.order),
+            dict(self.assemblies),
+            dict(self.written),
+            set(self.negatives),
+            set(self.negated),
+            set(self.early),
+        )
+        seen = dict(self.whole), set(self.zeroed), dict(self.into), dict(self.changes)
+        return super()._snapshot(), dict(self.remaining), self.lent.copy(), dict(self.owner), free, self.straight, made, seen
 
     def _restore(self, kept: Any) -> None:
-        base, self.remaining, self.lent, self.owner, self.free, self.straight, made = kept
-        self.order, self.assemblies, self.written = made
+        base, self.remaining, self.lent, self.owner, self.free, self.straight, made, seen = kept
+        self.order, self.assemblies, self.written, self.negatives, self.negated, self.early = made
+        self.whole, self.zeroed, self.into, self.changes = seen
         super()._restore(base)
 
     def _tree(self, tree: Tree, block: list[Any], done: set[Node]) -> None:

@@ -19,7 +19,7 @@ from symgrad.ir import CONST, Aval, Node
 from symgrad.loops.patterns import BOOL, INT, TAKEN, WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import INDEX, TO_PYTHON
+from symgrad.ops.engine import INDEX, TO_PYTHON, TOTAL
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Run, Tracer, plain
@@ -28,6 +28,7 @@ GROWN = ("grown",)  # what is noted of such a list, but for its items
 KEPT = "a list of some items"  # a cause of ``Mixed``
 FAR = 3  # from the end of a list, where its items go round
 SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
+EXACT = 1 << 53  # up to which a float is the int that it is made of
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 
 
@@ -250,12 +251,19 @@ class Chosen:
 
     def extreme(self, fun: Any) -> list[Any]:
         """A list with what ``fun``, ``min`` or ``max``, finds, which passes NaN over where it does not come first."""
-        (array, taken), worst = self.parts(), np.inf if fun is min else -np.inf
+        array, taken = self.parts()
         if not np.any(taken):
             return []
-        filled = np.where(taken & ~np.isnan(array), array, worst)
-        first, best = array[np.argmax(taken)], filled[(np.argmin if fun is min else np.argmax)(filled)]
-        found = np.where(np.isnan(first), first, best)[()]
+        found: Any
+        place, whole = np.argmin if fun is min else np.argmax, array.dtype.kind in "iu"
+        if whole:  # of which a float may be another one
+            ends = np.iinfo(array.dtype)
+            filled = np.where(taken, array, array.dtype.type(ends.max if fun is min else ends.min))
+            found = filled[place(filled)]
+        else:
+            filled = np.where(taken & ~np.isnan(array), array, np.inf if fun is min else -np.inf)
+            first = array[np.argmax(taken)]
+            found = np.where(np.isnan(first), first, filled[place(filled)])[()]
         if all([_is_python(item) is self.python for item in self.owner]):
             return self.numbers([found])
         known = self.array.tape.mixed.get(array.node)
@@ -283,6 +291,8 @@ class Chosen:
         array, taken = self.parts()
         if not (self.owner or self.python or np.any(taken)):
             return []
+        if self.python and array.dtype.kind in "iu":
+            return [TOTAL(np.where(taken, array, 0))]
         total = np.sum(array[taken], axis=0)
         if not all(map(_is_python, self.owner)):
             return [total]
@@ -312,7 +322,7 @@ def _fits(item: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     if type(item) in NUMBERS or (type(item) is Tracer and item.node.op in (INDEX, CONST)):
         number = plain(item)
         return bool(dtype.type(number) == number)
-    if type(item) is not Tracer or item.node.aval.dtype != dtype:
+    if type(item) is not Tracer or item.node.aval.dtype != dtype or (_is_int(item) and abs(item.value) > EXACT):
         return False
     if not shape:
         return bool(item.node.aval.kind != "array")

@@ -11,6 +11,7 @@ very bytecode that the function has.
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import functools
 import linecache
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 
 from symgrad.source.columns import in_columns
 from symgrad.source.comprehensions import iterators, unrolled
-from symgrad.source.constants import space_of
+from symgrad.source.constants import bound_anywhere, space_of
 from symgrad.source.decisions import decided
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
@@ -81,7 +82,7 @@ FILES = 256  # of which is remembered what is in them
 
 # by identity, and by rewriter: code objects of different files can be equal
 _codes: dict[
-    tuple[int, type, frozenset[int] | None, frozenset[Group], bool],
+    tuple[int, type, frozenset[int] | None, frozenset[Group], bool, frozenset[str]],
     tuple[weakref.ref[CodeType], CodeType | None, dict[str, CodeType]],
 ] = {}
 
@@ -121,7 +122,8 @@ def _rewritten(
 ) -> tuple[CodeType | None, dict[str, CodeType]]:
     """The rewritten code; with generators of the module in it, these, by their names."""
     code = fun.__code__
-    key = id(code), kind, lines, tables, inline
+    shadowed = frozenset([name for name in _builtin_names(code) if name in fun.__globals__])
+    key = id(code), kind, lines, tables, inline, shadowed
     known = _codes.get(key)
     if known is None or known[0]() is not code:
         known = _codes[key] = (
@@ -159,6 +161,7 @@ def _rewrite(
     if kind is not _Calls and _turns(tree, fun):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         space, around = space_of(fun), {*fun.__globals__, *free}
+        asked = _builtins_in(tree, around)
         generators: dict[str, ast.FunctionDef] = {}
         waiting = [*called(tree)] if inline else []
         while waiting:
@@ -176,7 +179,27 @@ def _rewrite(
         tree = apart(in_columns(at_the_end(unrolled(tree, space)), space))  # also in generators that stand for loops
         tree = in_room(joined(with_segments(tree, fun), fun))
         tree = decided(marked(tree if lines is None else in_sections(tree, lines), space), fun, owner)
+        if isinstance(tree, ast.FunctionDef):
+            tree.body[:0] = [_named(name, tree) for name in asked - _builtins_in(tree, around)]  # so that they are guarded
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
+
+
+@functools.lru_cache(maxsize=4096)
+def _builtin_names(code: CodeType) -> tuple[str, ...]:
+    """The names of builtins that code mentions, of which somebody may make others."""
+    return tuple([name for name in names_in(code) if hasattr(builtins, name)])
+
+
+def _named(name: str, like: ast.AST) -> ast.stmt:
+    """A statement that does nothing but name something."""
+    return located(placed(ast.Expr(ast.Name(name, ast.Load())), like))  # type: ignore[no-any-return]
+
+
+def _builtins_in(function: FunctionNode, around: Collection[str]) -> Counter[str]:
+    """How often a function names builtins, which are none of the names ``around`` it, nor its own."""
+    names = Counter([node.id for node in walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)])
+    own = {*around, *bound_anywhere(function)}
+    return Counter({name: often for name, often in names.items() if hasattr(builtins, name) and name not in own})
 
 
 def _source(fun: FunctionType, owner: str | None) -> tuple[FunctionNode, list[str], list[ast.stmt]] | None:

@@ -168,6 +168,13 @@ def is_number(value: Any) -> bool:
     return type(value) in NUMBERS
 
 
+def settled(value: Any) -> Any:
+    """The plain value of what ``is_settled``; anything else as it is."""
+    if type(value) is tuple and is_settled(value):
+        return tuple(map(settled, value))
+    return value.value if type(value) is Tracer and is_settled(value) else value
+
+
 def is_settled(value: Any) -> bool:
     """Whether it is a plain value, which is the same whenever code goes this way."""
     if type(value) is Tracer:

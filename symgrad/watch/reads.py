@@ -80,6 +80,7 @@ from symgrad.watch.puts import (
     put_back,
     restoring,
     sees,
+    settled,
     take_back,
     there,
 )
@@ -1326,7 +1327,7 @@ class Reads:
         plain = type(old) in (str, *NUMBERS) and type(value) in (Tracer, str, *NUMBERS)
         operation = OPERATIONS.get(how or "") if plain else None
         new = value if operation is None else operation(self.read(place, old), value)
-        new = new.value if type(new) is Tracer and is_settled(new) else new
+        new = settled(new)
         read = (
             place in self.lifts
             or any([(place, asked) in self.checks for asked in _ASKED])
@@ -1401,7 +1402,7 @@ class Reads:
         if self._can_be_put(value):
             full = type(owner) is collections.deque and owner.maxlen == len(owner)
             self.undo.append(functools.partial(take_back, owner, [*owner][:full]))
-            self.appends.append((path, value, where(), made))
+            self.appends.append((path, settled(value), where(), made))
         else:
             self.changes_outside(path, owner=owner)
         owner.append(made)

@@ -921,7 +921,7 @@ class Plain(Finished):
         if type(fixed) is property and is_users(fixed.fget):
             return self.call(fixed.fget, owner)
         if type(fixed) is functools.cached_property and is_users(fixed.func) and name not in vars(owner):
-            vars(owner)[name] = self.call(fixed.func, owner)
+            vars(self.held(owner))[name] = self.call(fixed.func, owner)
         return getattr(owner, name)
 
     @staticmethod
