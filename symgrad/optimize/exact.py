@@ -16,8 +16,9 @@ from symgrad.ir import INPUT, Node, ancestors, is_inexact
 from symgrad.ops.core import ops_of
 from symgrad.ops.scan import Running, Segments
 from symgrad.program import Program
-from symgrad.transform.loop import Loop
+from symgrad.transform.loop import Body, Loop
 
+_Known = dict[tuple[Body, bool], set[Node]]
 JUMPS = ops_of(  # beside all that makes integers or truth values of other numbers
     np.floor, np.ceil, np.trunc, np.fix, np.rint, np.round, np.around, np.sign, np.floor_divide, np.remainder, np.fmod,
     np.divmod, np.modf, np.frexp, np.heaviside, np.spacing,
@@ -46,19 +47,19 @@ def settled(program: Program) -> set[Node]:
     """What decisions hang on, and the arithmetic that jumps look at, or did before other operations took the place of some; and
     the loops that it comes from."""
     nodes = program.nodes()
-    looked_at = _looked_at(nodes, program.rounds)
+    looked_at = _looked_at(nodes, program.rounds, (), {})
     found = {node for node in looked_at if node.op in ROUNDED or isinstance(node.op, Loop)}
     return program.settled() | found | {node for node in nodes if node.exact}
 
 
-def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node], ends: Iterable[Node] = ()) -> set[Node]:
+def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node], ends: Iterable[Node], known: _Known) -> set[Node]:
     """The arithmetic that the function's own jumps, and what takes the ``ends``, look at, and the inputs; what ``rounds`` has
-    goes on in the next round."""
+    goes on in the next round. ``known`` is that of the bodies of loops."""
     found: set[Node] = set()
     waiting = [*ends]
     for node in nodes:
         if node.phase is None and (isinstance(node.op, Loop) or _jumps(node)):
-            waiting += _given(node, False) if isinstance(node.op, Loop) else node.args
+            waiting += _given(node, False, known) if isinstance(node.op, Loop) else node.args
     while waiting:
         node = waiting.pop()
         if node in found or node.phase is not None or not is_inexact(node.aval):
@@ -68,18 +69,21 @@ def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node], ends: Iterable[No
             waiting += [rounds[node]] if node in rounds else []
         elif isinstance(node.op, Loop):
             found.add(node)
-            waiting += _given(node, True)
+            waiting += _given(node, True, known)
         elif node.args and (node.op in ROUNDED or _hands_on(node)):
             found.add(node)
             waiting += node.args
     return found
 
 
-def _given(node: Node, whole: bool) -> list[Node]:
+def _given(node: Node, whole: bool, known: _Known) -> list[Node]:
     """What is given to a loop that jumps in it look at, and, if it is looked at as a ``whole``, what takes its results."""
     body = node.op.body
-    ends = [*body.after, *body.saved] if whole else []
-    found = _looked_at(body.nodes(), dict(zip(body.carry, body.after, strict=False)), ends)
+    found = known.get((body, whole))
+    if found is None:
+        ends = [*body.after, *body.saved] if whole else []
+        rounds = dict(zip(body.carry, body.after, strict=False))
+        found = known[body, whole] = _looked_at(body.nodes(), rounds, ends, known)
     given = zip([*body.carry, *body.elements, *body.invariants], node.args, strict=True)
     return [arg for item, arg in given if item in found]
 
