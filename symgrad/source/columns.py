@@ -9,12 +9,13 @@ all is known that a function does with such a list.
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.lists import is_append
+from symgrad.source.lists import calls, is_append
 from symgrad.source.rows import makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -62,10 +63,13 @@ def in_columns(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode
             taken = mentioned(node)
             made = makers_of_arrays(space, local_names(node)) if taken.isdisjoint(LOCAL_READERS) else None
             arrays = {name for name in made or () if name.endswith(("array", "asarray"))}
-            for name, kind in sorted(_lists(node).items()) if made is not None else ():
+            waiting = sorted(_lists(node).items()) if made is not None else []
+            while waiting:
+                name, kind = waiting.pop(0)
                 columns = _Columns(node, name, kind, taken, arrays, is_pairwise)
                 if columns.are_known():
                     columns.put()
+                    waiting = sorted(_lists(node).items())  # what is appended to others may be tuples now
     return function
 
 
@@ -128,6 +132,8 @@ class _Columns(ast.NodeTransformer):
     ) -> None:
         self.function, self.name, self.kind, self.taken, self.arrays = function, name, kind, taken, arrays
         self.is_pairwise = is_pairwise
+        self.trying = {name}
+        self.like = set[int]()  # statements that append what is of this kind
         self.parts: dict[Any, str] = {}  # the lists
         self.around = {id(part): node for node in walk(function) for part in parts_of(node)}
         self.edits: dict[int, Any] = {}  # what there is in the place of nodes
@@ -215,6 +221,10 @@ class _Columns(ast.NodeTransformer):
 
     def _appends(self, statement: Any) -> list[ast.stmt] | None:
         """``path.append((x, v))``."""
+        if id(statement) in self.like:
+            return []
+        if _kind_of(statement.value.args[0]) != self.kind:
+            return None
         given = _items(statement.value.args[0])
         every = [part for _, value in given for part in walk(value)]
         if any([isinstance(part, _ORDERED) for part in every]):
@@ -292,10 +302,10 @@ class _Columns(ast.NodeTransformer):
         parent: Any = self.around[id(node)]
         if isinstance(parent, (ast.For, ast.comprehension)):
             return (parent, [parent.target]) if parent.iter is node else (None, [])
-        if not isinstance(parent, ast.Call) or node not in parent.args or parent.keywords:
+        name = getattr(getattr(parent, "func", None), "id", "")
+        if not isinstance(parent, ast.Call) or node not in parent.args or (parent.keywords and not calls("zip", parent)):
             return None, []
         loop, targets = self._turns(parent)
-        name = getattr(parent.func, "id", "")
         if loop is None or not all([isinstance(target, ast.Tuple) for target in targets]):
             return None, []
         if name == "zip" and all([len(target.elts) == len(parent.args) for target in targets]):
@@ -318,23 +328,50 @@ class _Columns(ast.NodeTransformer):
         if not isinstance(target, ast.Name):
             return self.kind.of is ast.Tuple
         name = target.id
-        asked = self._asked(loop, name)
-        keys = [self._key(one) if isinstance(one.ctx, ast.Load) else None for one in asked or ()]
-        if self.kind.of is not ast.Tuple and (asked is None or None in keys):
-            return False
         items = {key: fresh(f"{name}_{key}", self.taken) for key in self.kind.keys}
-        whole = ast.Tuple([ast.Name(item, ast.Load()) for item in items.values()], ast.Load())
-        if asked is not None and None not in keys:
-            for one, key in zip(asked, keys, strict=True):
-                self._edit(one, ast.Name(items[key], ast.Load()))
-        elif isinstance(loop, ast.For):
-            self.begins.append((loop.body, assigned(name, whole, loop)))
+        named = self._named(loop, name)
+        edits = None if named is None else [self._of_items(one, items) for one in named]
+        if edits is not None and None not in edits:
+            known = all([self._edit(*edit) for edit in edits if edit is not None])
+        elif self.kind.of is ast.Tuple and isinstance(loop, ast.For):
+            self.begins.append((loop.body, assigned(name, self._whole(items), loop)))
+            known = True
         else:
-            return True
-        return self._edit(target, ast.Tuple([ast.Name(item, ast.Store()) for item in items.values()], ast.Store()))
+            return self.kind.of is ast.Tuple
+        targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in items.values()]
+        return known and self._edit(target, ast.Tuple(targets, ast.Store()))
 
-    def _asked(self, loop: Any, name: str) -> list[Any] | None:
-        """The items that a loop asks for of what has a name in it; None if that is named anywhere else."""
+    def _whole(self, items: Mapping[Any, str]) -> ast.expr:
+        """The tuple, list or dict that has these locals as its items."""
+        every: list[ast.expr] = [ast.Name(item, ast.Load()) for item in items.values()]
+        if self.kind.of is ast.Dict:
+            return ast.Dict([ast.Constant(key) for key in items], every)
+        return ast.Tuple(every, ast.Load()) if self.kind.of is ast.Tuple else ast.List(every, ast.Load())
+
+    def _of_items(self, name: ast.Name, items: Mapping[Any, str]) -> tuple[Any, ast.expr] | None:
+        """What ``p[0]`` is in terms of its items, or ``p``, where that is appended to a list that is taken apart as well."""
+        parent: Any = self.around[id(name)]
+        if isinstance(parent, ast.Subscript) and parent.value is name and isinstance(parent.ctx, ast.Load):
+            key = self._key(parent)
+            return None if key is None else (parent, ast.Name(items[key], ast.Load()))
+        statement: Any = self.around[id(parent)]
+        appended = isinstance(statement, ast.Expr) and is_append(parent) and parent.args == [name]
+        if not appended or not (self.kind.of is ast.Tuple or self._may_get(_owner(statement), statement)):
+            return None
+        return name, self._whole(items)
+
+    def _may_get(self, owner: str, statement: ast.stmt) -> bool:
+        """Whether a list is such a one, too, if a statement appends an item of this one to it."""
+        if owner in self.trying:
+            return False
+        other = copy.copy(self)
+        other.name, other.trying, other.like = owner, {*self.trying, owner}, {*self.like, id(statement)}
+        other.taken, other.edits, other.begins = {*self.taken}, {}, []
+        others = bound_beside(self.function, walk(self.function)) | declared(self.function)
+        return owner not in others and other.are_known()
+
+    def _named(self, loop: Any, name: str) -> list[ast.Name] | None:
+        """Where a loop names what it has under a name; None if that is named anywhere else."""
         comprehension = self.around[id(loop)]
         inside = loop.body if isinstance(loop, ast.For) else [comprehension]
         own = [part for statement in inside for part in walk(statement)]
@@ -345,20 +382,15 @@ class _Columns(ast.NodeTransformer):
             within = {id(part) for other in loops for statement in other.body for part in walk(statement)}
             beside = [part for part in every if id(part) not in within]
             alone = len(beside) == len(loops) and name not in bound_beside(self.function, walk(self.function))
-        else:
-            named = [part for part in named if isinstance(part.ctx, ast.Load)]
-            others = [part for part in own if isinstance(part, (*SCOPES, *COMPREHENSIONS)) and part is not comprehension]
-            alone = [*names_stored(comprehension)].count(name) == 1 and not others
-        asked = [self.around[id(part)] for part in named]
-        items = all([isinstance(one, ast.Subscript) and getattr(one.value, "id", "") == name for one in asked])
-        return asked if alone and items else None
+            return named if alone else None
+        others = [part for part in own if isinstance(part, (*SCOPES, *COMPREHENSIONS)) and part is not comprehension]
+        alone = [*names_stored(comprehension)].count(name) == 1 and not others
+        return [part for part in named if isinstance(part.ctx, ast.Load)] if alone else None
 
     def _turned(self, star: ast.Starred) -> bool:
         """``x, v = zip(*path)``, or ``map(np.array, zip(*path))``."""
         call: Any = self.around[id(star)]
-        if self.kind.of is ast.Dict or not (isinstance(call, ast.Call) and getattr(call.func, "id", "") == "zip"):
-            return False
-        if call.args != [star] or call.keywords:
+        if self.kind.of is ast.Dict or not calls("zip", call) or call.args != [star]:
             return False
         parent: Any = self.around[id(call)]
         each: Any = ast.Name("tuple", ast.Load())

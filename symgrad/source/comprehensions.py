@@ -68,7 +68,8 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
                 _append_items(node, declared(node))
                 arrays = makers_of_arrays(own, local)
-                _Unroller(names | local, local, builtins, folds, arrays, _made_anew(node)).generic_visit(node)
+                tries = any([isinstance(item, (ast.Try, ast.TryStar, ast.With)) for item in walk(node)])
+                _Unroller(names | local, local, builtins, folds, arrays, _made_anew(node), tries).generic_visit(node)
     return function
 
 
@@ -208,7 +209,7 @@ class _Unroller(ast.NodeTransformer):
 
     ``names`` are taken; those that are ``local`` only it assigns, and those that are ``new`` stand for numbers and lists of its
     own; the ``builtins`` are what they are, ``folds`` stand for ``functools.reduce``, and ``arrays`` for what makes arrays of
-    rows.
+    rows; ``tries``: it may go on after an error.
     """
 
     def __init__(
@@ -219,9 +220,10 @@ class _Unroller(ast.NodeTransformer):
         folds: Collection[str],
         arrays: Collection[str],
         new: Collection[str],
+        tries: bool,
     ) -> None:
         self.names, self.local, self.builtins, self.folds, self.arrays = names, local, builtins, folds, arrays
-        self.new = new
+        self.new, self.tries = new, tries
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -255,7 +257,19 @@ class _Unroller(ast.NodeTransformer):
         made = [name for item in before if isinstance(item, ast.Assign) for name in names_stored(item.targets[0])]
         if isinstance(statement, ast.Return):
             made = []
+        if isinstance(statement, ast.Assign) and self._is_list(statement, made, before):
+            for part in [part for item in before for part in walk(item) if isinstance(part, ast.Name)]:
+                part.id = statement.targets[0].id if part.id in made else part.id  # type: ignore[attr-defined]
+            return before
         return [*before, statement, *[assigned(name, ast.Constant(None), statement) for name in made]]
+
+    def _is_list(self, statement: ast.Assign, made: list[str], before: list[ast.stmt]) -> bool:
+        """Whether a local gets a list that was made for it alone, and nobody can see that it has it while that grows."""
+        target, value = statement.targets[0], statement.value
+        if len(made) != 1 or len(statement.targets) > 1 or not isinstance(target, ast.Name) or not isinstance(value, ast.Name):
+            return False
+        named = [part.id for item in before for part in walk(item) if isinstance(part, ast.Name)]
+        return value.id == made[0] and target.id in self.new and target.id not in named and not self.tries
 
     def _fused(self, loop: ast.For) -> ast.For | None:
         """``for v in (f(u) for u in x if c):`` as ``for u_ in x:``, with ``v = f(u_)`` and the body below an ``if``; None for

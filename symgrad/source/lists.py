@@ -195,34 +195,38 @@ def _runs_over(loop: ast.For, alone: bool, zips: bool, space: Mapping[str, Any],
     """What a loop runs over; None where that is no list with a name, nor ``zip(y, z)``, ``zip(y, y[1:])``,
     ``itertools.pairwise(y)`` or ``enumerate`` of such. ``alone``: nothing else reads what it runs with."""
     items: Any = loop.iter
-    counted = zips and _calls("enumerate", items) and len(items.args) == 1 and _are_two(loop.target)
+    counted = zips and calls("enumerate", items) and len(items.args) == 1 and _are_two(loop.target)
     target = loop.target.elts[1] if counted else loop.target  # type: ignore[attr-defined]
     items = items.args[0] if counted else items
     owners = _named(items, "") if zips or isinstance(items, ast.Name) else []
     if owners:
         return _Runs(owners, not isinstance(items, ast.Name), False, counted) if len({*owners}) == len(owners) else None
-    if not isinstance(items, ast.Call) or items.keywords or not items.args or not _are_two(target) or not alone:
+    if not isinstance(items, ast.Call) or not items.args or not _are_two(target) or not alone:
         return None
     first, *others = items.args
-    if zips and _calls("zip", items) and len(others) == 1:
-        owners = _named(first, "") or _named(first, "[:-1]")
+    if zips and calls("zip", items) and len(others) == 1:
+        as_long = any([one.value.value for one in items.keywords])  # type: ignore[attr-defined]
+        owners = _named(first, "[:-1]") or ([] if as_long else _named(first, ""))
         owners = owners if owners == _named(others[0], "[1:]") else []
-    elif not others and constant(items.func, space, bound) is itertools.pairwise:
+    elif not others and not items.keywords and constant(items.func, space, bound) is itertools.pairwise:
         owners = _named(first, "") if zips or isinstance(first, ast.Name) else []
-    return _Runs(owners, _calls("zip", first), True, counted) if owners else None
+    return _Runs(owners, calls("zip", first), True, counted) if owners else None
 
 
 def _are_two(target: ast.expr) -> bool:
     return isinstance(target, ast.Tuple) and len(target.elts) == 2
 
 
-def _calls(name: str, node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == name and not node.keywords
+def calls(name: str, node: ast.expr) -> bool:
+    """Whether it is such a call, without keywords but for ``strict``."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != name:
+        return False
+    return all([one.arg == "strict" and isinstance(one.value, ast.Constant) for one in node.keywords])
 
 
 def _named(items: ast.expr, part: str) -> list[str]:
     """The names of lists, of which it is this ``part``: of one, or of those that are zipped."""
-    every = items.args if isinstance(items, ast.Call) and _calls("zip", items) else [items]
+    every = items.args if isinstance(items, ast.Call) and calls("zip", items) else [items]
     owners = [item.value if part and isinstance(item, ast.Subscript) else item for item in every]
     names = [owner.id for owner in owners if isinstance(owner, ast.Name)]
     return names if [ast.unparse(item) for item in every] == [name + part for name in names] else []

@@ -1,0 +1,194 @@
+"""Lists of tuples, lists or dicts that loops append to: as many lists, side by side."""
+
+import itertools
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import value_and_grad
+
+
+def alarms(x):
+    s, found = 0.0, []
+    for i in range(len(x)):
+        s = max(0.0, s + x[i] - 0.1)
+        if s > 1.5:
+            found.append((i, s))
+            s = 0.0
+    total = s
+    for i, a in found:
+        total += a * (i + 1)
+    return total
+
+
+def summed(x):
+    s, found = 0.0, []
+    for i in range(len(x)):
+        s = max(0.0, s + x[i] - 0.1)
+        if s > 1.5:
+            found.append((i, s))
+            s = 0.0
+    return sum(a for _, a in found) + s * len(found)
+
+
+def as_an_array(x):
+    s, found = 0.0, []
+    for i in range(len(x)):
+        s = max(0.0, s + x[i] - 0.1)
+        if s > 1.5:
+            found.append((i, s))
+            s = 0.0
+    if not found:
+        return s
+    every = np.array(found)
+    return np.sum(every[:, 1] ** 2 * every[:, 0]) + s
+
+
+def two_lists(x):
+    s, places, sizes = 0.0, [], []
+    for i, v in enumerate(x):
+        s = 0.9 * s + v
+        if s > 1.0:
+            places.append(i)
+            sizes.append(s)
+            s = 0.0
+    return sum(size * place for place, size in zip(places, sizes, strict=False)) + s
+
+
+def crossings(x):
+    found = []
+    for i in range(1, len(x)):
+        if x[i - 1] < 0.3 <= x[i]:
+            found.append((i - 1 + (0.3 - x[i - 1]) / (x[i] - x[i - 1]), x[i] - x[i - 1]))
+    if len(found) < 2:
+        return np.sum(x)
+    total = 0.0
+    for (t0, s0), (t1, _) in zip(found[:-1], found[1:], strict=True):  # noqa: RUF007
+        total += (t1 - t0) * s0
+    return total
+
+
+def numbered_pairs(x):
+    found = []
+    for v in x:
+        if v > 0.4:
+            found.append((v, v * v))
+    total = 0.0
+    for k, (p, q) in enumerate(itertools.pairwise(found)):
+        total += k * p[0] * q[1] + q[0] * p[1]
+    return total
+
+
+def trades(x):
+    held, entry, found = 0, 0.0, []
+    for p in x:
+        if held == 0 and p > 0.5:
+            held, entry = 1, p
+        elif held == 1 and p < 0.2:
+            found.append({"entry": entry, "exit": p, "gain": p - entry})
+            held = 0
+    if not found:
+        return 0.0 * x[0]
+    return sum(one["gain"] for one in found) / len(found) + sum([one["entry"] for one in found])
+
+
+def winners(x):
+    held, entry, found = 0, 0.0, []
+    for p in x:
+        if held == 0 and p > 0.5:
+            held, entry = 1, p
+        elif held == 1 and p < 0.4:
+            found.append({"entry": entry, "gain": p - entry})
+            held = 0
+    wins = [one for one in found if one["gain"] > -1.0]
+    losses = [one["gain"] for one in found if one["gain"] <= -1.0]
+    return sum(one["entry"] for one in wins) * (len(wins) + 1) + sum(losses)
+
+
+def path_of_points(x):
+    angle, path = 0.0, []
+    for i in range(len(x)):
+        angle += 0.1
+        r = 1 + 0.1 * x[i] if x[i] > 0 else 1 - 0.05 * x[i]
+        path.append((r * np.cos(angle), r * np.sin(angle)))
+    area = 0.0
+    for i in range(len(path)):
+        x0, y0 = path[i]
+        x1, y1 = path[(i + 1) % len(path)]
+        area += x0 * y1 - x1 * y0
+    return 0.5 * area
+
+
+def steps_by_ifs(x):
+    path = [(0.0, 0.0)]
+    for v in x:
+        a, b = path[-1]
+        if v > 0:
+            path.append((a + v, b))
+        else:
+            path.append((a, b - v))
+    length = 0.0
+    for p, q in zip(path, path[1:], strict=False):  # noqa: RUF007
+        length += np.sqrt((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + 0.01)
+    return length
+
+
+def merged(x):
+    groups = []
+    for v in x:
+        if groups and abs(groups[-1][0] - v) < 0.5:
+            groups.append((0.5 * (groups[-1][0] + v), groups[-1][1] + 1.0))
+        else:
+            groups.append((v, 1.0))
+    return sum(a * b for a, b in groups)
+
+
+def turned(x):
+    t, y, out = 0.0, 1.0, [(0.0, 1.0)]
+    for v in x:
+        y = y + 0.05 * (v - y)
+        if y > 1.02:
+            y = 1.02
+        t += 0.05
+        out.append((t, y))
+    ts, ys = map(np.array, zip(*out, strict=True))
+    return np.sum(ys**2 * ts)
+
+
+def rows_of_lists(x):
+    p, v, rows = 0.0, 1.0, []
+    for i in range(len(x)):
+        v = v - 0.1 * x[i]
+        p = p + 0.1 * v
+        if p < 0:
+            p, v = -p, -0.9 * v
+        rows.append([i, p, v])
+    every = np.array(rows)
+    return np.sum(every[:, 0] * every[:, 1]) + every[-1, 2] + rows[3][0] * rows[2][1]
+
+
+def annotated(x: np.ndarray) -> float:
+    total: float = 0.0
+    kept: list[tuple[float, float]] = []
+    for v in x:
+        total = 0.9 * total + v
+        if total > 1.0:
+            kept.append((total, v))
+            total = 0.0
+    return sum(a * b for a, b in kept) + total
+
+
+PROGRAMS = [
+    alarms, summed, as_an_array, two_lists, crossings, numbered_pairs, trades, winners, path_of_points, steps_by_ifs, merged,
+    turned, rows_of_lists, annotated,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", PROGRAMS)
+def test_loops_that_append_tuples(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(3)
+    for k in range(25):
+        x = np.round(rng.normal(size=40) * 4) / 4 + 0.3 if k < 20 else np.full(40, 0.25 * (k - 22))
+        right_at(derivative, fun, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-13))
+    assert derivative.cache_info().hits >= 12
