@@ -69,7 +69,8 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 _append_items(node, declared(node))
                 arrays = makers_of_arrays(own, local)
                 tries = any([isinstance(item, (ast.Try, ast.TryStar, ast.With)) for item in walk(node)])
-                _Unroller(names | local, local, builtins, folds, arrays, _made_anew(node), tries).generic_visit(node)
+                alone = set() if tries else local - bound_beside(node, walk(node))
+                _Unroller(names | local, local, builtins, folds, arrays, _made_anew(node), alone).generic_visit(node)
     return function
 
 
@@ -209,7 +210,7 @@ class _Unroller(ast.NodeTransformer):
 
     ``names`` are taken; those that are ``local`` only it assigns, and those that are ``new`` stand for numbers and lists of its
     own; the ``builtins`` are what they are, ``folds`` stand for ``functools.reduce``, and ``arrays`` for what makes arrays of
-    rows; ``tries``: it may go on after an error.
+    rows; the ``own`` ones nobody sees but it, and not after an error.
     """
 
     def __init__(
@@ -220,10 +221,10 @@ class _Unroller(ast.NodeTransformer):
         folds: Collection[str],
         arrays: Collection[str],
         new: Collection[str],
-        tries: bool,
+        own: Collection[str],
     ) -> None:
         self.names, self.local, self.builtins, self.folds, self.arrays = names, local, builtins, folds, arrays
-        self.new, self.tries = new, tries
+        self.new, self.own = new, own
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -269,7 +270,7 @@ class _Unroller(ast.NodeTransformer):
         if len(made) != 1 or len(statement.targets) > 1 or not isinstance(target, ast.Name) or not isinstance(value, ast.Name):
             return False
         named = [part.id for item in before for part in walk(item) if isinstance(part, ast.Name)]
-        return value.id == made[0] and target.id in self.new and target.id not in named and not self.tries
+        return value.id == made[0] and target.id in self.own and target.id not in named
 
     def _fused(self, loop: ast.For) -> ast.For | None:
         """``for v in (f(u) for u in x if c):`` as ``for u_ in x:``, with ``v = f(u_)`` and the body below an ``if``; None for
