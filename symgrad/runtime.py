@@ -198,6 +198,8 @@ def add_each(out: Array, index: Any, value: Array) -> None:
         return
     few = _FEW if len(arrays) == 1 else 4 * _FEW
     plain = np.size(value) < few or out.ndim < 2 or not out.size or not out.flags.c_contiguous
+    if not plain and np.may_share_memory(value, out):  # as NumPy does it, for all of it at once
+        value = value.copy()
     if not plain and _is_whole(arrays[0]):
         if len(arrays) == 2 == out.ndim and _is_places(arrays[1]) and np.size(value) <= _SLAB:
             places, n = arrays[1].reshape(-1).astype(np.intp, copy=False), out.shape[1]

@@ -1705,3 +1705,44 @@ def test_iterations_that_append_twice_or_not_at_all(fun, seed):
         x = np.round(4 * rng.uniform(-1.2, 1.2, 5)) / 4
         x = np.where((x > 0) & (x <= 0.25), 0.5, x) if call < 5 else x
         right_at(derivative, fun, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-12))
+
+
+def largest_of_ints(x, n):
+    found, k = [], n
+    for i in range(40):
+        k = k * 3 + 1
+        found.append(k)
+        if x[0] * i > 8:
+            break
+    return x[0] * (max(found) % 11) + x[1] * (min(found) % 7)
+
+
+def sum_of_ints(x, n):
+    found, k = [], n
+    for i in range(39):
+        k = k * 3 + 1
+        found.append(k)
+        if x[0] * i > 8:
+            break
+    return x[0] * (sum(found) % 11)
+
+
+def last_of_ints(x, n):
+    found = [n]
+    for i in range(50):
+        found.append(found[-1] * 3)
+        if x[0] * i > 8:
+            break
+    return np.sum(x**2) * (found[-1] % 7)
+
+
+@pytest.mark.parametrize("fun", [largest_of_ints, sum_of_ints, last_of_ints])
+def test_ints_of_lists_are_pythons(fun):
+    """However large they get; no float is near enough to some."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    calls = [(1.0, 1), (1.0, 1), (2.0, 1), (2.0, 1), (1.0, 10**17), (2.0, 10**15), (1.0, 10**18), (1.0, 10**19), (0.125, 1)]
+    for a, n in [*calls, *calls]:
+        x = np.array([a, 1.0])
+        found, expected = derivative(x, n), dynamic(x, n)
+        assert found[0] == expected[0] == fun(x, n)
+        np.testing.assert_array_equal(found[1], expected[1])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ops_samples import OPERATIONS, cases
 
 import symgrad.numpy as snp
-from symgrad import grad, graph, jacobian, jvp, runtime, value_and_grad, vjp, without
+from symgrad import grad, graph, jacobian, jvp, runtime, stop_gradient, value_and_grad, vjp, without
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.ops.core import REGISTRY
 from symgrad.pytree import flatten
@@ -1580,3 +1580,96 @@ def test_a_row_that_was_read_before_its_array_is_done(n):
             x, y = rng.normal(size=(2, 12, n))
             expected = value_and_grad(fun, (0, 1), mode="dynamic")(x.copy(), y.copy())
             alike(derivative(x, y), expected)
+
+
+def picked(x, places):
+    return np.sum(np.sin(x + x[places]))
+
+
+def picked_and_turned(x, places):
+    y = np.tanh(x)
+    return np.sum(np.sin(y + y[places][:, ::-1]))
+
+
+def added_to_itself(x, places):
+    y = np.sin(x)
+    np.add.at(y, places, y)
+    return np.sum(y * y)
+
+
+def largest_by_the_first(x, places):
+    y = np.sin(x)
+    return np.max(y, axis=0) @ y[0] + np.sum(x[places[:2]])
+
+
+@pytest.mark.parametrize("fun", [picked, picked_and_turned, added_to_itself, largest_by_the_first])
+@pytest.mark.parametrize("columns", [3, 20, 64])
+def test_values_that_lie_in_what_they_are_added_to(fun, columns):
+    rng = np.random.default_rng(columns)
+    x, places = rng.normal(size=(2000, columns)), rng.integers(0, 2000, 2000)
+    expected = value_and_grad(fun, mode="dynamic")(x.copy(), places)
+    np.testing.assert_allclose(expected[0], fun(x.copy(), places), rtol=1e-12)
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        value, slope = derivative(x, places)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-12)
+        np.testing.assert_allclose(slope, expected[1], rtol=1e-10, atol=1e-12)
+    if fun is picked:
+        slope = np.cos(x + x[places])
+        at_places = slope.copy()
+        np.add.at(at_places, places, slope)
+        np.testing.assert_allclose(derivative(x, places)[1], at_places, rtol=1e-12, atol=1e-13)
+
+
+def test_a_sign_that_one_side_of_a_branch_saves():
+    """There, the opposite is subtracted; on the other side, it is computed."""
+
+    def fun(x, z, c):
+        d = x[1::2] - x[::2]
+        e = np.exp(d)
+        base = e.sum() + np.sin(x).sum()
+        if c > 0:
+            return base + z.sum()
+        s = stop_gradient(e)
+        return base + (np.tanh(s) * np.cos(s) * (s * s + s) * np.sin(s) * z).sum()
+
+    x, z = np.linspace(0, 1, 300_000), np.ones(150_000)
+    derivative, dynamic = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic")
+    for c in (1.0, 1.0, -1.0, -1.0, 1.0, -1.0):
+        alike(derivative(x, z, c), dynamic(x, z, c), rtol=1e-10)
+
+
+ROWS = np.arange(24.0).reshape(4, 6) % 7 - 2.5
+OUTS = {
+    "elements": (runtime.elements, (ROWS, np.arange(24).reshape(4, 6)[::-1] % 5)),
+    "add_elements": (runtime.add_elements, (ROWS, np.arange(24).reshape(4, 6) % 5, ROWS * 2)),
+    "select": (runtime.select, (ROWS > 0, ROWS, ROWS * 3)),
+    "select_number": (runtime.select, (ROWS > 0, ROWS, 2.0)),
+    "to_extremes": (runtime.to_extremes, (ROWS, ROWS.max(1, keepdims=True), np.arange(1.0, 5.0)[:, None])),
+    "to_few_extremes": (runtime.to_extremes, (np.sin(ROWS), np.sin(ROWS).max(0, keepdims=True), np.arange(1.0, 7.0)[None])),
+    "logistic": (runtime.logistic, (ROWS,)),
+    "logaddexp": (runtime.logaddexp, (ROWS, ROWS * 3)),
+    "weight": (runtime.weight, (ROWS, ROWS * 3)),
+    "over": (lambda x, out=None: runtime.over(x, 2.0, 3.0, out), (ROWS,)),
+    "running": (lambda x, out=None: runtime.running(np.add, x, 0, out), (ROWS,)),
+    "solve": (runtime.solve, (np.eye(6) * 3 + np.sin(np.arange(36.0)).reshape(6, 6), ROWS.T.copy())),
+    "inv": (runtime.inv, (np.eye(6) * 3 + np.sin(np.arange(36.0)).reshape(6, 6),)),
+    "add_to_diagonal": (lambda a, out=None: runtime.add_to_diagonal(a, 2.0, out), (np.sin(np.arange(36.0)).reshape(6, 6),)),
+}
+
+
+@pytest.mark.parametrize("name", OUTS)
+def test_results_in_the_memory_of_arguments(name):
+    """Whatever an operation is given, it reads before it writes over it: an argument, or what shows a part of one."""
+    fun, args = OUTS[name]
+    expected = fun(*map(np.copy, args))
+    for i, place in enumerate(args):
+        given = [np.array(arg) for arg in args]
+        if given[i].shape == expected.shape and given[i].dtype == expected.dtype:
+            np.testing.assert_allclose(fun(*given, out=given[i]), expected, rtol=1e-13, atol=1e-14)
+            for j, other in enumerate(args):
+                if i != j and np.size(other) <= np.size(place) and np.asarray(other).dtype == np.asarray(place).dtype:
+                    given = [np.array(arg) for arg in args]
+                    given[j] = given[i].reshape(-1)[: np.size(other)].reshape(np.shape(other))
+                    wanted = fun(*map(np.copy, given))
+                    np.testing.assert_allclose(fun(*given, out=given[i]), wanted, rtol=1e-13, atol=1e-14)

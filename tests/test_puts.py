@@ -582,3 +582,46 @@ def test_what_a_function_leaves_outside_may_be_written_into_in_the_next_call():
         assert value == pytest.approx(np.sum(before * x))
         np.testing.assert_allclose(slope, before)
         assert held.mean.flags.writeable
+
+
+def test_tuples_of_numbers_that_calls_choose():
+    """Those that are traced in loops, but hang on no argument in this call, are plain in what is appended."""
+    seen = []
+
+    def fun(w, x):
+        best, bad = None, 0
+        for i, v in enumerate(x):
+            loss = (w * v - 1) ** 2
+            if best is None or loss < best - 0.25:
+                best, bad, keep = loss, 0, i
+            else:
+                bad += 1
+                if bad >= 2:
+                    break
+        seen.append((keep, bad))
+        return best + 0.5 * w * keep
+
+    derivative = value_and_grad(fun)
+    for k in range(20):
+        rng = np.random.default_rng(k)
+        w, x = float(rng.integers(-6, 7)) / 4, np.round(rng.normal(size=6) * 4) / 4
+        expected = value_and_grad(fun, mode="dynamic")(w, x)
+        np.testing.assert_allclose(derivative(w, x), expected, rtol=1e-12)
+        assert seen[-1] == seen[-2]
+        assert {type(item) for item in seen[-1]} == {int}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_what_a_property_caches_is_plain(mode):
+    class Mesh:
+        step = 0.5
+
+        @functools.cached_property
+        def nodes(self):
+            return np.arange(4) * self.step
+
+    mesh = Mesh()
+    derivative = value_and_grad(lambda x: np.sum(mesh.nodes * x**2), mode=mode)
+    for _ in range(3):
+        assert derivative(np.ones(4))[0] == 3.0
+        assert type(mesh.nodes) is np.ndarray

@@ -35,6 +35,7 @@ import probes
 import pytest
 import specials
 import traps
+from agreement import function_of
 from hypothesis import given
 from hypothesis import strategies as st
 from ops_samples import deep
@@ -2270,3 +2271,41 @@ def test_gradients_by_containers_with_items_of_their_own():
     for _ in range(4):
         found = derivative(TenTimes(a=1.5, b=2.0))
         assert dict(found.items()) == {"a": 301.0, "b": 1.0}
+
+
+NAMED = {  # what a function computes by builtins, of which the passes over its source leave some out; and what another is
+    "sum of items": ("sum(v * v for v in x)", "sum", lambda items: next(iter(items))),
+    "sum of a list": ("sum([v * v for v in x])", "sum", lambda items: next(iter(items))),
+    "sum": ("sum(x * x)", "sum", lambda items: items[1]),
+    "max of items": ("max(v * v for v in x)", "max", lambda items: next(iter(items))),
+    "any": ("x[0] if any(v > 1 for v in x) else x[1]", "any", lambda items: False),
+    "all": ("x[0] if all(v > 0 for v in x) else x[1]", "all", lambda items: False),
+    "map": ("sum(map(lambda v: v * v, x))", "map", lambda fun, items: [items[0]]),
+    "filter": ("sum(filter(lambda v: v > 1, x))", "filter", lambda fun, items: [items[1]]),
+    "zip": ("sum([a * b for a, b in zip(x, x[1:])])", "zip", lambda a, b: [(a[0], b[0])]),
+    "enumerate": ("sum([i * v for i, v in enumerate(x)])", "enumerate", lambda items: [(5, items[0])]),
+    "range": ("sum([i * x[i] for i in range(3)])", "range", lambda n: [1, 1]),
+    "len": ("len(x) * x[0]", "len", lambda items: 7),
+    "reversed": ("sum([v for v in reversed(x)])", "reversed", lambda items: [items[0]]),
+}
+
+
+@pytest.mark.parametrize(("name", "where"), [*[(name, "module") for name in NAMED], ("filter", "builtins")])
+def test_a_name_of_a_builtins_that_is_another_ones(name, where, tmp_path, monkeypatch):
+    """Also where the code knows nothing of it any more: it is not what it was."""
+    text, builtin, other = NAMED[name]
+    fun = function_of(f"def fun(x):\n    return {text}\n", tmp_path / "named.py")
+    derivative, x = value_and_grad(fun), np.array([2.0, 1.0, 3.0])
+    for _ in range(4):
+        before = derivative(x)
+    assert before[0] == fun(x)
+    space = fun.__globals__ if where == "module" else vars(builtins)
+    with monkeypatch.context() as context:
+        context.setitem(space, builtin, other)
+        found = [(derivative(x), fun(x), value_and_grad(fun, mode="dynamic")(x)[1]) for _ in [0, 1, 2]]
+    for (value, slope), expected, theirs in found:
+        assert value == expected != before[0]
+        np.testing.assert_array_equal(slope, theirs)
+    value, slope = derivative(x)
+    assert value == before[0]
+    np.testing.assert_array_equal(slope, before[1])

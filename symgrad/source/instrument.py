@@ -122,7 +122,7 @@ def _rewritten(
 ) -> tuple[CodeType | None, dict[str, CodeType]]:
     """The rewritten code; with generators of the module in it, these, by their names."""
     code = fun.__code__
-    shadowed = frozenset([name for name in _builtin_names(code) if name in fun.__globals__])
+    shadowed = frozenset([name for name in _builtin_names(code) if name in fun.__globals__ or _is_replaced(name)])
     key = id(code), kind, lines, tables, inline, shadowed
     known = _codes.get(key)
     if known is None or known[0]() is not code:
@@ -158,7 +158,7 @@ def _rewrite(
     rewriter = kind(frozenset(free), owner)
     tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
     codes: dict[str, CodeType] = {}
-    if kind is not _Calls and _turns(tree, fun):
+    if kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         space, around = space_of(fun), {*fun.__globals__, *free}
         asked = _builtins_in(tree, around)
@@ -187,7 +187,15 @@ def _rewrite(
 @functools.lru_cache(maxsize=4096)
 def _builtin_names(code: CodeType) -> tuple[str, ...]:
     """The names of builtins that code mentions, of which somebody may make others."""
-    return tuple([name for name in names_in(code) if hasattr(builtins, name)])
+    return tuple([name for name in names_in(code) if name in _PYTHONS])
+
+
+def _is_replaced(name: str) -> bool:
+    """Whether somebody has put another among the builtins."""
+    return vars(builtins).get(name) is not _PYTHONS[name]
+
+
+_PYTHONS = dict(vars(builtins))
 
 
 def _named(name: str, like: ast.AST) -> ast.stmt:
@@ -199,7 +207,7 @@ def _builtins_in(function: FunctionNode, around: Collection[str]) -> Counter[str
     """How often a function names builtins, which are none of the names ``around`` it, nor its own."""
     names = Counter([node.id for node in walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)])
     own = {*around, *bound_anywhere(function)}
-    return Counter({name: often for name, often in names.items() if hasattr(builtins, name) and name not in own})
+    return Counter({name: often for name, often in names.items() if name in _PYTHONS and name not in own})
 
 
 def _source(fun: FunctionType, owner: str | None) -> tuple[FunctionNode, list[str], list[ast.stmt]] | None:
