@@ -2309,3 +2309,70 @@ def test_a_name_of_a_builtins_that_is_another_ones(name, where, tmp_path, monkey
     value, slope = derivative(x)
     assert value == before[0]
     np.testing.assert_array_equal(slope, before[1])
+
+
+class Layer:
+    def __init__(self, scale):
+        self.scale = scale
+
+
+class Layers:
+    """Weights that are found by the layers themselves."""
+
+    def __init__(self):
+        self.each = [Layer(0.5), Layer(-0.3), Layer(0.2)]
+        self.weights = {layer: np.arange(3.0) + k for k, layer in enumerate(self.each)}
+
+    def in_turn(self, x):
+        for layer in self.each:
+            x = np.tanh(layer.scale * x + self.weights[layer])
+        return np.sum(x)
+
+    def by_items(self, x):
+        for layer, weights in self.weights.items():
+            x = np.tanh(layer.scale * x + weights)
+        return np.sum(x)
+
+    def by_keys(self, x):
+        for layer in self.weights:
+            if layer in self.weights and (layer, 1) not in self.weights:
+                x = np.tanh(layer.scale * x + self.weights[layer])
+        return np.sum(x)
+
+    def first(self, x):
+        return np.sum(x * self.weights[self.each[0]])
+
+
+@pytest.mark.parametrize("name", ["in_turn", "by_items", "by_keys", "first"])
+def test_objects_as_keys(name):
+    """What is found by an object is found by that which there is now."""
+    net = Layers()
+    fun = getattr(net, name)
+    derivative = value_and_grad(fun)
+
+    def right():
+        for _ in range(3):
+            value, slope = derivative(x)
+            assert value == pytest.approx(fun(x), rel=1e-14)
+            np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1], rtol=1e-13, atol=1e-15)
+
+    x = np.array([0.3, -0.2, 0.9])
+    right()
+    hits = derivative.cache_info().hits
+    derivative(x)
+    assert derivative.cache_info().hits == hits + 1
+    net.weights[net.each[0]][1] = 7.0
+    right()
+    net.weights[net.each[0]] = np.array([2.0, 3.0, 4.0])
+    right()
+    net.each[0].scale = -0.9
+    right()
+    net.each[0], net.each[1] = net.each[1], net.each[0]
+    right()
+    other = Layer(0.8)
+    net.weights[other] = np.array([5.0, 6.0, 8.0])
+    net.each[0] = other
+    right()
+    del net.weights[net.each[2]]
+    net.each.pop()
+    right()

@@ -37,12 +37,14 @@ from symgrad.source.origins import (
     CACHES,
     CONTAINERS,
     FUNCTIONS,
+    KEYS,
     LOCAL,
     METHODS,
     PLAIN,
     RANDOM,
     VALUES,
     find_own_ways,
+    is_by_identity,
     is_library_module,
     is_made_anew,
     is_numpys,
@@ -514,10 +516,11 @@ class Reads:
             self.check(path, "set", frozenset(value))
             return value
         if isinstance(value, dict):
-            if not all(map(is_plain_key, value)):
+            self.check(path, "keys", tuple(value))
+            self._note_keys(value)
+            if not all(map(self.is_key, value)):
                 self.stop(f"{path!r} has keys that are no strings or numbers, which are not followed")
                 return value
-            self.check(path, "keys", tuple(value))
             made = {key: self.deep(self.read(path.then("item", key), item), depth + 1) for key, item in value.items()}
             return self._noted(made if type(value) is dict else rebuilt(value, made), path)
         self.check(path, "len", len(value))
@@ -767,7 +770,7 @@ class Reads:
         if isinstance(key, slice):
             return self.deep(owner)[key]
         value, key = self._fetched(path, owner, key), _key(key)
-        if not is_plain_key(key):
+        if not self.is_key(key):
             self.stop(f"the key {key!r:.40} is no string or number, and is not followed")
             return value
         if isinstance(owner, (list, tuple, collections.deque)):
@@ -777,6 +780,22 @@ class Reads:
                 key += len(owner)
         made = self._in_turn_of(owner, ("item", key), value)
         return self.read(path.then("item", key), value) if made is value else made
+
+    def is_key(self, key: Any) -> bool:
+        """Whether a key can stand in a path: a plain one, or an object from outside that is told by its identity, which is
+        guarded."""
+        if type(key) is tuple:
+            return all(map(self.is_key, key))
+        path = self.path_of(key) if is_by_identity(type(key)) and not isinstance(key, KEYS) else None
+        if path is not None and path.steps:
+            self.check(path, "is", key)
+        return path is not None or is_plain_key(key)
+
+    def _note_keys(self, owner: Iterable[Any]) -> None:
+        """The keys of a dict, which are guarded: objects among them are known by themselves."""
+        for key in owner:
+            if is_by_identity(type(key)) and not isinstance(key, KEYS) and self.path_of(key) is None:
+                self.root(key, Path(key, ()))
 
     def _own_item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` of what the function made itself."""
@@ -899,7 +918,7 @@ class Reads:
         try:
             return owner[key]
         except (KeyError, IndexError) as error:
-            if type(owner) is dict and is_plain_key(_key(key)):
+            if type(owner) is dict and self.is_key(_key(key)):
                 self.check(path.then("in", _key(key)), "is", False)
                 self.foreseen.append(error)
             elif type(owner) in (list, tuple):
@@ -1026,6 +1045,7 @@ class Reads:
             return value
         if isinstance(value, dict):
             self.check(path, "keys", tuple(value))
+            self._note_keys(value)
             return list(value)
         self.check(path, "len", len(value))
         return [self.read(path.then("item", i), item) for i, item in enumerate(value)]
@@ -1226,7 +1246,7 @@ class Reads:
             return found
         if path is not None and isinstance(owner, (dict, set, frozenset)) and not own_ways(kind):
             found, item = item in owner, _key(item)
-            if is_plain_key(item):
+            if self.is_key(item):
                 self.check(path.then("in", item), "is", found)
                 return found
         if isinstance(owner, Iterator) and path is None:
