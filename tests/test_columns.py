@@ -192,3 +192,150 @@ def test_loops_that_append_tuples(fun):
         x = np.round(rng.normal(size=40) * 4) / 4 + 0.3 if k < 20 else np.full(40, 0.25 * (k - 22))
         right_at(derivative, fun, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-13))
     assert derivative.cache_info().hits >= 12
+
+
+def begun_anew_from_itself(x):
+    path = [(x[0], 1.0)]
+    for i in range(1, len(x)):
+        path.append((x[i], x[i] * path[-1][1]))
+        if len(path) > 2:
+            path = [(path[-1][1], path[-1][0])]
+    return path[-1][0] + 3 * path[-1][1]
+
+
+def begun_anew_by_its_length(x):
+    path = [(x[0], 1.0)]
+    for i in range(1, len(x)):
+        path.append((x[i], x[i] * path[-1][1]))
+        if x[i] > 1:
+            path = [(x[i], 1.0 * len(path))]
+    return path[-1][1] * path[-1][0]
+
+
+def one_of_the_items(x):
+    path = [(x[0], 1.0)]
+    for v in x:
+        path.append((v, 2.0 * v))
+    s = 0.0
+    for p in path:
+        if p is path[0]:
+            continue
+        s = s + p[0] * p[1]
+    return s
+
+
+def the_best_item(x):
+    path, best = [], None
+    for v in x:
+        path.append((v, v * v))
+        if best is None or path[-1][1] > best[1]:
+            best = path[-1]
+    return best[0] + sum([100.0 * p[0] for p in path if p is best])
+
+
+def the_longer_list(x):
+    up, down = [(0, x[0])], []
+    for i in range(1, len(x)):
+        if x[i] > x[i - 1]:
+            up.append((i, x[i]))
+        else:
+            down.append((i, x[i]))
+    return sum(i * v for i, v in max(up, down, key=len)) + max(up, down)[0][1]
+
+
+def one_name_in_two_loops(x):
+    path = []
+    for v in x:
+        path.append((v, v * v))
+    s = 0.0
+    for p in [(1.0, 2.0), (3.0, 4.0)]:
+        s += p[0]
+        for p in path:
+            s += p[0]
+        s += 10 * p[1]
+    return s + p[1]
+
+
+def a_name_of_the_function_in_a_comprehension(x):
+    path = []
+    for v in x:
+        path.append((v, v * v))
+    p = (1.0, [1.0, 2.0])
+    return sum([p[0] * q for q in p[1] for p in path])
+
+
+def a_default_of_an_inner_function(x):
+    path = [(x[0], 2.0)]
+
+    def last(y, w=path[-1][0]):
+        path = []
+        for v in y:
+            path.append((v, v * v))
+        return path[-1][1] * w
+
+    return last(x)
+
+
+def an_array_of_objects(x):
+    path = []
+    for i in range(len(x)):
+        path.append((np.arange(2.0), 2.0 * i))
+    return np.sum(x) * np.array(path, dtype=object)[1, 1]
+
+
+def one_target_twice(x):
+    path = []
+    for v in x:
+        path.append((v, v * v))
+    s = 0.0
+    for p, p in zip(path, x, strict=True):
+        s += p
+    return s
+
+
+def an_item_in_terms_of_the_last_one(x):
+    path = [(x[0], 1.0)]
+    for v in x:
+        path.append((path[-1][0] * 0.5 + v, path[-1][0] * path[-1][1]))
+    return sum(a * b for a, b in path)
+
+
+def names_that_others_have(x):
+    path, path_0, len_path, item, taken, seen = [], 1.0, 2.0, 3.0, 4.0, 5.0
+    for v in x:
+        if v > 0:
+            path.append((v, path_0 * v))
+    for a, b in path:
+        path_0 += a * b * item * taken
+    return path_0 + len_path * seen * x[0]
+
+
+OTHERS = [
+    begun_anew_from_itself, begun_anew_by_its_length, one_of_the_items, the_best_item, the_longer_list, one_name_in_two_loops,
+    a_name_of_the_function_in_a_comprehension, a_default_of_an_inner_function, an_array_of_objects, one_target_twice,
+    an_item_in_terms_of_the_last_one, names_that_others_have,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", OTHERS)
+def test_what_lists_side_by_side_must_not_change(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(1)
+    for n in (4, 4, 4, 5, 6, 40, 40, 40):
+        x = np.round(rng.normal(size=n) * 4) / 4
+        right_at(derivative, fun, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-12))
+
+
+def test_ints_in_tuples_are_pythons():
+    def fun(x):
+        path = []
+        for i in range(len(x)):
+            if x[i] > 0:
+                path.append((i, x[i]))
+        return np.sum(x), ([i**20 for i, _ in path], path)
+
+    x = np.where(np.arange(20) % 3 == 2, -1.0, 0.5)
+    derivative = value_and_grad(fun, has_aux=True)
+    for _ in range(3):
+        (_, (powers, path)), _ = derivative(x)
+        assert powers == [i**20 for i, _ in fun(x)[1][1]]
+        assert {type(i) for i, _ in path} == {int}

@@ -97,7 +97,8 @@ class Grown:
             self.since.append(trace.graph.next_index)
             self.python.append(_is_python(item))
             self.unlike = self.unlike or (self.constants is None and _is_int(item) and self.places is None)
-            if self.unlike or {True, False} <= {*self.python}:
+            rounds = self.unlike and self.array.node.aval.dtype.kind in "fc"
+            if rounds or {True, False} <= {*self.python}:
                 trace.mixed[self.array.node] = Mixed(None, frozenset())
 
     def take_last(self, place: Tracer) -> None:

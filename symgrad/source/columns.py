@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
@@ -30,6 +30,7 @@ from symgrad.source.syntax import (
     local_names,
     located,
     mentioned,
+    mentioned_outside,
     names_stored,
     paired,
     parts_of,
@@ -44,6 +45,7 @@ _TRIES = (ast.Try, ast.TryStar, ast.With)  # which may go on where half a tuple 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.FloorDiv)
 _ORDERED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 _TAKES = frozenset(["list", "tuple", "sorted", "max", "min", "set", "dict", "zip", "enumerate"])  # any iterable, at once
+_DTYPES = frozenset(["float", "np.float64", "np.float32"])
 _EACH = frozenset(["list", "tuple", "sum", "max", "min", "len", "sorted"])  # that do the same with a list as with a tuple
 
 
@@ -54,7 +56,7 @@ def in_columns(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode
     def is_pairwise(maker: ast.expr) -> bool:
         return constant(maker, space, bound) is itertools.pairwise
 
-    if not {*space, *bound}.isdisjoint(["zip", "len", "map", "reversed", *_TAKES, *_EACH]) or not any(
+    if not {*space, *bound}.isdisjoint(["zip", "len", "map", "reversed", "float", *_TAKES, *_EACH]) or not any(
         map(is_append, walk(function))
     ):
         return function
@@ -91,7 +93,7 @@ def _lists(function: ast.FunctionDef) -> dict[str, _Kind]:
         kinds.setdefault(_owner(node), set()).add(_kind_of(node.value.args[0]))  # type: ignore[attr-defined]
     again = {_owner(node) for node in appends if id(node) in looped}
     again -= {node.id for node in every if isinstance(node, ast.Name) and id(node) in tried}
-    again -= bound_beside(function, every) | declared(function)
+    again -= bound_beside(function, every) | declared(function) | mentioned_outside(function)
     return {name: kind for name in again for kind in kinds[name] if len(kinds[name]) == 1 and kind is not None}
 
 
@@ -138,6 +140,8 @@ class _Columns(ast.NodeTransformer):
         self.around = {id(part): node for node in walk(function) for part in parts_of(node)}
         self.edits: dict[int, Any] = {}  # what there is in the place of nodes
         self.begins: list[tuple[list[ast.stmt], ast.stmt]] = []  # what the bodies of loops begin with
+        # whether tuples may be handed out that are equal to those of the list, but others
+        self.hands_out = kind.of is ast.Tuple and not any(map(_tells_apart, walk(function)))
 
     def are_known(self) -> bool:
         """Whether all that the function does with the list is known."""
@@ -213,7 +217,8 @@ class _Columns(ast.NodeTransformer):
         for key in [key for key, _ in _items(items[0])] if items else self.kind.keys:
             column: list[ast.expr] = [dict(_items(item))[key] for item in items]
             lists.append((ast.Name(self.parts[key], ast.Store()), ast.List(column, ast.Load())))
-        if len(pairs) == 1:
+        from_itself = any([isinstance(part, ast.Name) and part.id == self.name for part in walk(own[0])])
+        if len(pairs) == 1 and not from_itself:
             return self._edit(statement, [assigned(target.id, value, statement) for target, value in lists])  # type: ignore[attr-defined]
         every = [pair for target, value in pairs for pair in (lists if target is name else [(target, value)])]
         targets, values = [list(side) for side in zip(*every, strict=True)]
@@ -253,7 +258,7 @@ class _Columns(ast.NodeTransformer):
             key = self._key(parent)
             return key is not None and self._edit(parent, ast.Subscript(self._part(key), item.slice, ast.Load()))
         taken_apart = isinstance(parent, ast.Assign) and all([self._takes_apart(target) for target in parent.targets])
-        if not _is_still(item.slice, self.name) or not (self.kind.of is ast.Tuple or taken_apart):
+        if not _is_still(item.slice, self.name) or not (self.hands_out or taken_apart):
             return False
         every = [self._part(key, item.slice) for key in self.kind.keys]
         return self.kind.of is not ast.Dict and self._edit(item, ast.Tuple(every, ast.Load()))
@@ -293,7 +298,7 @@ class _Columns(ast.NodeTransformer):
             return part is None and not around and self._turned(parent)
         if isinstance(parent, ast.Call) and node in parent.args:
             return not around and self._given(parent, node, part)
-        whole = part is None and not around and self.kind.of is ast.Tuple
+        whole = part is None and not around and self.hands_out
         return whole and self._is_returned(node) and self._edit(node, self._listed())
 
     def _turns(self, node: Any) -> tuple[Any, list[Any]]:
@@ -326,18 +331,20 @@ class _Columns(ast.NodeTransformer):
     def _by_name(self, loop: Any, target: Any) -> bool:
         """``for p in path``: there are locals with the items of ``p``, which get them."""
         if not isinstance(target, ast.Name):
-            return self.kind.of is ast.Tuple
+            return self.hands_out
         name = target.id
+        if [*names_stored(loop.target)].count(name) > 1:
+            return False
         items = {key: fresh(f"{name}_{key}", self.taken) for key in self.kind.keys}
         named = self._named(loop, name)
         edits = None if named is None else [self._of_items(one, items) for one in named]
         if edits is not None and None not in edits:
             known = all([self._edit(*edit) for edit in edits if edit is not None])
-        elif self.kind.of is ast.Tuple and isinstance(loop, ast.For):
+        elif self.hands_out and isinstance(loop, ast.For):
             self.begins.append((loop.body, assigned(name, self._whole(items), loop)))
             known = True
         else:
-            return self.kind.of is ast.Tuple
+            return self.hands_out
         targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in items.values()]
         return known and self._edit(target, ast.Tuple(targets, ast.Store()))
 
@@ -356,7 +363,7 @@ class _Columns(ast.NodeTransformer):
             return None if key is None else (parent, ast.Name(items[key], ast.Load()))
         statement: Any = self.around[id(parent)]
         appended = isinstance(statement, ast.Expr) and is_append(parent) and parent.args == [name]
-        if not appended or not (self.kind.of is ast.Tuple or self._may_get(_owner(statement), statement)):
+        if not appended or not (self.hands_out or self._may_get(_owner(statement), statement)):
             return None
         return name, self._whole(items)
 
@@ -372,20 +379,24 @@ class _Columns(ast.NodeTransformer):
 
     def _named(self, loop: Any, name: str) -> list[ast.Name] | None:
         """Where a loop names what it has under a name; None if that is named anywhere else."""
-        comprehension = self.around[id(loop)]
-        inside = loop.body if isinstance(loop, ast.For) else [comprehension]
-        own = [part for statement in inside for part in walk(statement)]
-        named = [part for part in own if isinstance(part, ast.Name) and part.id == name]
+        every = [part for part in walk(self.function) if isinstance(part, ast.Name) and part.id == name]
         if isinstance(loop, ast.For):
-            every = [part for part in walk(self.function) if isinstance(part, ast.Name) and part.id == name]
             loops = [part for part in walk(self.function) if isinstance(part, ast.For) and name in names_stored(part.target)]
-            within = {id(part) for other in loops for statement in other.body for part in walk(statement)}
+            own = _within(loop.body)
+            others = [other for other in loops if other is not loop and id(loop) not in _within(other.body)]
+            within = own.union(*[_within(other.body) for other in others])
             beside = [part for part in every if id(part) not in within]
-            alone = len(beside) == len(loops) and name not in bound_beside(self.function, walk(self.function))
-            return named if alone else None
-        others = [part for part in own if isinstance(part, (*SCOPES, *COMPREHENSIONS)) and part is not comprehension]
-        alone = [*names_stored(comprehension)].count(name) == 1 and not others
-        return [part for part in named if isinstance(part.ctx, ast.Load)] if alone else None
+            alone = len(beside) == 1 + len(others) and not any([isinstance(part.ctx, ast.Load) for part in beside])
+            alone = alone and name not in bound_beside(self.function, walk(self.function))
+            return [part for part in every if id(part) in own] if alone else None
+        comprehension: Any = self.around[id(loop)]
+        place = comprehension.generators.index(loop)
+        later = [part for clause in comprehension.generators[place + 1 :] for part in (clause.iter, *clause.ifs)]
+        values = [comprehension.key, comprehension.value] if isinstance(comprehension, ast.DictComp) else [comprehension.elt]
+        own, whole = _within([*loop.ifs, *later, *values]), _within([comprehension])
+        inside = [part for part in walk(comprehension) if isinstance(part, (*SCOPES, *COMPREHENSIONS))]
+        beside = [part for part in every if id(part) in whole - own]
+        return [part for part in every if id(part) in own] if len(beside) == len(inside) == 1 else None
 
     def _turned(self, star: ast.Starred) -> bool:
         """``x, v = zip(*path)``, or ``map(np.array, zip(*path))``."""
@@ -409,10 +420,11 @@ class _Columns(ast.NodeTransformer):
         """What a function makes of all items."""
         name = getattr(call.func, "id", "")
         if ast.unparse(call.func) in self.arrays and self.kind.of is not ast.Dict:
-            plain = call.args == [node] and all([option.arg == "dtype" and _is_still(option.value) for option in call.keywords])
+            options = [(option.arg, ast.unparse(option.value)) for option in call.keywords]
+            plain = call.args == [node] and all([arg == "dtype" and dtype in _DTYPES for arg, dtype in options])
             return plain and self._edit(call, self._array(call, part))
-        known = name in _TAKES or self.is_pairwise(call.func)
-        if self.kind.of is not ast.Tuple or not known or (name == "enumerate" and call.args[0] is not node):
+        alone = call.args == [node] or name == "zip" or (name == "enumerate" and call.args[0] is node)
+        if not (self.hands_out and alone and (name in _TAKES or self.is_pairwise(call.func))):
             return False
         return self._edit(node, self._zip(part))
 
@@ -424,6 +436,18 @@ class _Columns(ast.NodeTransformer):
         rows = ast.Call(stack, [ast.List([*every], ast.Load())], last)
         none = ast.Call(copied(call.func), [ast.List([], ast.Load())], copied(call).keywords)
         return ast.IfExp(self._part(0, part), rows, none)
+
+
+def _within(nodes: Iterable[ast.AST]) -> set[int]:
+    return {id(part) for node in nodes for part in walk(node)}
+
+
+def _tells_apart(node: ast.AST) -> bool:
+    """Whether it is asked whether two are one object."""
+    if isinstance(node, ast.Compare):
+        objects = any([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops])
+        return objects and not any([isinstance(side, ast.Constant) for side in (node.left, *node.comparators)])
+    return isinstance(node, ast.Name) and node.id == "id"
 
 
 def _call(name: str, *args: ast.expr) -> ast.expr:

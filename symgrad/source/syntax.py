@@ -323,6 +323,14 @@ def mentioned(function: ast.AST) -> set[str]:
     return {part.id for part in every if isinstance(part, ast.Name)} | {part.arg for part in every if isinstance(part, ast.arg)}
 
 
+def mentioned_outside(function: ast.FunctionDef) -> set[str]:
+    """The names that its decorators, defaults and annotations mention, which are those of what it stands in."""
+    args = function.args
+    every = [*function.decorator_list, function.returns, *args.defaults, *args.kw_defaults]
+    every += [arg.annotation for arg in walk(args) if isinstance(arg, ast.arg)]
+    return {part.id for one in every if one is not None for part in walk(one) if isinstance(part, ast.Name)}
+
+
 def is_length(node: ast.AST, name: str) -> bool:
     """Whether it is ``len(name)``."""
     known = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len" and len(node.args) == 1 and not node.keywords
