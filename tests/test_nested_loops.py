@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from symgrad import stop_gradient, value_and_grad
+from symgrad.optimize import exact
 
 
 class Ball:
@@ -721,3 +722,37 @@ def test_what_loops_within_decide_is_code(fun):
         for one, another in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, another, 1e-8, 1e-10)
     assert derivative.cache_info().hits >= 6
+
+
+def test_what_jumps_look_at_is_found_once_for_each_loop(monkeypatch):
+    """It was found twice, once for each way in which a loop may be looked at, in each loop around: times two a level."""
+
+    def fun(x):
+        s = 0.1
+        for a in range(2):
+            for b in range(3):
+                for c in range(3):
+                    for i in range(4):
+                        if x[i] * s > 0.2 * a:
+                            if s > 0.1 * b:
+                                s = s + 0.1 * np.sin(x[i])
+                            else:
+                                s = s - 0.1 * x[(i + c) % 4]
+                        elif s < 0.5:
+                            s = 0.9 * s + x[i] ** 2
+        return s
+
+    often, looked_at = [], exact._looked_at
+
+    def counted(*args):
+        often.append(None)
+        return looked_at(*args)
+
+    monkeypatch.setattr(exact, "_looked_at", counted)
+    derivative = value_and_grad(fun)
+    for k in range(6):
+        x = np.round(np.random.default_rng(k).normal(size=4) * 4) / 4
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1], rtol=1e-10, atol=1e-12)
+    assert 0 < len(often) < 20_000

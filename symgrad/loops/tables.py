@@ -15,14 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import Aval
-from symgrad.ops.engine import NAMED
+from symgrad.ir import Aval, Node
+from symgrad.loops.patterns import INT
+from symgrad.ops.core import REGISTRY, ops_of
+from symgrad.ops.engine import INDEX, NAMED
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import Tracer, plain
 
 MOST = 1 << 16  # items of such a list
 EXACT = 2**53  # up to which whole numbers are floats
+_GROWING = ops_of(np.add, np.multiply, np.power, np.left_shift)
 _FLOAT, _FLAG = np.dtype(float), np.dtype(bool)
 
 
@@ -66,7 +69,16 @@ def as_lists(apart: Collection[Any]) -> set[Lists]:
 def ask(trace: Trace, value: Any, site: Site) -> Any:
     """A number that a function puts into a list, which is better an array in a loop."""
     loop = trace.innermost_loop() if type(value) is Tracer and value.node.active and _is_number(value) else None
-    return _asked(trace, value, site, loop is not None and loop.is_long())
+    return _asked(trace, value, site, loop is not None and loop.is_long() and not _may_grow(value.node))
+
+
+def _may_grow(node: Node) -> bool:
+    """Whether it is an int that others may be multiples of, or sums: one beyond those that a float is as well."""
+    while node.op is NAMED:
+        node = node.args[0]
+    if node.aval != INT or node.op not in _GROWING:
+        return False
+    return node.op is not REGISTRY[np.add] or all([arg.active and arg.op is not INDEX for arg in node.args])
 
 
 def ask_place(trace: Trace, index: Any, site: Site) -> Any:

@@ -463,6 +463,5 @@ def _is_still(index: Any, owner: str = "") -> bool:
         return isinstance(index.op, _ARITHMETIC) and _is_still(index.left, owner) and _is_still(index.right, owner)
     if isinstance(index, ast.UnaryOp):
         return _is_still(index.operand, owner)
-    attribute = isinstance(index, ast.Attribute) and isinstance(index.value, ast.Name) and index.value.id != owner
     named = isinstance(index, ast.Name) and index.id != owner
-    return named or attribute or isinstance(index, ast.Constant) or (owner != "" and is_length(index, owner))
+    return named or isinstance(index, ast.Constant) or (owner != "" and is_length(index, owner))

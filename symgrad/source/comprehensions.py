@@ -270,7 +270,8 @@ class _Unroller(ast.NodeTransformer):
         if len(made) != 1 or len(statement.targets) > 1 or not isinstance(target, ast.Name) or not isinstance(value, ast.Name):
             return False
         named = [part.id for item in before for part in walk(item) if isinstance(part, ast.Name)]
-        return value.id == made[0] and target.id in self.own and target.id not in named
+        marked = hasattr(target, "table")  # see ``tables.py``
+        return value.id == made[0] and target.id in self.own and target.id not in named and not marked
 
     def _fused(self, loop: ast.For) -> ast.For | None:
         """``for v in (f(u) for u in x if c):`` as ``for u_ in x:``, with ``v = f(u_)`` and the body below an ``if``; None for

@@ -1024,7 +1024,7 @@ class Trace:
 
     def lay(self, result: Tracer, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Tracer:
         """A result whose node was known, lying in memory as it does of these arguments."""
-        likes = [arg.like if type(arg) is Tracer else arg for arg in args]
+        likes = [_in_its_place(arg) if type(arg) is Tracer else arg for arg in args]
         if all([like.flags.c_contiguous for like in (result.like, *likes) if isinstance(like, np.ndarray)]):
             return result
         with np.errstate(all="ignore"):  # what is like an array may hold anything
@@ -1668,6 +1668,12 @@ _OF_OBJECTS = (
 
 def _hashable(value: Any) -> Any:
     return tuple(_hashable(item) for item in value) if isinstance(value, list) else value
+
+
+def _in_its_place(x: Tracer) -> Any:
+    """What is like a traced value; where it is not computed yet, its numbers may be any: those that may be places are zero."""
+    known = not x.later or not isinstance(x.like, np.ndarray) or x.like.dtype.kind not in "iu"
+    return x.like if known else np.zeros_like(x.like)
 
 
 def _is_view(value: np.ndarray[Any, Any], base: Any) -> bool:
