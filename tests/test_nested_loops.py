@@ -734,7 +734,7 @@ def test_what_jumps_look_at_is_found_once_for_each_loop(monkeypatch):
                 for c in range(3):
                     for i in range(4):
                         if x[i] * s > 0.2 * a:
-                            if s > 0.1 * b:
+                            if s > 0.1 * b:  # noqa: SIM108
                                 s = s + 0.1 * np.sin(x[i])
                             else:
                                 s = s - 0.1 * x[(i + c) % 4]
