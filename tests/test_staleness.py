@@ -14,6 +14,7 @@ import functools
 import gc
 import importlib
 import inspect
+import itertools
 import linecache
 import math
 import operator
@@ -2376,3 +2377,82 @@ def test_objects_as_keys(name):
     del net.weights[net.each[2]]
     net.each.pop()
     right()
+
+
+class Link:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, x, w):
+        return np.tanh(self.scale * x + w)
+
+    def __eq__(self, other):
+        return self.scale == other.scale
+
+    __hash__ = None
+
+    def __repr__(self):
+        return "Link"
+
+
+LINKS: list[Any] = []
+HANDED_ON = {
+    "slice": lambda ws: zip(LINKS[:-1], ws, strict=False),
+    "enumerated": lambda ws: ((link, ws[k]) for k, link in enumerate(LINKS[1:])),
+    "copy": lambda ws: zip(list(LINKS), ws, strict=False),
+    "sum": lambda ws: zip(LINKS[:1] + LINKS[2:], ws, strict=False),
+    "pairs": lambda ws: [(link, w) for (link, _), w in zip([(LINKS[0], 1), (LINKS[2], 2)], ws, strict=False)],
+    "neighbours": lambda ws: [(b, w) for (a, b), w in zip(itertools.pairwise(LINKS), ws, strict=False) if a.scale > -9],
+    "kept": lambda ws: zip([link for link in LINKS if link.scale > 0], ws, strict=False),
+    "sorted": lambda ws: zip(sorted(LINKS, key=lambda link: link.scale), ws, strict=False),
+    "reversed": lambda ws: zip(reversed(LINKS), ws, strict=False),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_objects_that_are_only_handed_on(name, monkeypatch):
+    """In lists that the function makes of them, too: nobody asks them for what is equal, or how they are shown."""
+    given = HANDED_ON[name]
+    LINKS[:] = Link(0.5), Link(-0.3), Link(0.8)
+
+    def fun(x):
+        for link, w in given([x * 0.5, x + 0.25, x**2]):
+            x = link(x, w)
+        return np.sum(x)
+
+    derivative = value_and_grad(fun)
+
+    def right():
+        for _ in range(3):
+            value, slope = derivative(x)
+            assert value == pytest.approx(fun(x), rel=1e-14)
+            np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1], rtol=1e-13, atol=1e-15)
+
+    x = np.array([0.3, -0.2, 0.9])
+    right()
+    hits = derivative.cache_info().hits
+    derivative(x)
+    assert derivative.cache_info().hits == hits + 1
+    LINKS[0].scale = 0.7
+    right()
+    LINKS[1] = Link(0.4)
+    right()
+    monkeypatch.setattr(Link, "__call__", lambda self, x, w: self.scale * x * w)
+    right()
+    LINKS[0] = lambda x, w: x - w
+    if name not in ("kept", "sorted", "neighbours"):
+        right()
+
+
+def test_functions_of_numpys_as_keys():
+    table = {np.tanh: 2.0, np.sum: 3.0}
+
+    def fun(x):
+        return np.sum(x) * table[np.tanh] + table[np.sum]
+
+    derivative, x = value_and_grad(fun), np.array([0.5, 2.0])
+    for table[np.tanh] in (2.0, 2.0, 2.0, 5.0):
+        value, slope = derivative(x)
+        assert value == fun(x)
+        assert slope.tolist() == [table[np.tanh]] * 2
+    assert derivative.cache_info().hits > 0

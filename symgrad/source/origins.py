@@ -59,7 +59,7 @@ VALUES = frozenset(
     {fractions.Fraction, decimal.Decimal, datetime.date, datetime.datetime, datetime.timedelta, datetime.time, re.Pattern}
 )
 KEYS = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enum, type, np.dtype, FunctionType,
-        BuiltinFunctionType)  # fmt: skip
+        BuiltinFunctionType, np.ufunc, type(np.sum))  # fmt: skip
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType,
               types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)  # fmt: skip
 METHODS = (MethodType, BuiltinFunctionType, types.MethodWrapperType)  # bound to an object; the second also without

@@ -27,7 +27,7 @@ import sys
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -75,11 +75,11 @@ from symgrad.source.origins import (
 from symgrad.tracing.kinds import CACHED, UNBOUND, attributes, place_of_out, refuse_unfollowed
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.protocols import is_of_objects
-from symgrad.tracing.tracer import Tracer, plain, unwritable
+from symgrad.tracing.tracer import AS_ARRAYS, Tracer, plain, unwritable
 from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
 from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
-from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, VIEWS, Reads, held_in
+from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, UNASKED, VIEWS, Reads, held_in
 
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
@@ -601,6 +601,8 @@ class Calls(Reads):
     def operand(self, value: Any) -> Any:
         """One side of an operator: an object with operators of its own as what has them followed."""
         kind = type(value)
+        if kind in (list, tuple):
+            return self.deep(value, asked=_OF_OPERANDS)
         if kind in QUICK or isinstance(value, (Traced, *PLAIN, *CONTAINERS, np.ndarray)):
             return self.whole(value)
         return Operand(self, value) if own_ways(kind) & OPERATORS.keys() else self.whole(value)
@@ -940,10 +942,12 @@ class Calls(Reads):
             given, args = args, tuple([self.coming(arg, kind is reversed, deep=True) for arg in args])
             if kind is reversed and args and args[0] is not given[0]:
                 return args[0]
-        args, kwargs = self._seen(args), self._seen(self._named(kwargs))
+        holds = _only_holds(kind, (*args, kwargs.get("key"), kwargs.get("func")))
+        asked = UNASKED if holds else None
+        args, kwargs = self._seen(args, asked), self._seen(self._named(kwargs), asked)
         if issubclass(kind, dict) and not issubclass(kind, collections.Counter):
             args = tuple(map(self._entries, args))
-        elif not _only_holds(kind, (*args, kwargs.get("key"), kwargs.get("func"))):
+        elif not holds:
             args, kwargs = self._asked(args), self._asked(kwargs)
         if is_number(kind, args):
             return create.scalar(args[0], kind)
@@ -1312,11 +1316,12 @@ class Calls(Reads):
             self.itself(list(value))
         return len(value)
 
-    def _seen(self, given: Any) -> Any:
-        """Arguments for a function that is not followed: outer containers read, the user's functions followed."""
+    def _seen(self, given: Any, asked: Set[str] | None = None) -> Any:
+        """Arguments for a function that is not followed: outer containers read, the user's functions followed; ``asked``: see
+        ``deep``."""
         if isinstance(given, dict):
-            return {name: value if type(value) in QUICK else self._one_seen(value) for name, value in given.items()}
-        return tuple([value if type(value) in QUICK else self._one_seen(value) for value in given])
+            return {name: value if type(value) in QUICK else self._one_seen(value, asked) for name, value in given.items()}
+        return tuple([value if type(value) in QUICK else self._one_seen(value, asked) for value in given])
 
     def _asked(self, given: Any) -> Any:
         """The same arguments, where C code may ask them, and what is in them, for their special methods."""
@@ -1342,9 +1347,9 @@ class Calls(Reads):
             look(entry)
         return given
 
-    def _one_seen(self, value: Any) -> Any:
+    def _one_seen(self, value: Any, asked: Set[str] | None = None) -> Any:
         if isinstance(value, CONTAINERS):
-            return self.deep(value)
+            return self.deep(value, asked=asked)
         if id(value) in self._views:
             return self.viewed(value)
         back = self._called_back(value)
@@ -1466,6 +1471,9 @@ for _name in _BINARY:
     OPERATORS |= {f"__{_name}__": _operator(_apply, _name), f"__r{_name}__": _operator(_apply, _name, swapped=True)}
 for _name, _method in OPERATORS.items():
     setattr(Operand, _name, _method)
+# what operators ask of items: their own operators, and whatever tells of how arrays are made of them
+_AS_NUMBERS = ("float", "int", "index", "complex", "bool", "len", "getitem", "iter", "array", "array_ufunc", "array_function")
+_OF_OPERANDS = OPERATORS.keys() | AS_ARRAYS | {f"__{name}__" for name in _AS_NUMBERS}
 _OPERATING = frozenset({abs, divmod, *[getattr(operator, name) for name in OPERATORS if hasattr(operator, name)]})
 
 

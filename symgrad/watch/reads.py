@@ -18,7 +18,7 @@ import operator
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any, NamedTuple
 
@@ -90,6 +90,7 @@ from symgrad.watch.puts import (
 TABLED = (list, tuple, np.ndarray)
 _SEARCHED = (set, frozenset, dict, list, tuple)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
+UNASKED = frozenset[str]()  # what only holds items, or hands them on, calls no special method of theirs
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
 MAX_HELD = 4_096  # objects that one leads to
 FEW_COPIES = 64  # of containers outside, before those are forgotten that nobody holds
@@ -492,15 +493,16 @@ class Reads:
             return None
         return found.node if type(found) is Tracer and found.node.params == node.params else None
 
-    def deep(self, value: Any, depth: int = 0) -> Any:
-        """A container from outside as a copy of what is read from it; other values as they are."""
+    def deep(self, value: Any, depth: int = 0, asked: Set[str] | None = None) -> Any:
+        """A container from outside as a copy of what is read from it; other values as they are. ``asked``: the special methods
+        of items that what gets it may call; None: any."""
         path = self.path_of(value)
         if not isinstance(value, CONTAINERS):
             return value
         if path is None:
             if own_ways(type(value)):
                 self._operand(value)
-            return self._local(value, depth) if type(value) in LOCAL else value
+            return self._local(value, depth, asked) if type(value) in LOCAL else value
         if depth > 20:
             self.stop(f"{path!r} is nested too deep")
             return value
@@ -537,14 +539,14 @@ class Reads:
         self._copied_of[id(copy)] = copy, path
         return copy
 
-    def _local(self, value: Any, depth: int) -> Any:
+    def _local(self, value: Any, depth: int, asked: Set[str] | None) -> Any:
         """A container of the function's own, with those from outside in it read; itself where there are none."""
         if depth > 20:
             return value
         old = list(value.values()) if isinstance(value, dict) else list(value)
-        new = [item if type(item) in QUICK else self.deep(item, depth + 1) for item in old]
+        new = [item if type(item) in QUICK else self.deep(item, depth + 1, asked) for item in old]
         for item in new:
-            if type(item) not in QUICK:
+            if type(item) not in QUICK and (asked is None or not asked.isdisjoint(ways_of(type(item)))):
                 self._operand(item)
         if all(map(operator.is_, old, new)):
             return value
@@ -1012,7 +1014,7 @@ class Reads:
 
     def unpack(self, value: Any, nested: bool, names: tuple[str | None, ...] = ()) -> Any:
         """Something that is unpacked into several names."""
-        value = self.deep(value) if nested else self.iterate(value)
+        value = self.deep(value, asked=UNASKED) if nested else self.iterate(value)
         if type(value) in (tuple, list) and len(value) == len(names):
             for item, name in zip(value, names, strict=True):
                 if name is not None and isinstance(item, Tracer):
