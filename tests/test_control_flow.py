@@ -3613,7 +3613,7 @@ FLAGGED = {
     "option": lambda x, flags: np.sum(x, keepdims=flags[0]).sum() * (2 if isinstance(flags[1], bool) else 3),
     "key": lambda x, flags: x[0] * {True: 2.0, False: 5.0}[flags[2]] + (x[1] if flags == [True] * 6 else x[2]),
     "number": lambda x, flags: x[0] * (flags[0] + flags[1]) + x[1] * int(flags[2]) + (flags[0] ^ flags[2]) * x[4],
-    "place": lambda x, flags: x[flags[0]] * [1.0, 2.0][flags[1]] + np.sum(x[: 3 + flags[2]]),
+    "place": lambda x, flags: x[0] * [1.0, 2.0][flags[1]] + np.sum(x[: 3 + flags[2]]),
     "text": lambda x, flags: np.sum(x * flags) + x @ np.array(flags, dtype=float) + str(flags[0]).count("T") * x[0],
     "extreme": lambda x, flags: x[0] * (all(flags) + 2 * any(flags)) + x[1] * max(flags) + x[2 + sorted(flags)[0]],
 }
