@@ -284,7 +284,9 @@ class FastBuilder(BlockBuilder):
         if "buffers" not in self.off:
             self._look_at_writes(nodes)
             nodes = self._read_before_writes(nodes)
-        for unit in fuse(nodes, self.uses, self.turned, alone()) if "blocks" not in self.off else nodes:
+        units = [*fuse(nodes, self.uses, self.turned, alone())] if "blocks" not in self.off else nodes
+        self._leave_to_groups({node for unit in units if isinstance(unit, Group) for node in unit.nodes})
+        for unit in units:
             if isinstance(unit, Group):
                 done.update(unit.nodes)
                 self._group(unit, block)
@@ -757,6 +759,14 @@ class FastBuilder(BlockBuilder):
                 self.whole[node] = chain[-1]
                 if self.uses[part] == 1 and part in here and self._is_ufunc(part) and part.aval.dtype == node.aval.dtype:
                     self.into[part] = node
+
+    def _leave_to_groups(self, grouped: Collection[Node]) -> None:
+        """Arrays of which groups put parts together, in memory of their own, are put together there."""
+        ends = {self.whole[node] for node in grouped if node in self.whole}
+        for node in [node for node, end in self.whole.items() if end in ends]:
+            del self.whole[node]
+        self.into = {part: write for part, write in self.into.items() if write in self.whole}
+        self.zeroed -= ends
 
     def _look_at_first(self, chain: Sequence[Node], here: Collection[Node]) -> None:
         """What is put into zeros first may be computed there, and all of it in the row that it is for."""

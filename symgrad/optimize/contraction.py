@@ -197,9 +197,9 @@ def _apart(s: Contractor, p: Product, i: int, first: tuple[Node, str], second: t
     summed, rows, columns = _shared(p, tc, ta)
     small = 4 * p.size(summed) <= min(p.size(rows), p.size(columns))
     whole = sorted([*summed, *rows]) == sorted(tc) and sorted([*summed, *columns]) == sorted(ta)
-    if small and whole and set(second[1]) <= set(tc) and sorted([*rows, *columns]) == sorted(p.out):
+    if small and whole and summed and set(second[1]) <= set(tc) and sorted([*rows, *columns]) == sorted(p.out):
         # [c, sign * second] @ [a, 1]: the sum costs nothing beside the product
-        rest = contracted(s, p.put(i, *second)._replace(out="".join(rows)))
+        rest = contracted(s, p.put(i, *second)._replace(out="".join(rows), factor=1.0))
         assert rest is not None
         shape = (p.size(rows), 1)
         rest = s.plainly(np.reshape, (rest,), shape, shape=shape)
@@ -209,7 +209,7 @@ def _apart(s: Contractor, p: Product, i: int, first: tuple[Node, str], second: t
         x, y = _grouped(s, c, tc, [rows, summed], p), _grouped(s, a, ta, [summed, columns], p)
         x = s.plainly(np.concatenate, (x, rest), (p.size(rows), p.size(summed) + 1), axis=1)
         y = s.plainly(np.concatenate, (y, ones), (p.size(summed) + 1, p.size(columns)), axis=0)
-        return _matrices(s, x, y, rows, columns, p)
+        return join(s, p.factor, _matrices(s, x, y, rows, columns, p))
     parts = [contracted(s, p.put(i, *part).counted(p)) for part in (first, second)]
     assert parts[0] is not None
     assert parts[1] is not None

@@ -102,6 +102,8 @@ class _Common:
                 self._wait(other)
             i, j = pairs[pair]
             product = self.made.setdefault(pair, (factors[i], factors[j]))
+            if isinstance(product, Node) and product.index > node.index:  # it is not there yet
+                product = factors[i], factors[j]
             self.factors[node] = [*factors[:i], product, *factors[i + 1 : j], *factors[j + 1 :]]
             self.whole[node] = functools.reduce(lambda a, b: (a, b), self.factors[node])
             self._note(node)

@@ -310,9 +310,12 @@ class Scaled(NamedTuple):
 
 
 def _scaled(s: Simplifier, node: Node) -> Scaled | None:
-    """An array apart from the numbers that a derivative multiplies it by for one use; None where there are none."""
+    """An array apart from the numbers that a derivative multiplies it by for one use; None where there are none.
+
+    In double precision: in single, products of such numbers may be too large, or too small, where no element of the array is.
+    """
     c, x, above, below = 1.0, node, list[Node](), list[Node]()
-    while x.phase is not None and x.aval.dtype.kind == "f" and s.used.get(x, 0) <= 1:
+    while x.phase is not None and x.aval.dtype == np.float64 and s.used.get(x, 0) <= 1:
         factor, rest = split(x)
         if rest is x:
             if not is_op(x, np.multiply) and not is_op(x, np.true_divide):

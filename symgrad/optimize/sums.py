@@ -107,7 +107,9 @@ def shift_of_added_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> 
     number = const(left) if given is None and type(const(left)) in (int, float) else None
     if left is not given and number is None:
         return None
-    known = {total: 1.0} if total in shared else {e: factor for factor, e in _added(total)}
+    known: dict[Node, float] = {}
+    for factor, e in [(1.0, total)] if total in shared else _added(total):
+        known[e] = known.get(e, 0.0) + factor
     each = -c * (1.0 if number is None else number)
     same = shared.keys() == known.keys() and all([shared[e] == each * factor for e, factor in known.items()])
     return throughout(s, node, 0) if same else None
