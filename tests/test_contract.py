@@ -469,3 +469,28 @@ def test_long_rows_are_summed_in_pairs():
     derivative = value_and_grad(fun)
     for _ in range(3):
         assert derivative(x, y)[0] == pytest.approx(exact, rel=1e-6)
+
+
+APART = {
+    "square": lambda x, m, r, c: np.sum(np.einsum("nkd,nk->kd", x[:, None] - m, r) ** 2),
+    "negative": lambda x, m, r, c: np.sum(np.einsum("nkd,kd->nk", x[:, None] - m, -c)),
+    "thrice": lambda x, m, r, c: np.sum(np.sin(np.einsum("nkd,kd->nk", x[:, None] + m, 3.0 * c))),
+    "quotient": lambda x, m, r, c: np.sum(np.cos(np.einsum("nkd,nk->nd", x[:, None] - m, r / 7.0))),
+    "nothing": lambda x, m, r, c: np.sum(np.sin(np.einsum("j,ij->ij", r[0], x[:, :1] - m[:, 0]))),
+    "alone": lambda x, m, r, c: np.sum(np.einsum("ij,ij->j", r, x[:, :1] - m[None, :, 0]) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("d", [2, 3, 12])
+def test_products_with_differences_of_points_keep_their_factors(name, d):
+    fun, rng = APART[name], np.random.default_rng(d)
+    args = rng.normal(size=(60, d)), rng.normal(size=(50, d)), rng.normal(size=(60, 50)), rng.normal(size=(50, d))
+    derivative, dynamic = value_and_grad(fun, (0, 1, 2, 3)), value_and_grad(fun, (0, 1, 2, 3), mode="dynamic")
+    expected = dynamic(*args)
+    for _ in range(3):
+        value, slopes = derivative(*args)
+        assert value == pytest.approx(fun(*args), rel=1e-11)
+        for mine, theirs in zip(slopes, expected[1], strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10)
+    assert derivative.cache_info().hits >= 1

@@ -1673,3 +1673,36 @@ def test_results_in_the_memory_of_arguments(name):
                     given[j] = given[i].reshape(-1)[: np.size(other)].reshape(np.shape(other))
                     wanted = fun(*map(np.copy, given))
                     np.testing.assert_allclose(fun(*given, out=given[i]), wanted, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [301, 20_001, 200_001])
+@pytest.mark.parametrize("cut", [1, 7])
+def test_parts_of_an_array_that_loops_over_blocks_put_together(n, cut):
+    """One part comes of such a loop, and the other of none."""
+
+    def first_and_rest(x):
+        z = np.cumsum(np.sin(x)) / 100
+        whole = np.rint(5 * np.cos(x))
+        u, v = z[:cut], z[cut:]
+        return np.sum(np.sin(v) * np.exp(-v * v) * whole[cut:]) + np.sum(u * u * u)
+
+    def rest_and_last(x):
+        z = np.sin(x) * 0.5
+        u, v = z[:-cut], z[-cut:]
+        return np.sum(np.tanh(u) * np.cos(u) * u) + np.sum(v**3)
+
+    rng = np.random.default_rng(n)
+    for fun in (first_and_rest, rest_and_last):
+        derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+        for _ in range(4):
+            x = rng.standard_normal(n)
+            np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [300, 20_000, 262_144])
+def test_tangents_of_running_products(n):
+    fun, rng = lambda a: np.cumprod(1 + a / 1000.0), np.random.default_rng(0)
+    for _ in range(6):
+        a, t = rng.standard_normal((2, n))
+        value, tangent = jvp(fun, (a,), (t,))
+        np.testing.assert_allclose(tangent, value * np.cumsum(t / 1000.0 / (1 + a / 1000.0)), rtol=1e-8, atol=1e-11)

@@ -111,3 +111,54 @@ def test_logarithms_of_quotients():
         for got, want in zip(log(a, b), (1 / a, -1 / b), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-15)
     assert log.source(a, b).count("/") <= 2, log.source(a, b)
+
+
+def test_a_product_that_comes_later():
+    """One of the function's, behind a derivative that it takes itself, is no part of that."""
+    inner = grad(lambda x, y, z: np.sum(x * y * z * np.sin(x)))
+
+    def fun(x, y, z):
+        p = inner(x, y, z)
+        q = y * z
+        return np.sum(p * q)
+
+    args = [np.random.default_rng(i).normal(size=2048) for i in range(3)]
+    derivative, dynamic = grad(fun, (0, 1, 2)), grad(fun, (0, 1, 2), mode="dynamic")
+    for _ in range(4):
+        for mine, theirs in zip(derivative(*args), dynamic(*args), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+    assert derivative.cache_info().hits >= 1
+
+
+def test_numbers_of_single_precision_stay_apart():
+    """Their products may be too large, or too small, where no element is."""
+
+    def both_normalised(x, w):
+        return np.sum(np.sin(1e6 * (x / x.sum() * w / w.sum())))
+
+    def twice(x, w, s):
+        return np.sum(np.sin(x * s * w * s))
+
+    rng = np.random.default_rng(0)
+    x, w = (rng.random((2, 2048)) + 0.5).astype("f4")
+    calls = (both_normalised, x * np.float32(1e20), w * np.float32(1e25)), (twice, x * np.float32(1e23), w * np.float32(1e23))
+    for fun, *args in calls:
+        args += [np.float32(1e-23)] * (fun is twice)
+        exact = grad(fun, mode="dynamic")(*[np.float64(arg) for arg in args])
+        derivative = grad(fun)
+        for _ in range(3):
+            found = derivative(*args)
+            assert found.dtype == np.float32
+            assert np.abs(found - exact).max() < 1e-5 * np.abs(exact).max()
+
+
+def test_shares_of_a_sum_with_a_term_twice():
+    def fun(w, e, h):
+        s = e + h + e
+        return np.sum(w - e / s * w - h / s * w)
+
+    args = np.random.default_rng(0).random((3, 5)) + 1
+    derivative, expected = grad(fun, (0, 1, 2)), grad(fun, (0, 1, 2), mode="dynamic")(*args)
+    for _ in range(3):
+        for mine, theirs in zip(derivative(*args), expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-13)
