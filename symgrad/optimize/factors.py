@@ -102,7 +102,7 @@ def factor_into_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
 
 def _in_a_number(s: Simplifier, c: float, x: Node) -> Node | None:
     """``c * (x * v)`` of an array and a number as ``x * (c * v)``, however small the array."""
-    if not is_op(x, np.multiply) or s.used.get(x, 0) > 1 or x.exact or x.aval.dtype.char not in "fd":
+    if not is_op(x, np.multiply) or s.used.get(x, 0) > 1 or x.exact or x.aval.dtype.char != "d":
         return None
     for a, b in (x.args, x.args[::-1]):
         if not b.aval.shape and const(b) is None and a.aval.shape and b.aval.dtype == x.aval.dtype:
