@@ -2456,3 +2456,16 @@ def test_functions_of_numpys_as_keys():
         assert value == fun(x)
         assert slope.tolist() == [table[np.tanh]] * 2
     assert derivative.cache_info().hits > 0
+
+
+def test_arguments_as_keys():
+    one, other, unknown = Layer(1.0), Layer(1.0), Layer(1.0)
+    table = {one: 2.0, other: 3.0}
+    for fun in (
+        lambda x, key: table.get(key, 1.0) * x,
+        lambda x, key: 2.0 * x if key in table else x,
+        lambda x, key: (table[key] if key in table else 5.0) * x,
+    ):
+        derivative = value_and_grad(fun)
+        for key in (one, one, one, one, other, unknown, one, other, other, unknown):
+            assert derivative(1.5, key)[0] == fun(1.5, key)

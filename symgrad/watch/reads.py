@@ -789,7 +789,7 @@ class Reads:
         if type(key) is tuple:
             return all(map(self.is_key, key))
         path = self.path_of(key) if is_by_identity(type(key)) and not isinstance(key, KEYS) else None
-        if path is not None and path.steps:
+        if path is not None and (path.steps or path.root is not key):  # an argument is another one in other calls
             self.check(path, "is", key)
         return path is not None or is_plain_key(key)
 
