@@ -2469,3 +2469,31 @@ def test_arguments_as_keys():
         derivative = value_and_grad(fun)
         for key in (one, one, one, one, other, unknown, one, other, other, unknown):
             assert derivative(1.5, key)[0] == fun(1.5, key)
+
+
+class Iterable:
+    def __init__(self, values):
+        self.values = values
+
+    def __iter__(self):
+        return iter(self.values)
+
+
+def test_objects_that_are_unpacked_in_what_is():
+    one = Iterable([1.0, 2.0])
+    pair, items = (one, 3.0), [(one, 3.0)]
+
+    def alone(x):
+        (a, b), v = pair
+        return a * b * v * x
+
+    def each(x):
+        total = 0.0
+        for (a, b), v in items:
+            total += a * b * v * x
+        return total
+
+    for fun in (alone, each):
+        derivative = value_and_grad(fun)
+        for one.values[0] in (1.0, 1.0, 1.0, 7.0, 7.0, 2.0):
+            assert derivative(1.5)[0] == fun(1.5)

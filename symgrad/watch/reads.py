@@ -91,6 +91,7 @@ TABLED = (list, tuple, np.ndarray)
 _SEARCHED = (set, frozenset, dict, list, tuple)
 ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 UNASKED = frozenset[str]()  # what only holds items, or hands them on, calls no special method of theirs
+_UNPACKING = frozenset({"__iter__", "__getitem__", "__len__"})
 MAX_ITEMS = 20_000  # of a container that is read as a whole, each of which calls are checked for
 MAX_HELD = 4_096  # objects that one leads to
 FEW_COPIES = 64  # of containers outside, before those are forgotten that nobody holds
@@ -1015,11 +1016,21 @@ class Reads:
     def unpack(self, value: Any, nested: bool, names: tuple[str | None, ...] = ()) -> Any:
         """Something that is unpacked into several names."""
         value = self.deep(value, asked=UNASKED) if nested else self.iterate(value)
+        if nested:
+            self._unpacks(value)
         if type(value) in (tuple, list) and len(value) == len(names):
             for item, name in zip(value, names, strict=True):
                 if name is not None and isinstance(item, Tracer):
                     _name(item.node, name)
         return value
+
+    def _unpacks(self, value: Any, depth: int = 0) -> None:
+        """What is in a container may be unpacked as well: objects whose class has a way of its own for that are asked for it."""
+        for item in value if type(value) in (tuple, list) and depth < 20 else ():
+            if type(item) not in QUICK and not isinstance(item, Traced):
+                self._unpacks(item, depth + 1)
+                if not _UNPACKING.isdisjoint(own_ways(type(item))):
+                    self._operand(item)
 
     def mapping(self, value: Any) -> Any:
         """``**value``."""
