@@ -123,9 +123,6 @@ def unmapped(tree: Any) -> Any:
     return pytree.map_tree(lambda leaf: np.asarray(leaf) if type(leaf) is np.memmap else leaf, tree)
 
 
-FLAGS = 4  # Python's flags in a list, at most, by which signatures differ; more are numbers that calls read
-
-
 class Layout(NamedTuple):
     """A call's arguments as a tree: positional ones, names and values of keyword ones; the kinds of all leaves."""
 
@@ -146,21 +143,7 @@ def layout(args: Sequence[Any], kwargs: dict[str, Any], strict: bool = False, on
     """The signature of a call and the leaves of its arguments; ``once``: those of containers that come again are there once."""
     given = tuple(args), tuple(kwargs.values())
     leaves, tree = (pytree.flatten_once if once else pytree.flatten)(given)
-    kinds = [kind_of(leaf, strict) for leaf in leaves]
-    if bool in map(type, leaves):
-        many = [long for group in tree.children for arg in group.children for long in _of_long_lists(arg)]
-        flags = [type(leaf) is bool and long for leaf, long in zip(leaves, many, strict=True)]
-        kinds = [(bool, aval_of(leaf)) if flag else kind for leaf, kind, flag in zip(leaves, kinds, flags, strict=True)]
-    return Layout(tree, tuple(kwargs), tuple(kinds)), Leaves(leaves, given)
-
-
-def _of_long_lists(tree: TreeDef, long: bool = False) -> Iterator[bool]:
-    """For each leaf of a tree, whether it is in a list, or a tuple, of many."""
-    if tree.kind is LEAF:
-        yield long
-    many = tree.kind in (list, tuple) and len(tree.children) > FLAGS
-    for child in tree.children:
-        yield from _of_long_lists(child, many)
+    return Layout(tree, tuple(kwargs), tuple([kind_of(leaf, strict) for leaf in leaves])), Leaves(leaves, given)
 
 
 class Form:

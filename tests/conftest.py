@@ -8,6 +8,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -27,9 +28,11 @@ sys.dont_write_bytecode = False
 
 gc.set_threshold(20_000)  # traces and code are many objects that live long: to look at them often takes a tenth of a run
 
+import numpy as np  # noqa: E402
 from ops_samples import deep  # noqa: E402
 
-from symgrad import compile  # noqa: E402
+from symgrad import buffers, compile, runtime  # noqa: E402
+from symgrad.emit import blocks  # noqa: E402
 
 # "default" finds the same examples at every run of CI; `pytest --hypothesis-profile=deep` searches for long.
 settings.register_profile("default", deadline=None, max_examples=5, derandomize="CI" in os.environ)
@@ -42,6 +45,20 @@ NONE = set[str]()  # tests of which no case runs
 
 compile.MAX_SHARED = 0  # each derivative of a test has code of its own, unless the test is about that
 compile.GRACE = math.inf  # how fast the machine is decides on nothing
+
+
+def _spoiled(empty: Any) -> Any:
+    """Memory in which nothing is left of what was there, so that nobody reads what code has not written."""
+
+    def made(shape: Any, dtype: Any) -> Any:
+        array = empty(shape, dtype)
+        array.fill(np.nan if array.dtype.kind in "fc" else 1)
+        return array
+
+    return made
+
+
+blocks.empty = runtime.empty = _spoiled(buffers.empty)
 
 
 @pytest.fixture

@@ -3602,33 +3602,3 @@ def test_flags_that_are_none_or_false_at_first_go_round(fun):
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-12, atol=1e-14)
     assert derivative.cache_info().misses <= 7
-
-
-FLAGGED = {
-    "chosen": lambda x, flags: sum(v if flag else -2 * v for v, flag in zip(x, flags, strict=True)),
-    "array": lambda x, flags: np.sum(np.where(np.array(flags), x, x**2)),
-    "mask": lambda x, flags: np.sum(x[flags] ** 2) if any(flags) else x[0],
-    "identity": lambda x, flags: np.sum(x * [1 if flag is True else 3 for flag in flags]),
-    "counted": lambda x, flags: x[0] * sum(flags) + x[1] * flags.count(True) + len([flag for flag in flags if not flag]),
-    "option": lambda x, flags: np.sum(x, keepdims=flags[0]).sum() * (2 if isinstance(flags[1], bool) else 3),
-    "key": lambda x, flags: x[0] * {True: 2.0, False: 5.0}[flags[2]] + (x[1] if flags == [True] * 6 else x[2]),
-    "number": lambda x, flags: x[0] * (flags[0] + flags[1]) + x[1] * int(flags[2]) + (flags[0] ^ flags[2]) * x[4],
-    "place": lambda x, flags: x[0] * [1.0, 2.0][flags[1]] + np.sum(x[: 3 + flags[2]]),
-    "text": lambda x, flags: np.sum(x * flags) + x @ np.array(flags, dtype=float) + str(flags[0]).count("T") * x[0],
-    "extreme": lambda x, flags: x[0] * (all(flags) + 2 * any(flags)) + x[1] * max(flags) + x[2 + sorted(flags)[0]],
-}
-
-
-@pytest.mark.parametrize("name", FLAGGED)
-def test_lists_of_flags_as_arguments(name):
-    """Code reads them, where there are many: not each pattern of them is another signature."""
-    fun = FLAGGED[name]
-    derivative = value_and_grad(fun)
-    for seed in range(25):
-        rng = np.random.default_rng(seed)
-        flags = [bool(v) for v in rng.integers(0, 2, 6)] if seed % 7 else [seed % 2 == 1] * 6
-        x = rng.normal(size=6)
-        value, slope = derivative(x, flags)
-        np.testing.assert_allclose(value, fun(x, flags), rtol=1e-14)
-        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x, flags)[1], rtol=1e-14)
-    assert derivative.cache_info().currsize == 1

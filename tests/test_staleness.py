@@ -2464,7 +2464,7 @@ def test_arguments_as_keys():
     for fun in (
         lambda x, key: table.get(key, 1.0) * x,
         lambda x, key: 2.0 * x if key in table else x,
-        lambda x, key: (table[key] if key in table else 5.0) * x,
+        lambda x, key: (table[key] if key in table else 5.0) * x,  # noqa: SIM401
     ):
         derivative = value_and_grad(fun)
         for key in (one, one, one, one, other, unknown, one, other, other, unknown):

@@ -1025,7 +1025,7 @@ class Reads:
         return value
 
     def _unpacks(self, value: Any, depth: int = 0) -> None:
-        """What is in a container may be unpacked as well: objects whose class has a way of its own for that are asked for it."""
+        """What is in a container may be unpacked as well: objects whose class has a way of its own for that are asked."""
         for item in value if type(value) in (tuple, list) and depth < 20 else ():
             if type(item) not in QUICK and not isinstance(item, Traced):
                 self._unpacks(item, depth + 1)
