@@ -339,3 +339,74 @@ def test_ints_in_tuples_are_pythons():
         (_, (powers, path)), _ = derivative(x)
         assert powers == [i**20 for i, _ in fun(x)[1][1]]
         assert {type(i) for i, _ in path} == {int}
+
+
+LOG: list[object] = []
+
+
+def test_lists_that_are_not_the_functions_own():
+    """A module's, a closure's, an argument, or those of the function around: they are what they are."""
+    seen: list[object] = []
+
+    def outside(x, path):
+        for i in range(5):
+            LOG.append((i, 2 * i))
+        return sum(x * i for i in range(5))
+
+    def closure(x, path):
+        for i in range(5):
+            seen.append({"i": i, "j": 2})
+        return x * len(seen)
+
+    def parameter(x, path):
+        for i in range(5):
+            path.append((i, x * i))
+        return sum(a * b for a, b in path)
+
+    def default(x, path=None):
+        path = [] if path is None else path
+        for i in range(5):
+            path.append((i, x * i))
+        return sum(a * b for a, b in path)
+
+    def around(x, path):
+        path = []
+
+        def add(k):
+            for i in range(k):
+                path.append((i, x * i))
+
+        add(3)
+        add(2)
+        return sum(a * b for a, b in path)
+
+    for fun in (outside, closure, parameter, default, around):
+        derivative = value_and_grad(fun)
+        for _ in range(3):
+            LOG.clear()
+            seen.clear()
+            expected, logged = fun(1.5, []), (LOG[:], seen[:])
+            LOG.clear()
+            seen.clear()
+            assert derivative(1.5, [])[0] == expected
+            assert (LOG, seen) == logged
+
+
+class Pair:
+    def __init__(self, values):
+        self.values = values
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def __len__(self):
+        return len(self.values)
+
+
+def test_objects_that_run_over_themselves_beside_lists():
+    box = [Pair([2.0, 3.0]), [4.0, 5.0]]
+    fun = lambda x: sum(a * b * x for a, b in [*box])
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        value, slope = derivative(1.5)
+        assert (value, slope) == (fun(1.5), 26.0)

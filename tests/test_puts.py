@@ -625,3 +625,19 @@ def test_what_a_property_caches_is_plain(mode):
     for _ in range(3):
         assert derivative(np.ones(4))[0] == 3.0
         assert type(mesh.nodes) is np.ndarray
+
+
+def test_named_tuples_put_outside_are_plain():
+    kind = collections.namedtuple("kind", "a b")
+    box = {"last": None}
+
+    def fun(x):
+        box["last"] = kind(1, x > 1)
+        return x * box["last"].a
+
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        assert derivative(1.5) == (1.5, 1.0)
+        assert box["last"] == (1, True)
+        assert {*map(type, box["last"])} <= {int, bool, np.bool_}
+        assert type(box["last"]) is kind

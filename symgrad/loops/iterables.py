@@ -221,7 +221,7 @@ def columns(
     items: Sequence[Any], value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array
 ) -> Over | None:
     """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change, as may lists in it."""
-    if any([type(item) not in (tuple, list) or len(item) != len(items[0]) for item in items]):
+    if any([type(item) not in (tuple, list) for item in items]) or len({*map(len, items)}) > 1:
         return None
     parts = [table(column, fewest, once) or _word(column) for column in zip(*items, strict=True)]
     known = [part for part in parts if part is not None]

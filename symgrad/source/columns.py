@@ -32,6 +32,7 @@ from symgrad.source.syntax import (
     mentioned,
     mentioned_outside,
     names_stored,
+    own_parts,
     paired,
     parts_of,
     placed,
@@ -93,6 +94,7 @@ def _lists(function: ast.FunctionDef) -> dict[str, _Kind]:
         kinds.setdefault(_owner(node), set()).add(_kind_of(node.value.args[0]))  # type: ignore[attr-defined]
     again = {_owner(node) for node in appends if id(node) in looped}
     again -= {node.id for node in every if isinstance(node, ast.Name) and id(node) in tried}
+    again &= {part.id for part in own_parts(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     again -= bound_beside(function, every) | declared(function) | mentioned_outside(function)
     return {name: kind for name in again for kind in kinds[name] if len(kinds[name]) == 1 and kind is not None}
 

@@ -1609,8 +1609,8 @@ class Reads:
             return value
         if kind is list:
             value[:] = [self.kept(item, depth + 1) for item in value]
-        elif kind is tuple:
-            return tuple([self.kept(item, depth + 1) for item in value])
+        elif kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+            return tuple.__new__(kind, [self.kept(item, depth + 1) for item in value])
         elif kind is frozenset:
             return frozenset([self.kept(item, depth + 1) for item in value])
         elif kind in (dict, set):
