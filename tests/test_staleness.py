@@ -2316,6 +2316,12 @@ class Layer:
     def __init__(self, scale):
         self.scale = scale
 
+    def __call__(self, x):
+        return self.scale * x
+
+    def __repr__(self):
+        return "Layer"
+
 
 class Layers:
     """Weights that are found by the layers themselves."""
@@ -2326,7 +2332,7 @@ class Layers:
 
     def in_turn(self, x):
         for layer in self.each:
-            x = np.tanh(layer.scale * x + self.weights[layer])
+            x = np.tanh(layer(x) + self.weights[layer])
         return np.sum(x)
 
     def by_items(self, x):

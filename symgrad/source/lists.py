@@ -234,8 +234,9 @@ def _named(items: ast.expr, part: str) -> list[str]:
 
 def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> None:
     """A loop over a list of some items, ``for v in y: b``, runs over all places, ``for v_, taken in zip(...): if taken: v = v_;
-    b``, where the list is a ``Chosen`` one when it begins; so that code does not hang on how many items there are. And one more
-    item, ``y.append(v)`` after the loop that has made the list, is put behind all places."""
+    b``, where the list is a ``Chosen`` one when it begins; so that code does not hang on how many items there are. So does one
+    over several that are side by side, over neighbours, or over the places as well. And one more item, ``y.append(v)`` after
+    the loop that has made the list, is put behind all places."""
     uses = [*_uses(function.body, ())]
     lists: dict[int, set[str]] = {}  # by what is done with them
     for before, loop, around in _fors(function.body, ()):

@@ -748,7 +748,7 @@ class Reads:
 
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]``."""
-        key = self.whole(key)
+        key = key if isinstance(owner, dict) and self.is_key(key) else self.whole(key)
         if type(owner) is Tracer:
             try:
                 return owner[key]
