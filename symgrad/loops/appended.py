@@ -27,7 +27,7 @@ from symgrad.tracing.tracer import NUMBERS, Run, Tracer, plain
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 KEPT = "a list of some items"  # a cause of ``Mixed``
 FAR = 3  # from the end of a list, where its items go round
-SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
+_SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
 EXACT = 1 << 53  # up to which a float is the int that it is made of
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 
@@ -74,9 +74,11 @@ class Grown:
             dtype = np.dtype(float)
         self.first = 0 if self.some else number
         self.shape = item.node.aval.shape if known else ()
-        counts = loop is not None and not (self.some or self.deepest) and self.constants is None and _is_place(item, loop)
-        self.places = loop if counts else None
-        self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if self.some or counts else "fc")
+        alike = loop is not None and not (self.some or self.deepest) and self.constants is None
+        self.places = loop if alike and _is_place(item, loop) else None
+        self.whole = (
+            self.whole and dtype is not None and dtype.kind in ("fc" if not self.some and self.places is None else "fci")
+        )
         if self.whole and (self.array is None or (self.array.shape[1:], self.array.dtype) != (self.shape, dtype)):
             self.make(trace, count, dtype)
 
@@ -336,14 +338,16 @@ def _is_int(item: Any) -> bool:
     return type(item) in (int, bool) or (type(item) is Tracer and item.node.aval in (INT, BOOL))
 
 
-def _is_place(item: Any, loop: Any) -> bool:
-    """Whether an item is an int that a loop counts its iterations by, or as far from it as in all iterations."""
-    if type(item) is not Tracer:
-        return False
-    node = item.node
-    while node.op in SHIFTS and node.args[1].op is CONST:
+def counts(node: Node, loop: Any) -> bool:
+    """Whether a node is what a loop counts its iterations by, or as far from it in all iterations."""
+    while node.op in _SHIFTS and node.args[1].op is CONST:
         node = node.args[0]
-    return node.op is INDEX and dict(node.params)["loop"] == loop and bool(item.node.aval == INT)
+    return node.op is INDEX and bool(dict(node.params)["loop"] == loop)
+
+
+def _is_place(item: Any, loop: Any) -> bool:
+    """Whether an item is an int that a loop counts its iterations by, or as far from it."""
+    return type(item) is Tracer and item.node.aval == INT and counts(item.node, loop)
 
 
 def _is_python(item: Any) -> bool:

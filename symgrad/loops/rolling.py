@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, content_of, is_inexact
-from symgrad.loops.appended import SHIFTS, Chosen, Grown
+from symgrad.loops.appended import Chosen, Grown, counts
 from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
@@ -533,12 +533,10 @@ class Roller:
 
     def is_near(self, name: str, owner: list[Any], key: Tracer) -> bool:
         """Whether ``key`` is as far from the end of a list, to which each iteration appends an item, in all of them."""
-        grown, node = self.grown.get(name), key.node
+        grown = self.grown.get(name)
         if grown is None or grown.owner is not owner or grown.some or self.what is None or self.what.step != 1:
             return False
-        while node.op in SHIFTS and node.args[1].op is CONST:
-            node = node.args[0]
-        if node.op is not INDEX or dict(node.params)["loop"] != self.serial or not 0 <= key.value < len(owner):
+        if not counts(key.node, self.serial) or not 0 <= key.value < len(owner):
             return False
         far = len(owner) - int(key.value)
         if len(self.boundaries) == 1 and len(owner) == grown.begin:
