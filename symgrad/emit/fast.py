@@ -143,6 +143,13 @@ def _fast(*keys: Any) -> Callable[[Spelling], Spelling]:
     return register
 
 
+# what is known on one side of a branch alone: another side may make the same values otherwise
+_OF_A_SIDE = (
+    "remaining", "lent", "owner", "order", "assemblies", "written", "whole", "zeroed", "into", "changes", "negatives",
+    "negated", "early",
+)  # fmt: skip
+
+
 class FastBuilder(BlockBuilder):
     """Keeps track of which buffers the code owns and when they die."""
 
@@ -232,22 +239,12 @@ class FastBuilder(BlockBuilder):
 
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}
-        # another side may make the same values otherwise
-        made = (
-            dict(self.order),
-            dict(self.assemblies),
-            dict(self.written),
-            set(self.negatives),
-            set(self.negated),
-            set(self.early),
-        )
-        seen = dict(self.whole), set(self.zeroed), dict(self.into), dict(self.changes)
-        return super()._snapshot(), dict(self.remaining), self.lent.copy(), dict(self.owner), free, self.straight, made, seen
+        own = {name: getattr(self, name).copy() for name in _OF_A_SIDE}
+        return super()._snapshot(), free, self.straight, own
 
     def _restore(self, kept: Any) -> None:
-        base, self.remaining, self.lent, self.owner, self.free, self.straight, made, seen = kept
-        self.order, self.assemblies, self.written, self.negatives, self.negated, self.early = made
-        self.whole, self.zeroed, self.into, self.changes = seen
+        base, self.free, self.straight, own = kept
+        vars(self).update(own)
         super()._restore(base)
 
     def _tree(self, tree: Tree, block: list[Any], done: set[Node]) -> None:

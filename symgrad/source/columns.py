@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.lists import calls, is_append
+from symgrad.source.lists import called, is_append
 from symgrad.source.rows import makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -23,9 +23,10 @@ from symgrad.source.syntax import (
     SCOPES,
     FunctionNode,
     assigned,
+    calls,
     copied,
-    declared,
     fresh,
+    int_of,
     is_length,
     local_names,
     located,
@@ -95,7 +96,7 @@ def _lists(function: ast.FunctionDef) -> dict[str, _Kind]:
     again = {_owner(node) for node in appends if id(node) in looped}
     again -= {node.id for node in every if isinstance(node, ast.Name) and id(node) in tried}
     again &= {part.id for part in own_parts(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    again -= bound_beside(function, every) | declared(function) | mentioned_outside(function)
+    again -= bound_beside(function, every) | mentioned_outside(function)
     return {name: kind for name in again for kind in kinds[name] if len(kinds[name]) == 1 and kind is not None}
 
 
@@ -140,6 +141,7 @@ class _Columns(ast.NodeTransformer):
         self.like = set[int]()  # statements that append what is of this kind
         self.parts: dict[Any, str] = {}  # the lists
         self.around = {id(part): node for node in walk(function) for part in parts_of(node)}
+        self.beside = bound_beside(function, walk(function))
         self.edits: dict[int, Any] = {}  # what there is in the place of nodes
         self.begins: list[tuple[list[ast.stmt], ast.stmt]] = []  # what the bodies of loops begin with
         # whether tuples may be handed out that are equal to those of the list, but others
@@ -267,14 +269,11 @@ class _Columns(ast.NodeTransformer):
 
     def _key(self, node: ast.Subscript) -> Any:
         """Which item of a tuple, list or dict it is; None for anything else."""
-        index, sign = node.slice, 1
-        if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
-            index, sign = index.operand, -1
-        key = index.value if isinstance(index, ast.Constant) else None
-        if type(key) is int and self.kind.of is not ast.Dict:
-            place, count = sign * key, len(self.kind.keys)
-            return place % count if -count <= place < count else None
-        return key if type(key) is str and key in self.kind.keys and sign == 1 else None
+        if self.kind.of is ast.Dict:
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            return key if type(key) is str and key in self.kind.keys else None
+        place, count = int_of(node.slice), len(self.kind.keys)
+        return place % count if place is not None and -count <= place < count else None
 
     def _takes_apart(self, target: Any) -> bool:
         """Whether a target gets the items of a tuple one by one."""
@@ -284,7 +283,7 @@ class _Columns(ast.NodeTransformer):
     def _zip(self, part: ast.Slice | None, around: str = "") -> ast.expr:
         """What gives the tuples, one by one."""
         every: list[ast.expr] = [self._part(key, part) for key in self.kind.keys]
-        return _call("zip", *([_call(around, one) for one in every] if around else every))
+        return called("zip", *([called(around, one) for one in every] if around else every))
 
     def _run(self, node: Any, part: ast.Slice | None) -> bool:
         """What runs over the list, or over a ``part`` of it, or takes all its items."""
@@ -376,8 +375,7 @@ class _Columns(ast.NodeTransformer):
         other = copy.copy(self)
         other.name, other.trying, other.like = owner, {*self.trying, owner}, {*self.like, id(statement)}
         other.taken, other.edits, other.begins = {*self.taken}, {}, []
-        others = bound_beside(self.function, walk(self.function)) | declared(self.function)
-        return owner not in others and other.are_known()
+        return owner not in self.beside and other.are_known()
 
     def _named(self, loop: Any, name: str) -> list[ast.Name] | None:
         """Where a loop names what it has under a name; None if that is named anywhere else."""
@@ -389,8 +387,7 @@ class _Columns(ast.NodeTransformer):
             within = own.union(*[_within(other.body) for other in others])
             beside = [part for part in every if id(part) not in within]
             alone = len(beside) == 1 + len(others) and not any([isinstance(part.ctx, ast.Load) for part in beside])
-            alone = alone and name not in bound_beside(self.function, walk(self.function))
-            return [part for part in every if id(part) in own] if alone else None
+            return [part for part in every if id(part) in own] if alone and name not in self.beside else None
         comprehension: Any = self.around[id(loop)]
         place = comprehension.generators.index(loop)
         later = [part for clause in comprehension.generators[place + 1 :] for part in (clause.iter, *clause.ifs)]
@@ -450,10 +447,6 @@ def _tells_apart(node: ast.AST) -> bool:
         objects = any([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops])
         return objects and not any([isinstance(side, ast.Constant) for side in (node.left, *node.comparators)])
     return isinstance(node, ast.Name) and node.id == "id"
-
-
-def _call(name: str, *args: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name(name, ast.Load()), [*args], [])
 
 
 def _is_still(index: Any, owner: str = "") -> bool:

@@ -16,10 +16,12 @@ from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
     blocks_of,
+    calls,
     copied,
     declared,
     ends_of,
     fresh,
+    int_of,
     located,
     names_stored,
     paired,
@@ -217,13 +219,6 @@ def _are_two(target: ast.expr) -> bool:
     return isinstance(target, ast.Tuple) and len(target.elts) == 2
 
 
-def calls(name: str, node: ast.expr) -> bool:
-    """Whether it is such a call, without keywords but for ``strict``."""
-    if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != name:
-        return False
-    return all([one.arg == "strict" and isinstance(one.value, ast.Constant) for one in node.keywords])
-
-
 def _named(items: ast.expr, part: str) -> list[str]:
     """The names of lists, of which it is this ``part``: of one, or of those that are zipped."""
     every = items.args if isinstance(items, ast.Call) and calls("zip", items) else [items]
@@ -260,11 +255,11 @@ def _of_all_places(statement: Any, names: set[str]) -> ast.stmt:
     if isinstance(statement, ast.For):
         return _over_all_places(statement, names)
     owner, item = statement.value.func.value, statement.value.args[0]
-    behind = placed(ast.Expr(_called(BEHIND, owner, item)), statement)
-    return located(placed(ast.If(placed(_called(CHOSEN, owner), owner), [behind], [statement]), statement))  # type: ignore[no-any-return]
+    behind = placed(ast.Expr(called(BEHIND, owner, item)), statement)
+    return located(placed(ast.If(placed(called(CHOSEN, owner), owner), [behind], [statement]), statement))  # type: ignore[no-any-return]
 
 
-def _called(word: str, *args: ast.expr) -> ast.expr:
+def called(word: str, *args: ast.expr) -> ast.expr:
     return ast.Call(ast.Name(word, ast.Load()), [*map(copied, args)], [])
 
 
@@ -274,7 +269,7 @@ def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
     count_target, target = loop.target.elts if runs.counted else (None, loop.target)  # type: ignore[attr-defined]
     items, taken = [fresh("item", names) for _ in owners], fresh("taken", names)
     targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in (*items, taken)]
-    numbers = [_called(ITEM, owner, _at(item)) for owner, item in zip(owners, items, strict=True)]
+    numbers = [called(ITEM, owner, _at(item)) for owner, item in zip(owners, items, strict=True)]
     begin: list[ast.stmt] = []
     more: list[ast.stmt] = copied(loop).body
     if count_target is not None:
@@ -288,12 +283,12 @@ def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
     else:
         body = [ast.Assign([copied(target)], _together(runs, numbers)), *more]
     whole = placed(ast.If(ast.Name(taken, ast.Load()), [placed(body[0], loop), *body[1:]], []), loop)
-    every_item = [*[_called(ITEMS, owner) for owner in owners], _called(TAKEN, owners[0])]
+    every_item = [*[called(ITEMS, owner) for owner in owners], called(TAKEN, owners[0])]
     zipped = ast.Call(ast.Name("zip", ast.Load()), every_item, [])
     every = placed(ast.For(ast.Tuple(targets, ast.Store()), placed(zipped, loop.iter), [whole], []), loop)
     every.twin, loop.twin, every.runs = loop, every, None  # type: ignore[attr-defined]
     begin = [placed(statement, loop) for statement in begin]
-    made = located(placed(ast.If(placed(_called(CHOSEN, *owners), loop.iter), [*begin, every], [loop]), loop))
+    made = located(placed(ast.If(placed(called(CHOSEN, *owners), loop.iter), [*begin, every], [loop]), loop))
     made.either = True
     return made  # type: ignore[no-any-return]
 
@@ -326,7 +321,7 @@ def _with_the_one_before(
     both = [_together(runs, [*map(_at, side)]) for side in (before, now)]
     moved = [_let(one, _at(other)) for one, other in zip(before, now, strict=True)]
     last = placed(ast.Constant(-1), owners[0])
-    anything = [_called(ITEM, owner, ast.Subscript(_called(ITEMS, owner), last, ast.Load())) for owner in owners]
+    anything = [called(ITEM, owner, ast.Subscript(called(ITEMS, owner), last, ast.Load())) for owner in owners]
     begin = [_let(seen, ast.Constant(False)), *map(_let, before, anything)]  # of the same kind
     later = [ast.Assign([copied(target)], ast.Tuple(both, ast.Load())), *moved, *body]
     choice = ast.If(_at(seen), later, [*map(copied, moved), _let(seen, ast.Constant(True))])
@@ -513,7 +508,5 @@ def from_the_end(index: ast.expr) -> int | None:
     """How far from the end of a list a constant index is, 0 for other indices; None for those that no loop reads there."""
     if isinstance(index, _INDICES):
         return 0
-    if not isinstance(index, ast.UnaryOp) or not isinstance(index.op, ast.USub):
-        return None
-    place = getattr(index.operand, "value", None)
-    return place if type(place) is int and place in (1, 2, 3) else None
+    place = int_of(index)
+    return -place if place in (-1, -2, -3) else None

@@ -234,9 +234,11 @@ def is_plain_key(key: Any) -> bool:
     return isinstance(key, KEYS) and not own_ways(type(key))
 
 
-def is_by_identity(kind: type) -> bool:
-    """Whether objects of a class are keys by their identity alone."""
-    return of_class(kind, "__hash__") is object.__hash__ and of_class(kind, "__eq__") is object.__eq__
+def is_by_identity(key: Any) -> bool:
+    """Whether an object, which is none of the plain ``KEYS``, is a key by its identity alone."""
+    kind = type(key)
+    own = of_class(kind, "__hash__") is object.__hash__ and of_class(kind, "__eq__") is object.__eq__
+    return own and not isinstance(key, KEYS)
 
 
 # -- special methods -----------------------------------------------------------------------------------------------

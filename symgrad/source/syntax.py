@@ -331,6 +331,21 @@ def mentioned_outside(function: ast.FunctionDef) -> set[str]:
     return {part.id for one in every if one is not None for part in walk(one) if isinstance(part, ast.Name)}
 
 
+def calls(name: str, node: ast.expr) -> bool:
+    """Whether it is a call of what has this name, without keywords but for ``strict``."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != name:
+        return False
+    return all([one.arg == "strict" and isinstance(one.value, ast.Constant) for one in node.keywords])
+
+
+def int_of(index: ast.expr) -> int | None:
+    """The int that an index is in the text, with or without a minus; None for anything else."""
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
+        inner = int_of(index.operand) if isinstance(index.operand, ast.Constant) else None
+        return None if inner is None else -inner
+    return index.value if isinstance(index, ast.Constant) and type(index.value) is int else None
+
+
 def is_length(node: ast.AST, name: str) -> bool:
     """Whether it is ``len(name)``."""
     known = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len" and len(node.args) == 1 and not node.keywords

@@ -19,6 +19,7 @@ from symgrad.source.syntax import (
     copied,
     ends_of,
     fresh,
+    int_of,
     is_none,
     located,
     placed,
@@ -109,11 +110,8 @@ def _place(node: Any, name: str, length: int) -> int | None:
     """Which item ``name[1]`` or ``name[-1]`` is; None for anything else."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load) or getattr(node.value, "id", "") != name:
         return None
-    index, sign = node.slice, 1
-    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
-        index, sign = index.operand, -1
-    place = sign * index.value if isinstance(index, ast.Constant) and type(index.value) is int else length
-    return place % length if -length <= place < length else None
+    place = int_of(node.slice)
+    return place % length if place is not None and -length <= place < length else None
 
 
 class _Items(ast.NodeTransformer):

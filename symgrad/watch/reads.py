@@ -37,7 +37,6 @@ from symgrad.source.origins import (
     CACHES,
     CONTAINERS,
     FUNCTIONS,
-    KEYS,
     LOCAL,
     METHODS,
     PLAIN,
@@ -519,8 +518,7 @@ class Reads:
             self.check(path, "set", frozenset(value))
             return value
         if isinstance(value, dict):
-            self.check(path, "keys", tuple(value))
-            self._note_keys(value)
+            self._check_keys(path, value)
             if not all(map(self.is_key, value)):
                 self.stop(f"{path!r} has keys that are no strings or numbers, which are not followed")
                 return value
@@ -789,15 +787,16 @@ class Reads:
         guarded."""
         if type(key) is tuple:
             return all(map(self.is_key, key))
-        path = self.path_of(key) if is_by_identity(type(key)) and not isinstance(key, KEYS) else None
+        path = self.path_of(key) if is_by_identity(key) else None
         if path is not None and (path.steps or path.root is not key):  # an argument is another one in other calls
             self.check(path, "is", key)
         return path is not None or is_plain_key(key)
 
-    def _note_keys(self, owner: Iterable[Any]) -> None:
-        """The keys of a dict, which are guarded: objects among them are known by themselves."""
+    def _check_keys(self, path: Path, owner: dict[Any, Any]) -> None:
+        """Guard the keys of a dict: objects among them are known by themselves."""
+        self.check(path, "keys", tuple(owner))
         for key in owner:
-            if is_by_identity(type(key)) and not isinstance(key, KEYS) and self.path_of(key) is None:
+            if is_by_identity(key) and self.path_of(key) is None:
                 self.root(key, Path(key, ()))
 
     def _own_item(self, owner: Any, key: Any) -> Any:
@@ -1038,7 +1037,7 @@ class Reads:
         if path is None:
             return value
         if isinstance(value, dict) and not own_ways(type(value)):
-            self.check(path, "keys", tuple(value))
+            self._check_keys(path, value)
             return {key: self.read(path.then("item", key), item) for key, item in value.items()}
         self.stop(f"{path!r} is unpacked, which is not followed")
         return value
@@ -1057,8 +1056,7 @@ class Reads:
             self.stop(f"{path!r} has {len(value)} items, too many to be compared at every call; make it an array")
             return value
         if isinstance(value, dict):
-            self.check(path, "keys", tuple(value))
-            self._note_keys(value)
+            self._check_keys(path, value)
             return list(value)
         self.check(path, "len", len(value))
         return [self.read(path.then("item", i), item) for i, item in enumerate(value)]
