@@ -1746,3 +1746,122 @@ def test_ints_of_lists_are_pythons(fun):
         found, expected = derivative(x, n), dynamic(x, n)
         assert found[0] == expected[0] == fun(x, n)
         np.testing.assert_array_equal(found[1], expected[1])
+
+
+def by_lags(a, r, parents):
+    items = []
+    for t in range(100):
+        total = 0.0
+        if t - 1 >= 0:
+            total += a[0] * items[t - 1]
+        if t - 2 >= 0:
+            total += a[1] * items[t - 2]
+        items.append(r[t] - total)
+    return np.sum(np.array(items) ** 2)
+
+
+def by_lags_of_a_loop(a, r, parents):
+    items = []
+    for t in range(100):
+        total = 0.0
+        for k in range(2):
+            if t - k - 1 >= 0:
+                total += a[k] * items[t - k - 1]
+        items.append(r[t] - total)
+    return np.sum(np.array(items) ** 2)
+
+
+def by_lags_while(a, r, parents):
+    items = []
+    for t in range(100):
+        total, k = 0.0, 0
+        while k < 3 and t - k - 1 >= 0:
+            total += a[k] * items[t - k - 1]
+            k += 1
+        items.append(total + r[t])
+    return np.sum(np.array(items))
+
+
+def by_windows(a, r, parents):
+    items, total = [], 0.0
+    for t in range(100):
+        items.append(np.tanh(r[t] + a[0]))
+        for k in range(max(0, t - 3), t + 1):
+            total += items[k] * a[1]
+    return total
+
+
+def by_data(a, r, parents):
+    items = []
+    for t in range(100):
+        i = parents[t]
+        items.append(a[0] * r[t] if i < 0 or i >= t else items[i] * a[1])
+    return np.sum(np.array(items))
+
+
+def two_by_lags(a, r, parents):
+    x, y = [a[0]], [a[1]]
+    for t in range(1, 100):
+        x.append(np.sin(y[t - 1]) + r[t] * (x[t - 3] if t > 3 else 1.0))
+        y.append(np.cos(x[t]) * (y[t - 2] if t > 2 else a[2]))
+    return np.sum(np.array(x)) + np.sum(np.array(y))
+
+
+def kinds_by_lags(a, r, parents):
+    items = []
+    for t in range(100):
+        items.append(float(t) if t < 2 else items[t - 1] * 0.5 + items[t - 2] * a[0])
+    return np.sum(np.array(items))
+
+
+def by_twos(a, r, parents):
+    items = [a[0]]
+    for t in range(2, 120, 2):
+        items.append(a[1] * items[t // 2 - 1] + r[t])
+    return np.sum(np.array(items))
+
+
+def far_back(a, r, parents):
+    items = []
+    for t in range(300):
+        items.append(np.sin(items[t - 7] if t >= 7 else a[1]) * a[0] + 0.1)
+    return np.sum(np.array(items))
+
+
+BY_PLACE = [
+    by_lags, by_lags_of_a_loop, by_lags_while, by_windows, by_data, two_by_lags, kinds_by_lags, by_twos, far_back,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", BY_PLACE)
+def test_items_are_read_by_places_that_other_iterations_have_appended(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        parents = np.array([-1, *[rng.integers(0, t) for t in range(1, 100)]])
+        parents[5 + seed] = (-1, 90, 5)[seed % 3]
+        args = rng.standard_normal(3) * 0.5, rng.standard_normal(120), parents
+        found, expected = derivative(*args), dynamic(*args)
+        assert type(found[0]) is type(expected[0])
+        np.testing.assert_allclose(found[0], fun(*args), rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().misses <= 4
+    assert len(derivative.source(*args).splitlines()) < 300
+
+
+def test_places_of_a_list_beyond_its_end_are_an_error():
+    def heirs(a, parents):
+        values = [a[0]]
+        for t in range(1, 50):
+            values.append(values[parents[t]] * a[1] if parents[t] != 7 else a[1])
+        return values[-1]
+
+    derivative, dynamic = grad(heirs), grad(heirs, mode="dynamic")
+    x, parents = np.array([1.0, 0.5]), np.arange(-1, 49)
+    for at in (0, 1, 2, 3, 4, 5, 30, 49, 20, -25, -1, -20, 7, 19):
+        parents[20] = at
+        if -20 <= at < 20:
+            np.testing.assert_allclose(derivative(x, parents), dynamic(x, parents), rtol=1e-12)
+        else:
+            with pytest.raises(IndexError, match="list index out of range"):
+                derivative(x, parents)

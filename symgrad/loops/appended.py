@@ -10,7 +10,7 @@ in other calls: there the loop stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,24 @@ class Grown:
             rounds = self.unlike and self.array.node.aval.dtype.kind in "fc"
             if rounds or {True, False} <= {*self.python}:
                 trace.mixed[self.array.node] = Mixed(None, frozenset())
+
+    def at(self, key: Any, now: Any, sure: bool, lead: int | None) -> Any:
+        """The number at a traced place of the list, in iteration number ``now``; None for one that no iteration has appended.
+        ``sure``: whether it is one in each iteration that asks, as it is in this one; ``lead``: by how much, at least, the
+        number of any iteration is more than the place, as far as is known."""
+        array, plainly = self.array, self.constants is None and not (self.shape or self.some)
+        if array is None or not (self.whole and plainly and array.dtype.kind in "fc"):
+            return None
+        if not self.begin <= key.value < len(self.owner):
+            return None
+        place: Any = key if self.first == self.begin else key - (self.begin - self.first)
+        own = self.end - int(plain(now)) - self.begin + self.first  # how many this one has appended
+        if not sure and not place >= self.first:
+            return None
+        if not sure and (lead is None or lead + self.begin - self.first + own < 1) and not place < now + own:
+            return None
+        item: Any = array[place]
+        return TO_PYTHON(item) if all(self.python) and item.node not in item.tape.mixed else item
 
     def take_last(self, place: Tracer) -> None:
         """What is left of the iteration in which the loop has ended has appended an item."""
@@ -343,6 +361,22 @@ def counts(node: Node, loop: Any) -> bool:
     while node.op in _SHIFTS and node.args[1].op is CONST:
         node = node.args[0]
     return node.op is INDEX and bool(dict(node.params)["loop"] == loop)
+
+
+def lead(node: Node, loop: Any, others: Mapping[Any, int]) -> int | None:
+    """By how much, at least, what a loop counts its iterations by is more than a node, in all of them; None if that is not
+    known. ``others`` are further loops, and where the numbers that these count by begin."""
+    more = 0
+    while node.op in _SHIFTS:
+        op, (node, by) = node.op, node.args
+        known = others.get(dict(by.params)["loop"]) if by.op is INDEX else None
+        if by.op is CONST:
+            more += by.params[0][1] if op is _SHIFTS[1] else -by.params[0][1]
+        elif known is None or op is _SHIFTS[0]:
+            return None
+        else:
+            more += known
+    return more if node.op is INDEX and dict(node.params)["loop"] == loop else None
 
 
 def _is_place(item: Any, loop: Any) -> bool:

@@ -37,7 +37,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, content_of, is_inexact
-from symgrad.loops.appended import Chosen, Grown, counts
+from symgrad.loops.appended import FAR as DEEP
+from symgrad.loops.appended import Chosen, Grown, counts, lead
 from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
@@ -294,7 +295,7 @@ class Roller:
             yield at
             at = at + step
         if last is not None and is_held_so_often(last, 0, 1):  # by the local alone, which is read no more
-            last.node = begun
+            last.node, last.value = begun, plain(start)
 
     def _by_index(self) -> Iterator[Any]:
         """What a ``for`` statement gets, item by item, by an index."""
@@ -458,8 +459,9 @@ class Roller:
             value = names[name]
             if name in unread and not survey.known:
                 survey.known = frozenset(survey.shared.values())
-            if name in self.lists and self._growing(code, name, value):
-                survey.rest[name], more_holds = self.grown[name].seen(name, trace)
+            grown = self._growing(code, name, value) if type(value) is list else None
+            if grown is not None:
+                survey.rest[name], more_holds = grown.seen(name, trace)
                 holds.update(more_holds)
                 survey.containers |= {id(value), *map(id, more_holds.values())}
             elif type(value) is Tracer and value.node.index < 0 and (name in unread or not trace.is_set_aside(value.node)):
@@ -508,10 +510,13 @@ class Roller:
                 self.sealed[name] = id(value)
         return self.sealed.get(name) == id(value)
 
-    def _growing(self, code: CodeType, name: str, value: Any) -> bool:
-        """Whether a list is looked at as one that iterations append to: where they decide, and in the first one."""
-        if type(value) is not list or name in code.co_cellvars or not (self.forked or len(self.boundaries) < 2):
-            return False
+    def _growing(self, code: CodeType, name: str, value: list[Any]) -> Grown | None:
+        """What is known of a list that iterations append to: where they decide, and in the first one; or of one to which those
+        of a loop around this one do, which only reads it."""
+        if name not in self.lists:
+            return self.around._is_growing(name, value) if self.around is not None else None
+        if name in code.co_cellvars or not (self.forked or len(self.boundaries) < 2):
+            return None
         if not self.boundaries:
             grown = self.grown[name] = Grown(value, *self.lists[name])
             if grown.some and self.what is not None:  # so that runs are alike that append nothing
@@ -519,7 +524,14 @@ class Roller:
                 kinds = [(aval.shape[1:], aval.dtype) for aval in every]
                 grown.shape, dtype = next((kind for kind in kinds if kind != _OF_NUMBERS), _OF_NUMBERS)
                 grown.make(self.trace, self.what.length, dtype)
-        return name in self.grown and self.grown[name].owner is value
+        return self.grown[name] if name in self.grown and self.grown[name].owner is value else None
+
+    def _is_growing(self, name: str, value: list[Any]) -> Grown | None:
+        """What is known of a list to which the iterations of this loop, which decide, append; or those of one around it."""
+        grown = self.grown.get(name)
+        if grown is None or grown.owner is not value:
+            return self.around._is_growing(name, value) if self.around is not None else None
+        return grown if self.forked and grown.whole and not (grown.rolled or grown.shape) else None
 
     def appended(self, name: str, owner: list[Any]) -> None:
         """An iteration has appended an item to a list."""
@@ -539,12 +551,26 @@ class Roller:
         if not counts(key.node, self.serial) or not 0 <= key.value < len(owner):
             return False
         far = len(owner) - int(key.value)
-        if len(self.boundaries) == 1 and len(owner) == grown.begin:
+        early = not (self.passed or self.skipped or self.leapt) and len(self.boundaries) <= 1 + DEEP
+        if early and len(owner) == grown.begin + len(self.boundaries) - 1:
             for place, item in grown.deeper(name, far, self.trace).items():
-                for bound in self.boundaries[0].every():
+                for bound in self.boundaries[-1].every():
                     bound.holds[place], bound.nodes[place] = item, item.node
                     bound.containers.add(id(item))
         return far <= grown.deepest
+
+    def appended_at(self, name: str, owner: list[Any], key: Tracer) -> Any:
+        """What is at a traced place of such a list, from the array that goes round; None if it is not known to be there."""
+        grown, what, kind = self.grown.get(name), self.what, key.node.aval
+        if grown is None or grown.owner is not owner or grown.rolled or what is None or not (self.forked and self.boundaries):
+            return None
+        if not isinstance(kind, Aval) or kind.shape or kind.dtype.kind not in "iu":
+            return None
+        if what.step != 1:
+            return grown.at(key, self._place(), False, None)
+        run = [(one.serial, one.what) for one in self.trace.rollers if one.what is not None and one.ends is None]
+        least = lead(key.node, self.serial, {serial: other.start for serial, other in run if other.step > 0})
+        return grown.at(key, self._place(), counts(key.node, self.serial), None if least is None else least - what.start)
 
     def _place(self) -> Any:
         """Which item of what it runs over is at hand, from 0 on."""
@@ -1278,8 +1304,10 @@ class Roller:
     def _settled(self) -> int:
         """The boundary from which on what goes round is of the kind that it has in the end."""
         last = self.boundaries[-1].nodes
+        ends = {(name, -far) for name, grown in self.grown.items() for far in range(1, grown.deepest + 1)} & last.keys()
         for i, bound in enumerate(self.boundaries):
-            if all([key in last and node.aval == last[key].aval for key, node in bound.nodes.items()]):
+            kept = all([key in last and node.aval == last[key].aval for key, node in bound.nodes.items()])
+            if kept and ends <= bound.nodes.keys():  # of a list that began with fewer items than are read
                 return i
         return 0
 

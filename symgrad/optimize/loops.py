@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, by_index
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
@@ -317,13 +317,14 @@ def _settled(body: Body, course: Course, firsts: list[Node]) -> dict[int, int]:
     equal to another one (its number). What the test of a loop that runs once becomes is written nowhere: nothing equals it."""
     found: dict[int, int] = {}
     seen: dict[Any, int] = {}
+    true = _stay_true(body, [i for i, first in enumerate(firsts) if i != course.test and _is_true(first)])
     for i, (item, after, first) in enumerate(zip(body.carry, body.after, firsts, strict=True)):
         if i == course.test:
             if not course.once:
                 seen.setdefault((first, after), i)
             continue
         same = after.op is CONST and first.op is CONST and repr(after.params) == repr(first.params)
-        if after is item or (same and after.aval == first.aval) or (_is_true(first) and _stays_true(after, item)):
+        if after is item or (same and after.aval == first.aval) or i in true:
             found[i] = i
         elif seen.setdefault((first, after), i) != i:
             found[i] = seen[first, after]
@@ -332,28 +333,44 @@ def _settled(body: Body, course: Course, firsts: list[Node]) -> dict[int, int]:
 
 def _is_true(first: Node) -> bool:
     """Whether it is a mask of all that there is."""
-    return first.aval.dtype == bool and bool(filling(first))
+    return isinstance(first.aval, Aval) and first.aval.dtype == bool and bool(filling(first))
 
 
-def _stays_true(after: Node, item: Node) -> bool:
-    """Whether a mask has all in it after an iteration, if ``item`` had before: it is made of that, or of more."""
-    order, waiting = dict[Node, None](), [after]
-    while waiting:
-        node = waiting.pop()
-        if node not in order and node is not item and node.op in _OF_MASKS:
-            order[node] = None
-            waiting += node.args
-    true = {item}
-    for node in sorted(order, key=by_index):
-        known = [arg in true or _is_true(arg) for arg in (node.args if node.op in _JOINING else node.args[:1])]
-        if (any(known) if is_op(node, np.logical_or) else all(known)) and elements_of(node.args[0]):
-            true.add(node)
-    return after in true
+def _stay_true(body: Body, masks: Iterable[int], known: Collection[Node] = ()) -> set[int]:
+    """Which of these carried masks have all in them after each iteration, if they, and those ``known``, begin so."""
+    kept = {*masks}
+    while kept:
+        true = _true(body, {body.carry[i] for i in kept}.union(known))
+        found = {i for i in kept if body.after[i] in true}
+        if found == kept:
+            break
+        kept = found
+    return kept
 
 
-_JOINING = {REGISTRY[key] for key in (np.logical_or, np.logical_and)}
-_OF_MASKS = {index.GETITEM, *_JOINING} | {
-    REGISTRY[key] for key in (np.any, np.all, np.broadcast_to, np.reshape, np.expand_dims, np.squeeze, np.transpose)
+def _true(body: Body, given: Collection[Node]) -> set[Node]:
+    """The masks in a body that have all in them if those ``given`` have: they are made of such, or of more."""
+    true, loops = {*given}, dict[Node, set[int]]()
+    for node in body.nodes():
+        if isinstance(node.op, Loop):
+            firsts, _, fixed = node.op.split(node.args)
+            begin = [i for i, first in enumerate(firsts) if i != node.op.course.test and (first in true or _is_true(first))]
+            within = {item for item, value in zip(node.op.body.invariants, fixed, strict=True) if value in true}
+            loops[node] = _stay_true(node.op.body, begin, within)
+        elif node.op is ITEM and node.args[0] in loops:
+            if dict(node.params)["item"] in loops[node.args[0]]:
+                true.add(node)
+        elif node.op in _OF_MASKS:
+            made = node.args[: _OF_MASKS[node.op]]
+            known = [arg in true or _is_true(arg) for arg in made]
+            if (any(known) if is_op(node, np.logical_or) else all(known)) and elements_of(node.args[0]):
+                true.add(node)
+    return true
+
+
+# of how many arguments masks are made
+_OF_MASKS = {index.GETITEM: 1, index.SETITEM: 2, REGISTRY[np.logical_or]: 2, REGISTRY[np.logical_and]: 2} | {
+    REGISTRY[key]: 1 for key in (np.any, np.all, np.broadcast_to, np.reshape, np.expand_dims, np.squeeze, np.transpose)
 }
 
 

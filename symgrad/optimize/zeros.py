@@ -15,6 +15,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import rewriting
 from symgrad.optimize.rewriting import BROADCAST, Rewrite, Simplifier, axes_of, const, filling, is_op, is_zero, throughout
+from symgrad.optimize.scalars import CHOICE
 
 ZEROS: dict[Any, list[Rewrite]] = {}
 
@@ -76,7 +77,7 @@ def known_of_all(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return s.call(np.broadcast_to, known, shape=node.aval.shape) if node.aval.shape else known
 
 
-@rewrite(np.where, of=(CONST, CAPTURED, BROADCAST), exact=True)
+@rewrite(np.where, CHOICE, of=(CONST, CAPTURED, BROADCAST), exact=True)
 def known_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A choice that a constant makes, the same everywhere."""
     mask, x, y = args
@@ -85,6 +86,8 @@ def known_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     if known is None or not np.size(known) or np.any(known) != np.all(known):
         return None
     chosen = x if np.all(known) else y
+    if node.op is CHOICE:
+        return chosen if chosen.aval == node.aval else None
     same = chosen.aval.shape == node.aval.shape
     return chosen if same else s.call(np.broadcast_to, chosen, shape=node.aval.shape)
 

@@ -1805,7 +1805,9 @@ def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:
 
 
 def _looked_up(node: ast.AST, changing: Collection[str]) -> set[str]:
-    """The names of what items are read from, at places that are made of ``changing`` names, and none is written into."""
+    """The names of what items are read from, at places that are made of ``changing`` names, and none is written into, nor is a
+    list to which a loop around appends."""
     items = [item for item in walk(node) if isinstance(item, ast.Subscript) and isinstance(item.value, ast.Name)]
-    read = {item.value.id for item in items if names_read(item.slice).keys() & changing}  # type: ignore[attr-defined]
+    others = [item for item in items if not hasattr(item, "grown")]
+    read = {item.value.id for item in others if names_read(item.slice).keys() & changing}  # type: ignore[attr-defined]
     return read - {item.value.id for item in items if not isinstance(item.ctx, ast.Load)}  # type: ignore[attr-defined]

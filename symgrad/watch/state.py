@@ -313,8 +313,12 @@ class State(Calls):
 
     def grown_item(self, loop: Any, name: str, owner: Any, key: Any) -> Any:
         """``owner[key]`` in a loop that appends to it."""
-        near = type(loop) is Roller and type(key) is Tracer and type(owner) is list and loop.is_near(name, owner, key)
-        return owner[int(key.value)] if near else self.item(owner, key)
+        if type(loop) is not Roller or type(key) is not Tracer or type(owner) is not list:
+            return self.item(owner, key)
+        if loop.is_near(name, owner, key):
+            return owner[int(key.value)]
+        found = loop.appended_at(name, owner, key)
+        return self.item(owner, key) if found is None else found
 
     def chosen(self, value: Any, loop: Any, name: str, kept: bool) -> Any:
         """A list to which some iterations of a loop may have appended an item, after it.
