@@ -1181,9 +1181,10 @@ class Roller:
         """Run those of the next ``ahead`` iterations, the first of which is number ``place``, at once that go ways which others
         have gone; whether there are any. None: of all but the last."""
         trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
-        if count < self.wait or not trace.leaps or self.around is not None or self.section or not count:
+        others = self._known(None)[1] if self.around is not None else ()
+        if count < self.wait or not trace.leaps or self.section or not count or (self.around is not None and not others):
             return False
-        few = self._few(count)
+        few = 1 if others else self._few(count)
         if count < 2 * few or (ahead is not None and ahead < few):
             return False
         self.wait = 2 * count
@@ -1201,9 +1202,12 @@ class Roller:
         if count - settled < few:
             return False
         within = self._settled_within()
-        starts = [settled, settled + 1, *[within] * (settled + 1 < within <= count - few)]
+        starts = [first for first in (settled, settled + 1, *[within] * (settled + 1 < within)) if first <= count - few]
         runs = [(trace, bounds[first:], first, self.names, self.put) for first in starts]
-        tries = [(*run, sites, None, self.serial, False, None) for run in runs for sites in (meeting(trace, run[1]), ())]
+        tries: list[tuple[Any, ...]] = [
+            *[(*run, one.sites, one, self.serial, True, None) for run in runs for one in sorted(others, key=Ways.many)[-2:]],
+            *[(*run, at, None, self.serial, False, None) for run in runs if not others for at in (meeting(trace, run[1]), ())],
+        ]
         found = next(filter(None, itertools.starmap(fork, tries)), None)
         if found is None or found.pattern is None or (found.plain and self.place in trace.asking):
             return False
@@ -1218,7 +1222,8 @@ class Roller:
         wanted = one._wanted(one._outline(*one.boundaries[-2:]))
         bound = {*wanted[0], *wanted[1]} if wanted is not None else set()
         sure = all([key in bound or key[0] in self.names.targets for key in changed])
-        sure = sure and all([_carries(last.holds[key]) for key in bound & last.holds.keys()])
+        whole = [last.holds[key] for key in bound & last.holds.keys() if key[-1] not in (WHOLE, TAKEN)]
+        sure = sure and all(map(_carries, whole))
         if not (sure and one._replace(count - 1, ahead)):
             return False
         self.ahead = one.ahead
