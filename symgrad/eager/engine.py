@@ -182,7 +182,8 @@ class Sweep:
             return
         if old is None:
             g = g if isinstance(g, Tensor) else wrap(g)
-            leaf._grad = apply(COPIED, (g,), NONE, "CopyBackwards") if self.create and g.node is not None else g
+            # where it may be the caller's, another leaf's, or a view that repeats an element, a copy
+            leaf._grad = apply(COPIED, (g,), NONE, "CopyBackwards") if self.create or leaf.hooks else g
         elif self.create:
             leaf._grad = old + g
         else:
