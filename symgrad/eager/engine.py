@@ -47,7 +47,7 @@ class Sweep:
     def __init__(self, keep: bool, create: bool, only: Sequence[Any] | None = None, collect: bool = False) -> None:
         self.keep, self.create, self.collect = keep, create, collect
         self.calm: Callable[..., Any] = _direct if create else mode.quiet  # tensors see to NumPy's warnings themselves
-        self.only = None if only is None else {id(edge) for edge in only}
+        self.only = None if only is None else {id(x) for edge in only for x in (edge, _node_of(edge))}
         self.found: dict[int, Any] = {}
         self.pending: dict[Any, Any] = {}
         self.order: list[tuple[int, Node]] = []
@@ -77,6 +77,11 @@ class Sweep:
             return id(edge) in self.path
         known = needed(self.roots, {id(edge)})
         return any([id(root) in known for root in self.roots])
+
+    def found_at(self, edge: Any) -> Any:
+        """The cotangent that was collected at an edge, or None."""
+        g = self.found.get(id(_node_of(edge)))
+        return g[edge.number] if type(edge) is Part and g is not None else g
 
     def flow(self) -> None:
         pending, order, leaves, anomaly, keep = self.pending, self.order, self.leaves, mode.anomaly, self.keep
@@ -275,15 +280,20 @@ def _like_before(g: Tensor, new: Any, hook: Any) -> Tensor:
     return new
 
 
+def _node_of(edge: Any) -> Any:
+    """The node that an edge leads to; a leaf is its own."""
+    return edge.node if type(edge) is Part else edge
+
+
 def _targets(node: Node) -> list[Any]:
-    return [edge.node if type(edge) is Part else edge for edge in node.edges]
+    return list(map(_node_of, node.edges))
 
 
 def needed(roots: Sequence[Any], ends: set[int]) -> set[int]:
     """The ids of the nodes and edges from which one of ``ends`` can be reached."""
     seen: dict[int, Node] = {}
     result = set(ends)
-    stack = [edge.node if type(edge) is Part else edge for edge in roots]
+    stack = list(map(_node_of, roots))
     while stack:
         node = stack.pop()
         if isinstance(node, Node) and id(node) not in seen:
@@ -291,7 +301,7 @@ def needed(roots: Sequence[Any], ends: set[int]) -> set[int]:
             stack.extend(_targets(node))
     for node in sorted(seen.values(), key=lambda node: node.serial):
         for edge in node.edges:
-            inner = edge.node if type(edge) is Part else edge
+            inner = _node_of(edge)
             if id(inner) in result or id(edge) in result:
                 result.update((id(node), id(edge), id(inner)))
     for edge in roots:
@@ -423,16 +433,10 @@ def backward(
     roots = seeds(outputs, grad_tensors if grad_tensors is not None else grad_variables, create)
     ends = None
     if wanted is not None:
-        if not all([requires(x) for x in wanted]):
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        for x in wanted:
+            retain_grad(x)
         ends = [edge_of(x) for x in wanted]
-    sweep = Sweep(create if retain_graph is None else bool(retain_graph), create, ends)
-    sweep.run(roots)
-    if ends is not None and wanted is not None:
-        for x, edge in zip(wanted, ends, strict=True):
-            g = sweep.found.get(id(edge))
-            if isinstance(edge, Node) and g is not None and not x.kept:
-                x._grad = g if isinstance(g, Tensor) else wrap(np.array(g))
+    Sweep(create if retain_graph is None else bool(retain_graph), create, ends).run(roots)
 
 
 _ONLY_INPUTS = (
@@ -483,10 +487,7 @@ def grad(
     sweep.run(roots)
     results: list[Tensor | None] = []
     for x, edge in zip(wanted, ends, strict=True):
-        g = sweep.found.get(id(edge))
-        if type(edge) is Part:
-            whole_g = sweep.found.get(id(edge.node))
-            g = None if whole_g is None else whole_g[edge.number]
+        g = sweep.found_at(edge)
         if g is None and materialize_grads:
             g = np.zeros(x.value.shape, x.value.dtype)
         if g is None and not allow_unused:
@@ -553,7 +554,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
 
 def _hooks_of(x: Tensor) -> dict[Any, Any]:
     edge = edge_of(x)
-    holder = edge.node if type(edge) is Part else edge
+    holder: Node | Tensor = _node_of(edge)
     if holder.hooks is None:
         holder.hooks = {}
     return holder.hooks
