@@ -699,19 +699,19 @@ HUBER = _pairwise(
 )
 
 
-def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
-    """``places``: where each target's class lies in ``x``, flattened. ``weights``: zero for those to be ignored, or None."""
+def _nll(x: Any, weights: Any, places: Any, kept: Any, *, reduction: str) -> Any:
+    """``places``: where each target's class lies in ``x``, flattened. ``weights``: zero for those not ``kept``, or None."""
     found = x.reshape(-1).take(places)
     if weights is None:
         return _reduced(found, reduction, -1)
-    loss = np.where(weights == 0, 0, -found) * weights
+    loss = np.where(kept, -found, 0) * weights
     if reduction == "none":
         return loss
     total = np.add.reduce(loss, axis=None)
     return total / np.add.reduce(weights, axis=None) if reduction == "mean" else total
 
 
-def _nll_rule(g: Any, _: Any, x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
+def _nll_rule(g: Any, _: Any, x: Any, weights: Any, places: Any, kept: Any, *, reduction: str) -> Any:
     if weights is None:
         return PUT(_spread(-g, places, places, reduction), places, shape=np.shape(x))
     if reduction == "mean":
@@ -833,7 +833,7 @@ SCATTER_ADD = Fused(
 )
 
 
-NLL = Fused(_nll, _nll_rule, None, None, family="linear", name="nll_loss")
+NLL = Fused(_nll, _nll_rule, None, None, None, family="linear", name="nll_loss")
 
 
 def _cross_entropy(x: Any, places: Any, *, reduction: str) -> Any:
@@ -852,7 +852,14 @@ def _cross_entropy_rule(g: Any, _: Any, x: Any, places: Any, *, reduction: str, 
     return (chances - hit) * (g if reduction != "none" else g[:, None])
 
 
-CROSS_ENTROPY = Fused(_first(_cross_entropy), _cross_entropy_rule, None, name="cross_entropy", keeps=_cross_entropy)
+CROSS_ENTROPY = Fused(
+    _first(_cross_entropy),
+    _cross_entropy_rule,
+    None,
+    name="cross_entropy",
+    keeps=_cross_entropy,
+    kernel="log_softmax_lastdim_kernel_impl",
+)
 
 
 def _even(x: Any, weight: Any, kept: Any, total: Any, *, axis: int, reduction: str) -> Any:

@@ -448,10 +448,7 @@ def nll_loss(
     x, shape, places = input, input.value.shape, target.value
     if places.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {title(places.dtype)}")
-    if len(shape) == 1 and places.size != 1:
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places.size}")
-    if len(shape) > 1 and places.shape[:1] != shape[:1]:
-        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({places.size}).")
+    _check_classes(shape, places.shape)
     label: Any = "NllLossBackward0"
     if len(shape) == 1:
         shape, places = (1, *shape), places.reshape(-1)
@@ -462,7 +459,7 @@ def nll_loss(
         label = "NllLoss2DBackward0"
     classes = shape[1]
     if weight is None and _plain_classes(places, classes, ignore_index):
-        weights, known = None, places
+        weights, known, kept = None, places, None
     else:
         kept = places != ignore_index
         outside = kept & ((places < 0) | (places >= classes))
@@ -470,16 +467,50 @@ def nll_loss(
             raise IndexError(f"Target {places[outside][0]} is out of bounds.")
         known = np.where(kept, places, 0)
         table = np.ones(classes, x.value.dtype) if weight is None else plain(_constant(weight, "nll_loss_forward", "weight"))
-        if table.shape != (classes,):
-            raise RuntimeError(
-                f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
-                f"shape: {list(table.shape)}"
-            )
+        _check_class_weights(table, classes)
+        _same_dtype(x.value, table)
         weights = np.where(kept, table[known], 0).astype(x.value.dtype)
     flat = known + np.arange(0, shape[0] * classes, classes) if len(shape) == 2 else flat_places(known, 1, shape)
     if reduction == "none" and not target.value.ndim:
         reduction = "sum"  # of one, which is as small as the target
-    return apply(ops.NLL, (x, weights, flat), {"reduction": reduction}, label)
+    return apply(ops.NLL, (x, weights, flat, kept), {"reduction": reduction}, label)
+
+
+def _check_classes(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    """Raise where classes of this shape are not one for each place of (N, C, ...)."""
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if len(shape) > 1 and target[:1] != shape[:1]:
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({[*target, 0][0]}).")
+    if len(shape) < 3 and len(target) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(shape) == 1 and math.prod(target) != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {math.prod(target)}")
+    wanted = (*shape[:1], *shape[2:])
+    if len(shape) == 4 and len(target) != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(target)}"
+        )
+    if len(shape) == 4 and target != wanted:
+        raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(target)}")
+    if len(shape) > 2 and target != wanted:
+        raise RuntimeError(f"Expected target size {list(wanted)}, got {list(target)}")
+
+
+def _check_class_weights(weight: Any, classes: int, name: str = "") -> None:
+    """Raise where these are not one weight for each class."""
+    if weight.shape != (classes,):
+        raise RuntimeError(
+            f"{name}weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+
+
+def _same_dtype(x: Any, *others: Any) -> None:
+    """Raise where arrays are of other dtypes than ``x``."""
+    for other in others:
+        if other.dtype != x.dtype:
+            raise RuntimeError(f"expected scalar type {title(x.dtype)} but found {title(other.dtype)}")
 
 
 def _plain_classes(places: Any, classes: int, ignore_index: int) -> bool:
@@ -523,6 +554,8 @@ def cross_entropy(
         hard = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
         soft = _smooth_loss(logs, target, weight, ignore_index, reduction, axis)
         return _times(hard, 1 - label_smoothing) + _times(soft, label_smoothing / classes)
+    if weight is not None:
+        _check_class_weights(weight.value, classes, "cross_entropy: ")
     goal = target * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else target
     loss = logs * goal if weight is None else logs * goal * _along(weight, logs, axis)
     if reduction == "none":
