@@ -34,7 +34,19 @@ from symgrad.eager.core import (
 )
 from symgrad.eager.creation import complex, meshgrid
 from symgrad.eager.dtypes import Size, title
-from symgrad.eager.indexing import flat_index, gather, getitem, index_select, narrow, scatter, scatter_add
+from symgrad.eager.indexing import (
+    check_places,
+    check_slices,
+    common,
+    flat_index,
+    gather,
+    getitem,
+    index_select,
+    narrow,
+    scatter,
+    scatter_add,
+    source_of,
+)
 from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place
 from symgrad.eager.shapes import (
@@ -440,8 +452,11 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
     """A copy, with the elements of ``source``, one after the other, where the mask is set."""
     if mask.value.dtype != bool:
-        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype " + mask.value.dtype.name)
-    shape = np.broadcast_shapes(input.value.shape, mask.value.shape)
+        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype " + title(mask.value.dtype))
+    if source.value.dtype != input.value.dtype:
+        kinds = f"{title(input.value.dtype)} and {title(source.value.dtype)}"
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{kinds}")
+    shape = common(mask, input)
     input = input if input.value.shape == shape else expand(input, shape)
     places = np.flatnonzero(np.broadcast_to(mask.value, shape))
     if source.value.size < places.size:
@@ -453,8 +468,16 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     """A copy, with elements put, or added, at places of the flattened tensor."""
     n = input.value.size
-    if index.value.size and not (-n <= index.value.min() and index.value.max() < n):
-        raise IndexError(f"out of range: tried to access index {index.value.max()} on a tensor of {n} elements.")
+    check_places("put_", index.value)
+    if index.value.size != source.value.size:
+        counts = f"source.numel() = {source.value.size}, index.numel() = {index.value.size}"
+        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got {counts}")
+    if source.value.dtype != input.value.dtype:
+        kinds = f"self.dtype = {title(input.value.dtype)} and source.dtype = {title(source.value.dtype)}"
+        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got {kinds}")
+    outside = index.value[(index.value < -n) | (index.value >= n)]
+    if outside.size:
+        raise IndexError(f"out of range: tried to access index {outside[0]} on a tensor of {n} elements.")
     places = (index.value % max(n, 1)).reshape(-1)
     op = ops.SCATTER_ADD if accumulate else ops.SCATTER
     return apply(op, (input, reshape(source, (-1,)), places), NONE, "PutBackward0")
@@ -477,6 +500,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
             f"dimensionality ({source.value.ndim}), destination dimensionality ({input.value.ndim})"
         )
+    check_places("index_copy_", index.value)
     count = source.value.shape[axis] if source.value.ndim else 1
     if index.value.size != count:
         raise IndexError(f"index_copy_(): Number of indices ({index.value.size}) should be equal to source.size(dim) ({count})")
@@ -495,6 +519,9 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Any:
     """Slices of ``source`` that go to the same place along a dimension are multiplied, averaged, …"""
     axis = axis_of(dim, input.value.ndim)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    check_slices("index_reduce", input, axis, index, source)
     table = _table(index, axis, source.value.shape)
     return labelled(scatter_reduce(input, axis, table, source, reduce, include_self=include_self), "IndexReduceBackward0")
 
@@ -505,7 +532,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin.")
     value = input.value
-    src = getitem(src, tuple([slice(n) for n in index.value.shape]))
+    src = source_of(input, dim, index, src)
     if reduce in ("sum", "mean"):
         result = scatter_add(input if include_self else scatter(input, dim, index, 0), dim, index, src)
         if reduce == "mean":

@@ -25,6 +25,7 @@ from symgrad.eager.core import (
     methods,
     plain,
     tied,
+    unlike,
     variant,
     whole,
     wrap,
@@ -43,6 +44,64 @@ NAMES.update({
     index.SETITEM.key: "IndexPutBackward0", index.GETITEM.key: "IndexBackward0", index.INDEX_ADD.key: "IndexAddBackward0",
     np.take_along_axis: "GatherBackward0",
 })  # fmt: skip
+
+# -- what places may be --------------------------------------------------------------------------------------------
+
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+_COUNTED = "{0}_(): Expected dtype int32/int64 for index but got: {1}"
+_LONG = "{0}(): Expected a long tensor for index, but got {1}"
+# torch's functions whose places are int64, or also int32, and what they say of others
+_WHOLE: dict[str, tuple[Any, type[Exception], str]] = {
+    "gather": ((_INT64, _INT32), RuntimeError, "gather(): Expected dtype int32/int64 for index"),
+    "scatter": ((_INT64, _INT32), RuntimeError, "scatter(): Expected dtype int32/int64 for index"),
+    "index_select": ((_INT64, _INT32), RuntimeError, "index_select(): Expected dtype int32 or int64 for index"),
+    "index_add": ((_INT64, _INT32), RuntimeError, _COUNTED),
+    "index_reduce": ((_INT64, _INT32), RuntimeError, _COUNTED),
+    "index_fill": ((_INT64,), IndexError, "index_fill_(): Expected dtype int64 for index."),
+    "index_copy_": ((_INT64,), RuntimeError, _LONG),
+    "put_": ((_INT64,), RuntimeError, _LONG),
+    "take": ((_INT64,), RuntimeError, _LONG),
+    "take_along_dim": ((_INT64,), RuntimeError, "torch.take_along_dim(): dtype of indices should be Long but got {1}"),
+}
+_A_VECTOR = "{0}_(): Index is supposed to be a vector, but got dim: {2} with type: {1} and size: {3}"
+# those whose places are a vector, or one place, and what they say of more dimensions
+_VECTORS: dict[str, tuple[type[Exception], str]] = {
+    "index_select": (IndexError, "index_select(): Index is supposed to be a vector"),
+    "index_add": (IndexError, _A_VECTOR),
+    "index_reduce": (IndexError, _A_VECTOR),
+    "index_fill": (RuntimeError, "Index has to be a vector/scalar"),
+    "index_copy_": (IndexError, "index_copy_(): Index should have dimension 1 or 0 (got {2})"),
+}
+
+
+def check_places(name: str, index: Any) -> None:
+    """Raise for places whose dtype or number of dimensions torch's function of this name refuses."""
+    kinds, error, text = _WHOLE[name]
+    if index.dtype in kinds:
+        if index.ndim < 2 or name not in _VECTORS:
+            return
+        error, text = _VECTORS[name]
+    raise error(text.format(name, title(index.dtype), index.ndim, list(index.shape)))
+
+
+def check_slices(name: str, x: Tensor, axis: int, index: Tensor, source: Tensor) -> None:
+    """Raise where ``source`` is not one slice of ``x`` along an axis for each place."""
+    check_places(name, index.value)
+    if source.value.dtype != x.value.dtype:
+        dtypes = f"self ({title(x.value.dtype)}) and source ({title(source.value.dtype)})"
+        raise RuntimeError(f"{name}_(): {dtypes} must have the same scalar type")
+    count = source.value.shape[axis] if source.value.ndim else 1
+    if index.value.size != count:
+        raise RuntimeError(
+            f"{name}_(): Number of indices ({index.value.size}) should be equal to source.size(dim): ({count}), for dim: {axis}"
+        )
+    shapes = [y.value.shape[:axis] + y.value.shape[axis + 1 :] for y in (x, source)]
+    if shapes[0] != shapes[1] or (x.value.ndim == 0 and source.value.ndim):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(x.value.shape)} source.shape = {list(source.value.shape)}"
+        )
+
 
 # -- by indices ----------------------------------------------------------------------------------------------------
 
@@ -312,6 +371,13 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """One number at places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
     n = input.value.shape[axis] if input.value.ndim else 1
+    check_places("index_fill", index.value)
+    if isinstance(value, Tensor) and value.value.ndim:
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.value.ndim} dimension(s)."
+        )
+    if np.iscomplexobj(plain(value)) and input.value.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     _in_range(index.value, -n, n, axis)
     mask = np.isin(np.arange(n), index.value % max(n, 1))
     shaped = mask.reshape(vector_shape(axis, input.value.ndim))
@@ -354,10 +420,7 @@ def select(input: Tensor, dim: int, index: int) -> Any:
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """Places along a dimension."""
     axis, places = axis_of(dim, input.value.ndim), index.value
-    if places.dtype.kind not in "iu":
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if places.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
+    check_places("index_select", places)
     _in_range(places, 0, input.value.shape[axis] if input.value.ndim else 1)
     if not input.value.ndim:
         if places.size != 1:
@@ -374,12 +437,20 @@ def _in_range(places: Any, least: int, end: int, axis: int | None = None) -> Non
         raise IndexError("index out of range in self" if axis is None else which)
 
 
+def common(*tensors: Tensor) -> tuple[int, ...]:
+    """The shape that two tensors are broadcast to."""
+    shapes = [x.value.shape for x in tensors]
+    if wrong := unlike(*shapes):
+        raise wrong
+    return np.broadcast_shapes(*shapes)
+
+
 @function
 def masked_select(input: Tensor, mask: Tensor) -> Any:
     """The elements where the mask is set."""
     if mask.value.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = np.broadcast_shapes(input.value.shape, mask.value.shape)
+    shape = common(mask, input)
     both = [x if x.value.shape == shape else expand(x, shape) for x in (input, mask)]
     return labelled(getitem(*both), "MaskedSelectBackward0")
 
@@ -387,20 +458,32 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
 # -- by tables of places -------------------------------------------------------------------------------------------
 
 
-def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
-    """A table of places along a dimension as places in the flattened tensor."""
-    shape, table = x.value.shape, places.value
-    axis = axis_of(dim, len(shape))
-    if not table.size or (not shape and table.ndim < 2):
+def _check_table(name: str, of: str, x: Tensor, dim: int, table: Any) -> int:
+    """The axis, unless a table of places along it is of another dtype or number of dimensions than ``x`` needs."""
+    axis: int = axis_of(dim, x.value.ndim)
+    if table.size:
+        check_places(name, table)
+        if max(table.ndim, 1) != max(x.value.ndim, 1):
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {of} tensor")
+    return axis
+
+
+def _flat(x: Tensor, axis: int, places: Tensor) -> Any:
+    """A table of places along an axis as places in the flattened tensor."""
+    shape, table = x.value.shape or (1,), places.value
+    if not table.size:
         return table.astype(_INT64)
-    if table.ndim != len(shape):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
     if table.dtype is not _INT64:
         table = table.astype(_INT64)
     if not within(table, shape[axis]):
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
     return tied(flat_places(table, axis, shape), places)
+
+
+def wider(a: tuple[int, ...], b: tuple[int, ...], axis: int | None = None) -> int | None:
+    """The first dimension, other than ``axis``, in which one shape is larger than another; None where there is none."""
+    return next((i for i, (n, m) in enumerate(zip(a, b, strict=False)) if n > m and i != axis), None)
 
 
 def within(places: Any, size: int) -> bool:
@@ -444,23 +527,20 @@ def flat_index(shape: tuple[int, ...]) -> Any:
     return np.arange(math.prod(shape)).reshape(shape)
 
 
-_INT64 = np.dtype(np.int64)
 _highest: Any = np.maximum.reduce
 
 
 @function
 def gather(input: Tensor, dim: int, index: Tensor) -> Any:
     """Elements picked along a dimension by a table of places."""
-    shape, table, axis = input.value.shape, index.value.shape, axis_of(dim, input.value.ndim)
-    if index.value.dtype.kind not in "iu":
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-    for i, (have, want) in enumerate(zip(shape, table, strict=False)):
-        if i != axis and want > have and index.value.size:
-            raise RuntimeError(
-                f"Size does not match at dimension {i} expected index {list(table)} to be no larger than self {list(shape)} "
-                f"apart from dimension {axis}"
-            )
-    return apply(ops.GATHER, (input, _table(input, dim, index, "input")), {"shape": shape}, "GatherBackward0")
+    shape, table = input.value.shape, index.value.shape
+    axis = _check_table("gather", "input", input, dim, index.value)
+    if index.value.size and (at := wider(table, shape, axis)) is not None:
+        raise RuntimeError(
+            f"Size does not match at dimension {at} expected index {list(table)} to be no larger than self {list(shape)} "
+            f"apart from dimension {axis}"
+        )
+    return apply(ops.GATHER, (input, _flat(input, axis, index)), {"shape": shape}, "GatherBackward0")
 
 
 @function
@@ -468,6 +548,7 @@ def take(input: Tensor, index: Tensor) -> Any:
     """Elements by their places in the flattened tensor."""
     shape, places = input.value.shape, index.value
     n = input.value.size
+    check_places("take", places)
     if places.size and (places.min() < -n or places.max() >= n):
         wrong = places.max() if places.max() >= n else places.min()
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {n} elements.")
@@ -477,6 +558,7 @@ def take(input: Tensor, index: Tensor) -> Any:
 @function
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
     """As ``gather``, of tensors that are expanded to each other's size in the other dimensions; or of all elements."""
+    check_places("take_along_dim", indices.value)
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     shapes = [list(x.value.shape) for x in (input, indices)]
@@ -499,6 +581,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> An
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
     """``input`` with elements of ``src`` put at places along a dimension; ``reduce``: added to, or multiplied with them."""
     src = value if src is None else src
+    if src is None:
+        raise TypeError("scatter() received an invalid combination of arguments: neither src nor value")
     if reduce is None:
         return _scattered(input, dim, index, src, False)
     if reduce not in ("add", "multiply"):
@@ -510,19 +594,31 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
 @function
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
     """``input`` with elements of ``src`` added at places along a dimension."""
+    if not isinstance(src, Tensor):
+        raise TypeError(f"scatter_add(): argument 'src' (position 3) must be Tensor, not {type(src).__name__}")
     return _scattered(input, dim, index, src, True)
 
 
+def source_of(x: Tensor, dim: int, index: Tensor, src: Any) -> Any:
+    """The part of ``src`` that a table of places leads into ``x``, all of sizes and dtypes that fit; numbers as they are."""
+    axis, shape, of_src = _check_table("scatter", "self", x, dim, index.value), index.value.shape, isinstance(src, Tensor)
+    if of_src and src.value.dtype != x.value.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if of_src and src.value.ndim != len(shape):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    misses = of_src and wider(shape, src.value.shape) is not None
+    if index.value.size and (misses or wider(shape, x.value.shape, axis) is not None):
+        more = f" and to be no larger size than src {list(src.value.shape)}" if of_src else ""
+        raise RuntimeError(
+            f"Expected index {list(shape)} to be no larger than self {list(x.value.shape)} apart from dimension {axis}{more}"
+        )
+    return getitem(src, tuple([slice(n) for n in shape])) if of_src and src.value.shape != shape else src
+
+
 def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any:
-    flat = _table(x, dim, places, "self")
-    if isinstance(src, Tensor):
-        if src.value.dtype != x.value.dtype:
-            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-        if src.value.ndim != places.value.ndim:
-            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-        if src.value.shape != places.value.shape:
-            src = getitem(src, tuple([slice(n) for n in places.value.shape]))
-    else:
+    src = source_of(x, dim, places, src)
+    flat = _flat(x, axis_of(dim, x.value.ndim), places)
+    if not isinstance(src, Tensor):
         src = np.asarray(src, x.value.dtype)
     op, label = (ops.SCATTER_ADD, "ScatterAddBackward0") if adds else (ops.SCATTER, "ScatterBackward0")
     return apply(op, (x, src, flat), NONE, label if adds or isinstance(src, Tensor) else "ScatterBackward1")
@@ -532,23 +628,10 @@ def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any
 def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any = 1) -> Any:
     """``input`` with rows of ``source`` added at places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
-    if source.value.dtype != input.value.dtype:
-        dtypes = f"self ({title(input.value.dtype)}) and source ({title(source.value.dtype)})"
-        raise RuntimeError(f"index_add_(): {dtypes} must have the same scalar type")
-    shapes = [x.value.shape[:axis] + x.value.shape[axis + 1 :] for x in (input, source)]
-    if shapes[0] != shapes[1] or (input.value.ndim == 0 and source.value.ndim):
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(input.value.shape)} source.shape = {list(source.value.shape)}"
-        )
+    check_slices("index_add", input, axis, index, source)
     rows = source if alpha == 1 else source * alpha
     if not input.value.ndim:
         return labelled(reshape(index_add(reshape(input, (1,)), dim, index, reshape(rows, (-1,))), ()), "IndexAddBackward0")
-    if index.value.size != source.value.shape[axis]:
-        raise RuntimeError(
-            f"index_add_(): Number of indices ({index.value.size}) should be equal to source.size({axis}) "
-            f"({source.value.shape[axis]})"
-        )
     _in_range(index.value, 0, input.value.shape[axis])
     return apply(ops.INDEX_ADD, (input, rows, tied(index.value.reshape(-1), index)), {"axis": axis})
 
