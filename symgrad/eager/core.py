@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from symgrad.eager.dtypes import CPU, RANK, Size, as_dtype, as_numpy, c_name, default, device, dtype, title
+from symgrad.eager.dtypes import CPU, RANK, Size, as_dtype, as_numpy, c_name, default, device, dtype, title, type_name
 from symgrad.eager.modes import mode
 from symgrad.eager.printing import show
 from symgrad.errors import NotDifferentiable
@@ -299,11 +299,10 @@ class Node:
 def modified(value: Any, made: str | None, counter: list[Any], seen: int, saver: str, number: int = 0) -> str:
     """The message that a value, output ``number`` of the node ``made``, was written to after ``saver`` had saved it."""
     source = f", which is output {number} of {re.sub(r'Backward[0-9]+$', '', made)}," if made else ""
-    kind = f"CPU{title(value.dtype)}Type" if value.dtype.kind == "c" else f"torch.{title(value.dtype)}Tensor"
     writer = f" It was changed by {counter[1]}() at {counter[2]}, after {saver} had saved it." if counter[1:] else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(value.shape)}]{source} is at version {counter[0]}; expected version {seen} "
+        f"[{type_name(value.dtype)} {list(value.shape)}]{source} is at version {counter[0]}; expected version {seen} "
         f"instead. {_HINT}{writer}"
     )
 

@@ -100,6 +100,11 @@ def title(numpy: np.dtype[Any]) -> str:
     return TITLES[numpy.name]
 
 
+def type_name(kind: Any) -> str:
+    """Torch's older name of tensors of a dtype, as some messages have it."""
+    return f"CPU{title(kind)}Type" if kind.kind in "bc" else f"torch.{title(kind)}Tensor"
+
+
 def c_name(numpy: np.dtype[Any]) -> str:
     """What C++ calls it, as some of torch's messages do."""
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(numpy.name, numpy.name)

@@ -378,7 +378,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
         )
     if np.iscomplexobj(plain(value)) and input.value.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    _in_range(index.value, -n, n, axis)
+    check_range(index.value, -n, n, axis)
     mask = np.isin(np.arange(n), index.value % max(n, 1))
     shaped = mask.reshape(vector_shape(axis, input.value.ndim))
     label = f"IndexFillBackward{int(isinstance(value, Tensor))}"
@@ -421,7 +421,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """Places along a dimension."""
     axis, places = axis_of(dim, input.value.ndim), index.value
     check_places("index_select", places)
-    _in_range(places, 0, input.value.shape[axis] if input.value.ndim else 1)
+    check_range(places, 0, input.value.shape[axis] if input.value.ndim else 1)
     if not input.value.ndim:
         if places.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {places.size} value(s)")
@@ -429,7 +429,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     return apply(ops.TAKE, (input, tied(places.reshape(-1), index)), {"axis": axis})
 
 
-def _in_range(places: Any, least: int, end: int, axis: int | None = None) -> None:
+def check_range(places: Any, least: int, end: int, axis: int | None = None) -> None:
     """Raise for places that do not exist; of traced ones nothing is known."""
     if not isinstance(places, Traced) and places.size and not (least <= places.min() and places.max() < end):
         wrong = places[(places < least) | (places >= end)].flat[0]
@@ -632,7 +632,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any
     rows = source if alpha == 1 else source * alpha
     if not input.value.ndim:
         return labelled(reshape(index_add(reshape(input, (1,)), dim, index, reshape(rows, (-1,))), ()), "IndexAddBackward0")
-    _in_range(index.value, 0, input.value.shape[axis])
+    check_range(index.value, 0, input.value.shape[axis])
     return apply(ops.INDEX_ADD, (input, rows, tied(index.value.reshape(-1), index)), {"axis": axis})
 
 

@@ -27,8 +27,8 @@ from symgrad.eager.core import (
     unlike,
     wrap,
 )
-from symgrad.eager.dtypes import title
-from symgrad.eager.indexing import flat_places, narrow, within
+from symgrad.eager.dtypes import title, type_name
+from symgrad.eager.indexing import check_range, flat_places, narrow, within
 from symgrad.eager.modes import mode
 from symgrad.eager.nn.grids import affine_grid, grid_sample
 from symgrad.eager.nn.losses import (
@@ -920,26 +920,46 @@ def embedding(
     sparse: bool = False,
 ) -> Any:
     """Rows of ``weight``; that of ``padding_idx`` gets no gradient, and those longer than ``max_norm`` are shortened first."""
-    places = input.value
+    many = len(weight.value)
     if weight.value.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
+    if padding_idx is not None and not -many <= padding_idx < many:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    _check_rows("embedding", input.value)
     if max_norm is not None:
-        used = np.unique(places)
+        used = np.unique(input.value)
+        check_range(used, 0, many)
         lengths = np.linalg.norm(weight.value[used], norm_type, -1)
         scale = np.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1).astype(weight.value.dtype)
         weight.value[used] *= scale[:, None]
         weight.counter[0] += 1
-    try:
-        if padding_idx is None and not scale_grad_by_freq:
-            return apply(ops.TAKE, (weight, input), {"axis": 0}, "EmbeddingBackward0")
-        shares = np.ones(places.shape, weight.value.dtype)
-        if scale_grad_by_freq:
-            shares /= np.bincount(places.reshape(-1))[places]
-        if padding_idx is not None:
-            shares[places == padding_idx % len(weight.value)] = 0
-        return apply(ops.EMBEDDING, (weight, input, shares))
-    except IndexError:
-        raise IndexError("index out of range in self") from None
+    return _embedded(weight, input, -1 if padding_idx is None else padding_idx % many, scale_grad_by_freq)
+
+
+def _embedded(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Any:
+    """Rows of ``weight``, as ``torch.embedding`` gives them: no row but that of ``padding_idx`` lacks a gradient."""
+    places = indices.value
+    _check_rows("embedding", places)
+    check_range(places, 0, len(weight.value))
+    if padding_idx < 0 and not scale_grad_by_freq:
+        return apply(ops.TAKE, (weight, indices), {"axis": 0}, "EmbeddingBackward0")
+    shares = np.ones(places.shape, weight.value.dtype)
+    if scale_grad_by_freq:
+        shares /= np.bincount(places.reshape(-1))[places]
+    shares[places == padding_idx] = 0
+    return apply(ops.EMBEDDING, (weight, indices, shares))
+
+
+def _check_rows(name: str, *indices: Any) -> None:
+    """Raise for numbers of rows that are of other dtypes than torch's function of this name takes."""
+    for places in indices:
+        if places.dtype not in (np.int64, np.int32):
+            raise RuntimeError(
+                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+                f"{type_name(places.dtype)} instead (while checking arguments for {name})"
+            )
 
 
 def _bags(input: Tensor, offsets: Any, include_last_offset: bool) -> tuple[Any, Any, int]:
@@ -994,8 +1014,19 @@ def embedding_bag(
         )
     if weight.value.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.value.ndim}")
-    ids, bags, count = _bags(input, offsets, include_last_offset)
+    _check_rows("embedding_bag", input.value, *(() if offsets is None else (offsets.value,)))
     many = len(weight.value)
+    if padding_idx is not None and not -many <= padding_idx < many:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-many} through {many - 1}, but got {padding_idx}"
+        )
+    if per_sample_weights is not None and per_sample_weights.value.dtype != weight.value.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; "
+            f"but type {type_name(weight.value.dtype)} does not equal {type_name(per_sample_weights.value.dtype)} (while "
+            "checking arguments for embedding_bag)"
+        )
+    ids, bags, count = _bags(input, offsets, include_last_offset)
     outside = np.flatnonzero((ids < 0) | (ids >= many))
     if outside.size:
         place = outside[0]
@@ -1099,9 +1130,7 @@ def _wrapped(places: Any, inner: Any) -> Any:
 
 methods(hardshrink=hardshrink, prelu=prelu)
 FUNCTIONS.update(
-    embedding=lambda weight, indices, padding_idx=None, scale_grad_by_freq=False, sparse=False: embedding(
-        indices, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
-    ),
+    embedding=_embedded,
     batch_norm=lambda input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=False: batch_norm(
         input, running_mean, running_var, weight, bias, training, momentum, eps
     ),
