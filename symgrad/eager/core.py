@@ -920,6 +920,18 @@ def unlike(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError | None:
     return None
 
 
+def check_within(shape: tuple[int, ...], *others: Any) -> None:
+    """Raise where one of ``others``, tensors or None, is not broadcast to ``shape``, as torch does of an output."""
+    for x in others:
+        if x is None or x.value.shape == shape:
+            continue
+        if wrong := unlike(shape, x.value.shape):
+            raise wrong
+        wide = np.broadcast_shapes(shape, x.value.shape)
+        if wide != shape:
+            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(wide)}")
+
+
 def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, Any], y: Any, label: Label) -> Any:
     """The result ``y`` of a recorded operation."""
     counters = []

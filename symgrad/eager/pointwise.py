@@ -21,6 +21,7 @@ from symgrad.eager.core import (
     apply,
     assign,
     called,
+    check_within,
     execute,
     known,
     labelled,
@@ -798,8 +799,8 @@ def _copy(self: Tensor, src: Any, non_blocking: bool = False) -> Any:
     try:
         return apply(ops.COPY, (self, src), NONE, "CopyBackwards")
     except ValueError:
-        both = list(self.value.shape), list(np.broadcast_shapes(self.value.shape, src.value.shape))
-        raise RuntimeError(f"output with shape {both[0]} doesn't match the broadcast shape {both[1]}") from None
+        check_within(self.value.shape, src)
+        raise
 
 
 FUNCTIONS["fill"] = _fill

@@ -18,6 +18,7 @@ from symgrad.eager.core import (
     assign,
     axis_of,
     called,
+    check_within,
     labelled,
     methods,
     numbers,
@@ -27,7 +28,7 @@ from symgrad.eager.core import (
     unlike,
     wrap,
 )
-from symgrad.eager.dtypes import title, type_name
+from symgrad.eager.dtypes import c_name, title, type_name
 from symgrad.eager.indexing import check_range, flat_places, narrow, within
 from symgrad.eager.modes import mode
 from symgrad.eager.nn.grids import affine_grid, grid_sample
@@ -315,6 +316,12 @@ def _constant(weight: Any, function: str, argument: str) -> Any:
     return weight
 
 
+def _weight_of(input: Tensor, weight: Any, function: str, argument: str) -> Any:
+    """A weight of elements of ``input``, which is no wider, in its dtype."""
+    check_within(input.value.shape, weight)
+    return weight if weight is None else _constant(weight, function, argument).to(input.value.dtype)
+
+
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -333,8 +340,8 @@ def binary_cross_entropy_with_logits(
         kinds = title(input.value.dtype), title(target.value.dtype)
         raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}")
     if weight is not None or pos_weight is not None:
-        name = "binary_cross_entropy_with_logits"
-        args = (input, target, _constant(weight, name, "weight"), _constant(pos_weight, name, "pos_weight"))
+        weights = {"weight": weight, "pos_weight": pos_weight}
+        args += tuple(_weight_of(input, x, "binary_cross_entropy_with_logits", name) for name, x in weights.items())
     return apply(ops.BCE_LOGITS, args, {"reduction": reduction})
 
 
@@ -355,9 +362,10 @@ def binary_cross_entropy(
         )
     if input.value.dtype != target.value.dtype:
         raise RuntimeError(f"Found dtype {title(target.value.dtype)} but expected {title(input.value.dtype)}")
-    if input.value.dtype.kind == "f" and np.any((input.value < 0) | (input.value > 1)):
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    args = (input, target) if weight is None else (input, target, _constant(weight, "binary_cross_entropy", "weight"))
+    for name, x in (("input", input), ("target", target)):
+        if x.value.dtype.kind == "f" and not np.all((x.value >= 0) & (x.value <= 1)):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    args = (input, target) if weight is None else (input, target, _weight_of(input, weight, "binary_cross_entropy", "weight"))
     return apply(ops.BCE, args, {"reduction": reduction})
 
 
@@ -375,8 +383,11 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
             sides = [i if x.value.shape == full else ("ExpandBackward0", i) for i, x in enumerate((input, target))]
             label = (op.name.title().replace("_", "") + "Backward0", *sides)
         return apply_alike(op, (input, target), {"reduction": reduction, **options}, label)
+    if weight.value.shape != input.value.shape:
+        raise ValueError("Weights and input must have the same size.")
     loss = apply(op, (input, target), {"reduction": "none", **options}) * weight
-    return loss.sum() / weight.sum() if reduction == "mean" else reduced(loss, reduction)
+    counted = op is not ops.HUBER  # whose mean does not count the weights
+    return loss.sum() / weight.sum() if reduction == "mean" and counted else reduced(loss, reduction)
 
 
 def mse_loss(
@@ -425,13 +436,11 @@ def smooth_l1_loss(
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
-    """The squared error where it is below ``delta``, else a linear one. The mean does not count the weights."""
+    """The squared error where it is below ``delta``, else a linear one."""
     reduction = reduction_of(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    if weight is None:
-        return _pair(ops.HUBER, input, target, reduction, delta=delta)
-    return reduced(_pair(ops.HUBER, input, target, "none", delta=delta) * weight, reduction)
+    return _pair(ops.HUBER, input, target, reduction, weight, delta=delta)
 
 
 def nll_loss(
@@ -787,6 +796,7 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Any:
     """``softmax(query @ key.T * scale) @ value``, where a mask lets look."""
+    _check_attention(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         times = query.value.shape[-3] // key.value.shape[-3]
         key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
@@ -801,6 +811,32 @@ def scaled_dot_product_attention(
     if attn_mask is not None:  # a row that may look nowhere sees zeros
         weights = FUNCTIONS["where"](wrap(np.all(scores.value == -np.inf, -1, keepdims=True)), 0.0, weights)
     return matmul(dropout(weights, dropout_p), value)
+
+
+def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_causal: bool) -> None:
+    """Raise for dtypes, dimensions and masks that attention does not take."""
+    given = {"query": query.value, "key": key.value, "value": value.value}
+    if len({x.dtype for x in given.values()}) > 1:
+        kinds = [f"{name}.dtype: {c_name(x.dtype)}" for name, x in given.items()]
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got {kinds[0]} {kinds[1]} and {kinds[2]} instead."
+        )
+    if min([x.ndim for x in given.values()]) < 2:
+        sizes = [f"{name}.dim: {x.ndim}" for name, x in given.items()]
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got {sizes[0]} {sizes[1]} and {sizes[2]} "
+            "instead."
+        )
+    if mask is None:
+        return
+    kind = mask.value.dtype
+    if kind not in (bool, np.float32, query.value.dtype):
+        raise RuntimeError(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {c_name(kind)} "
+            f"and  query.dtype: {c_name(query.value.dtype)} instead."
+        )
+    if is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -> Any:

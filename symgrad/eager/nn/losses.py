@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import Tensor, apply, labelled, wrap
+from symgrad.eager.core import Tensor, apply, check_within, labelled, wrap
 from symgrad.eager.indexing import gather
 from symgrad.eager.pointwise import FUNCTIONS, where
 from symgrad.eager.reductions import vector_norm
@@ -87,6 +87,11 @@ def margin_ranking_loss(
 ) -> Any:
     """How far two inputs are from the order that ``target`` (1 or -1) asks for."""
     reduction = reduction_of(reduction, size_average, reduce)
+    if not input1.value.ndim == input2.value.ndim == target.value.ndim:
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
+        )
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
@@ -116,6 +121,12 @@ def cosine_embedding_loss(
 ) -> Any:
     """How far rows are from pointing the same way (where ``target`` is 1), or from not doing so (-1)."""
     reduction = reduction_of(reduction, size_average, reduce)
+    rows = target.value.ndim
+    if rows > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if not input1.value.ndim == input2.value.ndim == rows + 1:
+        sizes = f"{list(input1.value.shape)} and {list(input2.value.shape)}"
+        raise RuntimeError(f"{rows}D target tensor expects {rows + 1}D input tensors, but found inputs with sizes {sizes}.")
     total = [(x * y).sum(-1) for x, y in ((input1, input2), (input1, input1), (input2, input2))]
     cosine = total[0] / ((total[1] + _TINY) * (total[2] + _TINY)).sqrt()
     zero = wrap(np.zeros((), cosine.value.dtype))
@@ -131,6 +142,7 @@ def soft_margin_loss(
 ) -> Any:
     """The logistic loss of classes 1 and -1."""
     reduction = reduction_of(reduction, size_average, reduce)
+    check_within(input.value.shape, target)
     return labelled(reduced((-target * input).exp().log1p(), reduction), "SoftMarginLossBackward0")
 
 
@@ -150,6 +162,14 @@ def multilabel_soft_margin_loss(
     return reduced(loss.sum(-1) / input.value.shape[-1], reduction)
 
 
+def _check_rows(input: Tensor) -> None:
+    """Raise for what is neither a row nor several."""
+    if input.value.ndim > 2 or not all(input.value.shape[-1:]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.value.shape)}"
+        )
+
+
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -164,7 +184,18 @@ def multi_margin_loss(
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
+    _check_rows(input)
     x = input if input.value.ndim == 2 else input.reshape(1, -1)
+    count, classes = x.value.shape
+    if target.value.ndim > 1 or target.value.size != count:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size [{count}], but got {list(target.value.shape)}. Input has shape {list(input.value.shape)}."
+        )
+    if weight is not None and (weight.value.ndim > 1 or weight.value.size != classes):
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.value.shape)}")
+    if not np.all((target.value >= 0) & (target.value < classes)):
+        raise RuntimeError("target out of range")
     places = target.reshape(-1, 1)
     gap = FUNCTIONS["relu"](margin - gather(x, 1, places) + x)
     gap = gap if p == 1 else gap**2
@@ -181,6 +212,13 @@ def multilabel_margin_loss(
     """How far all of the right classes, those before the first -1, are from leading all others by 1."""
     reduction = reduction_of(reduction, size_average, reduce)
     classes = input.value.shape[-1] if input.value.ndim else 1
+    _check_rows(input)
+    one = input.value.ndim < 2 and target.value.ndim < 2
+    if target.value.size != classes if one else target.value.shape != input.value.shape:
+        sizes = f"{list(target.value.shape)} for input of size: {list(input.value.shape)}"
+        raise RuntimeError(f"inconsistent target size: {sizes}")
+    if not np.all((target.value >= -1) & (target.value < classes)):
+        raise RuntimeError("argument #2 'target' is out of range")
     x, places = input.reshape(-1, classes), target.value.reshape(-1, classes)
     right = np.cumprod(places >= 0, axis=1).astype(bool)
     wrong = ~((places[:, :, None] == np.arange(classes)) & right[:, :, None]).any(1)
@@ -235,6 +273,12 @@ def triplet_margin_with_distance_loss(
     reduction = reduction_of(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    sizes = [x.value.ndim for x in (anchor, positive, negative)]
+    if len(set(sizes)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            f"{sizes[0]}D, positive {sizes[1]}D, and negative {sizes[2]}D inputs"
+        )
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

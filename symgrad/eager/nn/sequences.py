@@ -111,8 +111,14 @@ def ctc_loss(
     if not 0 <= blank < x.value.shape[2]:
         raise RuntimeError("blank must be in label range")
     times = _lengths("input_lengths", input_lengths, x.value.shape[1], x.value.shape[0])
-    given = targets.value[None] if alone else targets.value
+    given = targets.value
     counts = _lengths("target_lengths", target_lengths, x.value.shape[1])
+    wanted = len(counts) if given.ndim == 2 else counts.sum()
+    if len(given) != wanted:
+        raise RuntimeError(
+            f"Expected tensor to have size {wanted} at dimension 0, but got size {len(given)} for argument #2 'targets' (while "
+            "checking arguments for ctc_loss_allocate_outputs)"
+        )
     if given.ndim == 2 and counts.max(initial=0) > given.shape[1]:
         raise RuntimeError(
             f"Expected tensor to have size at least {counts.max()} at dimension 1, but got size {given.shape[1]} for argument "
