@@ -641,6 +641,10 @@ class Tensor(Traced):
 
     @data.setter
     def data(self, new: Tensor) -> None:
+        if not isinstance(new, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if self.requires_grad and new.value.dtype.kind not in "fc":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self.value, self.base = new.value, None
 
     @property

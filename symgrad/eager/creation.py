@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager.core import NONE, Tensor, apply, assign, called, methods, numbers, wrap
-from symgrad.eager.dtypes import as_numpy, default, on_cpu, title
+from symgrad.eager.dtypes import as_numpy, default, number_in, on_cpu, title
 from symgrad.eager.modes import mode
 from symgrad.eager.shapes import broadcast_tensors, expand, reshape, several, sizes, transpose
 from symgrad.ops.core import Traced
@@ -252,8 +252,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
     number = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     shape, kind = sizes((size,)), as_numpy(dtype) if dtype is not None else _inferred(number).dtype
     if type(number) is not Tracer:
-        number = np.asarray(number)
-        _check_fits(number, kind)
+        number = number_in(number, kind)
     return np.broadcast_to(number, shape).astype(kind)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -108,6 +109,35 @@ def type_name(kind: Any) -> str:
 def c_name(numpy: np.dtype[Any]) -> str:
     """What C++ calls it, as some of torch's messages do."""
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(numpy.name, numpy.name)
+
+
+_C_TYPES = {
+    "float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
+    "uint8": "uint8_t",
+}  # fmt: skip
+
+
+@functools.lru_cache(maxsize=16)
+def _limits(kind: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the largest number of a dtype of real numbers."""
+    if kind.kind == "f":
+        return float(np.finfo(kind).min), float(np.finfo(kind).max)
+    return np.iinfo(kind).min, np.iinfo(kind).max
+
+
+def number_in(value: Any, kind: np.dtype[Any]) -> Any:
+    """A number in a dtype, as torch converts it: an error where it does not fit. Negative integers become bytes as in C."""
+    number = value.item() if isinstance(value, (np.ndarray, np.generic)) else value
+    if kind.kind in "fiu":
+        least, most = _limits(kind)
+        real, imag = number.real, number.imag
+        if kind.kind == "u" and isinstance(real, int):
+            least = -most
+        fits = not imag and (least <= real <= most or (kind.kind == "f" and not math.isfinite(real)))
+        if not fits:
+            raise RuntimeError(f"value cannot be converted to type {_C_TYPES[kind.name]} without overflow")
+        number = real
+    return np.asarray(number).astype(kind)
 
 
 class _Default:

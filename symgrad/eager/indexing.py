@@ -23,6 +23,7 @@ from symgrad.eager.core import (
     labelled,
     method,
     methods,
+    numbers,
     plain,
     tied,
     unlike,
@@ -30,7 +31,7 @@ from symgrad.eager.core import (
     whole,
     wrap,
 )
-from symgrad.eager.dtypes import title
+from symgrad.eager.dtypes import number_in, title
 from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place
 from symgrad.eager.shapes import expand, expanded, reshape
@@ -143,7 +144,7 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
             axis = len(shape) - sum([_width(later) for later in keys[len(parts) :]])
         else:
             array = part.value if isinstance(part, Tensor) else _index_array(part)
-            if array.dtype.kind not in "iub":
+            if array.dtype not in _PLACES:
                 if array.size:
                     raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
                 array = array.astype(np.int64)
@@ -169,6 +170,7 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
 
 
 _PLAIN = {int, type(None)}
+_PLACES = {_INT64, _INT32, np.dtype(bool)}  # bytes are masks
 
 
 _NOT_A_TUPLE = (
@@ -305,13 +307,18 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         if isinstance(value, (str, list, tuple)) or value is None:
             raise TypeError(f"can't assign a {type(value).__name__} to a torch.{title(self.value.dtype)}Tensor")
+        value = value if isinstance(value, Traced) or np.ndim(value) else number_in(value, self.value.dtype)
         value = np.asarray(value).astype(self.value.dtype)
     if key is Ellipsis:
         self.copy_(as_tensor_of(value)) if np.ndim(value) else self.fill_(as_tensor_of(value))
         return
     if arrays:
         kept = self.value.dtype
-        value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
+        if isinstance(value, Tensor) and value.value.dtype != kept:
+            if value.value.size != 1 or [plain(array).dtype for array in arrays] != [bool]:
+                _check_dtypes(self, value)
+            number_in(numbers(value), kept)
+            value = value.to(kept)
         new = _put(self, _shortened(value), spec, arrays, index.SETITEM)
         assign(self, new, "index_put_")
         return
@@ -334,15 +341,24 @@ def _shortened(value: Any) -> Any:
     return value.reshape(tuple(shape[ones:])) if ones else value
 
 
+def _check_dtypes(x: Tensor, values: Tensor) -> None:
+    """Raise where what is put is of another dtype than the tensor."""
+    if values.value.dtype != x.value.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {title(x.value.dtype)} for the destination "
+            f"and {title(values.value.dtype)} for the source."
+        )
+
+
 @method
 def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """Write ``values`` at places given by index tensors, or add them there."""
+    for i, part in enumerate(indices):
+        if not isinstance(part, (Tensor, np.ndarray)):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(part).__name__}")
     spec, arrays, _ = _index_of(self, tuple(indices))
-    if isinstance(values, Tensor) and values.value.dtype != self.value.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {title(self.value.dtype)} for the destination "
-            f"and {title(values.value.dtype)} for the source."
-        )
+    if isinstance(values, Tensor):
+        _check_dtypes(self, values)
     return assign(self, _put(self, values, spec, arrays, index.INDEX_ADD if accumulate else index.SETITEM), "index_put_")
 
 
@@ -619,7 +635,7 @@ def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any
     src = source_of(x, dim, places, src)
     flat = _flat(x, axis_of(dim, x.value.ndim), places)
     if not isinstance(src, Tensor):
-        src = np.asarray(src, x.value.dtype)
+        src = number_in(src, x.value.dtype)
     op, label = (ops.SCATTER_ADD, "ScatterAddBackward0") if adds else (ops.SCATTER, "ScatterBackward0")
     return apply(op, (x, src, flat), NONE, label if adds or isinstance(src, Tensor) else "ScatterBackward1")
 

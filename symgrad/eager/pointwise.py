@@ -34,7 +34,7 @@ from symgrad.eager.core import (
     wrap,
     writable,
 )
-from symgrad.eager.dtypes import c_name, default, promoted, title
+from symgrad.eager.dtypes import c_name, default, number_in, promoted, title
 from symgrad.eager.modes import mode
 from symgrad.ops.core import Op, Traced
 from symgrad.ops.engine import ASTYPE
@@ -692,7 +692,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {np.ndim(value)} dimension(s)."
         )
     kind = input.value.dtype
-    filled = value.to(kind) if isinstance(value, Tensor) else kind.type(value)
+    number = plain(value)
+    filled = number if isinstance(number, Traced) else number_in(number, kind)
+    filled = value.to(kind) if isinstance(value, Tensor) else filled
     label = ("MaskedFillBackward1", 2, 1) if isinstance(value, Tensor) else "MaskedFillBackward0"
     return apply(known(np.where), (mask, filled, input), NONE, label)
 
@@ -788,7 +790,8 @@ def _fill(self: Tensor, value: Any) -> Any:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.value.ndim} dimensions."
             )
         return apply(ops.COPY, (self, value), NONE, "FillBackward3")
-    return apply(ops.FILL, (self, plain(value)), NONE, "FillBackward2")
+    number = value if isinstance(value, Traced) else number_in(value, self.value.dtype)
+    return apply(ops.FILL, (self, number), NONE, "FillBackward2")
 
 
 def _zero(self: Tensor) -> Any:
@@ -796,6 +799,8 @@ def _zero(self: Tensor) -> Any:
 
 
 def _copy(self: Tensor, src: Any, non_blocking: bool = False) -> Any:
+    if isinstance(src, (list, tuple)):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     try:
         return apply(ops.COPY, (self, src), NONE, "CopyBackwards")
     except ValueError:

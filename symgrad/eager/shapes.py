@@ -25,8 +25,8 @@ from symgrad.eager.core import (
     method,
     methods,
     requires,
+    tied,
     variant,
-    wrap,
     writable,
 )
 from symgrad.eager.dtypes import dtype, title
@@ -121,7 +121,7 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Any:
 def _view(self: Tensor, *shape: Any, **named: Any) -> Any:
     """``reshape``, of a tensor that lies in memory in order; or its bytes in another dtype."""
     if len(shape) == 1 and isinstance(shape[0], dtype):
-        return wrap(self.value.view(shape[0].dtype))
+        return tied(self.value.view(shape[0].dtype), self)
     wanted = listed("view", "size", shape, named)
     result = _reshaped(self, wanted, "ViewBackward0")
     if result.base is None and isinstance(self.value, np.ndarray) and self.value.size and not self.value.flags.c_contiguous:
