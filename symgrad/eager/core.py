@@ -872,8 +872,8 @@ def execute(
         return tuple(parts) if isinstance(y, tuple) else parts[0]
     if op.alias and type(values[0]) is not _array and isinstance(args[0], Tensor):
         values[0] = whole(args[0])  # which a view can share
-    if op.__class__ is Fused and op.kernel is not None and values[0].dtype.kind not in op.kinds:
-        raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{title(values[0].dtype)}'")
+    if op.__class__ is Fused and op.kernel is not None:
+        check_kernel(op.kernel, values[0].dtype, op.kinds)
     try:
         if wanting and op.__class__ is Fused and op.keeps is not None and mode.grad:
             y, kept = mode.quiet(op.keeps, *values, **params)
@@ -903,6 +903,12 @@ def execute(
     if op.alias:
         return view(op, args, params, y)
     return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
+
+
+def check_kernel(kernel: str, given: Any, kinds: str = "f") -> None:
+    """Raise where a dtype is none of the kinds that torch has a kernel for."""
+    if given.kind not in kinds:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{title(given)}'")
 
 
 def _of_numbers(op: Op, params: dict[str, Any]) -> dict[str, Any]:

@@ -478,17 +478,20 @@ HARDSIGMOID = _bent(
     _traced(lambda x: np.where(x <= -3, 0, np.where(x < 3, (x + 3) / 6, 1)), lambda x: np.clip(x + 3, 0, 6) / 6),
     lambda g, x: np.where((x > -3) & (x < 3), g / 6, 0),
     "hardsigmoid",
+    kernel="hardsigmoid_cpu",
 )
 HARDSWISH = Fused(
     _traced(lambda x: np.where(x <= -3, 0 * x, np.where(x < 3, x * (x + 3) / 6, x)), lambda x: x * np.clip(x + 3, 0, 6) / 6),
     lambda g, y, x: np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + 0.5), g)),
     family="elementwise",
     name="hardswish",
+    kernel="hardswish_cpu",
 )
 SOFTSHRINK = _bent(
     lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
     lambda g, x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, g),
     "softshrink",
+    kernel="softshrink_check",
 )
 HARDSHRINK = _bent(
     lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, x),
@@ -545,7 +548,7 @@ def _column_sums(x: Any, like: Any) -> Any:
 def _mean(x: Any, axis: Any, n: int) -> Any:
     """The mean over axes, which stay; of short rows as a product, which takes less time and is as exact."""
     if axis == -1 and n <= 1024 and x.__class__ is np.ndarray:
-        return np.dot(x, _same(n, 1 / n, x.dtype))[..., None]
+        return np.dot(x, _same(n, 1 / max(n, 1), x.dtype))[..., None]
     return _total(x, axis) / n
 
 
@@ -919,4 +922,5 @@ LAYER_NORM = Fused(
     lambda g, _, x, weight, bias, *, axes, n, eps, kept=None: _column_sums(g, bias),
     keeps=_layer_norm,
     name="native_layer_norm",
+    kernel="LayerNormKernelImpl",
 )

@@ -18,6 +18,7 @@ from symgrad.eager.core import (
     assign,
     axis_of,
     called,
+    check_kernel,
     check_within,
     labelled,
     methods,
@@ -159,6 +160,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """``input``, kept between two numbers."""
     if input.value.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if input.value.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if input.value.dtype.kind in "iu":
@@ -184,6 +187,7 @@ def glu(input: Tensor, dim: int = -1) -> Any:
     """The first half along ``dim``, times the sigmoid of the other."""
     if not input.value.ndim:
         raise RuntimeError("glu does not support 0-dimensional tensors")
+    check_kernel("glu_cpu", input.value.dtype, "fc")
     axis = axis_of(dim, input.value.ndim)
     size = input.value.shape[axis]
     if size % 2:
@@ -643,18 +647,21 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
     """Each row less its mean, over its deviation."""
-    shape = _row_shape(input, normalized_shape)
-    for name, part in (("weight", weight), ("bias", bias)):
-        if part is not None and part.value.shape != shape:
-            raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(part.value.shape)} "
-                f"and normalized_shape = {list(shape)}"
-            )
+    shape = _row_shape(input, normalized_shape, weight, bias)
+    _check_mixed(input, weight, bias)
     return apply(ops.LAYER_NORM, (input, weight, bias), _of_rows(shape, eps))
 
 
-def _row_shape(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
-    """The shape of what counts as a row of ``x``, which its own must end in."""
+def _check_mixed(x: Tensor, *others: Any) -> None:
+    """Raise where parameters or statistics, each a tensor or None, are of another dtype than the input."""
+    kinds = {part.value.dtype for part in others if part is not None} - {x.value.dtype}
+    if kinds:
+        texts = "expect parameter to have scalar type of Float", "all inputs must share same datatype."
+        raise RuntimeError(f"mixed dtype (CPU): {texts[np.dtype(np.float32) in kinds]}")
+
+
+def _row_shape(x: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None) -> tuple[int, ...]:
+    """The shape of what counts as a row of ``x``, which its own must end in, and which that of its parameters is."""
     shape = tuple(normalized_shape)
     if not shape:
         raise RuntimeError(
@@ -666,6 +673,12 @@ def _row_shape(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input "
             f"of size{list(x.value.shape)}"
         )
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and part.value.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(part.value.shape)} "
+                f"and normalized_shape = {list(shape)}"
+            )
     return shape
 
 
@@ -696,6 +709,15 @@ def _keep(kept: Any, new: Any, momentum: float, verb: str) -> None:
         assign(kept, wrap((kept.value * (1 - momentum) + new).astype(kept.value.dtype)), verb)
 
 
+def _check_channels(x: Tensor, **given: Any) -> None:
+    """Raise where parameters or statistics are not one number for each channel, or of another dtype."""
+    check_kernel("batch_norm", x.value.dtype)
+    for name, part in given.items():
+        if part is not None and x.value.ndim > 1 and part.value.size != x.value.shape[1]:
+            raise RuntimeError(f"{name} should contain {x.value.shape[1]} elements not {part.value.size}")
+    _check_mixed(x, *given.values())
+
+
 def batch_norm(
     input: Tensor,
     running_mean: Any,
@@ -708,10 +730,7 @@ def batch_norm(
 ) -> Any:
     """Each channel less its mean, over its deviation: those of the batch while training, which are kept, else those kept."""
     axes = (0, *range(2, input.value.ndim))
-    given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
-    for name, x in given.items():
-        if x is not None and input.value.ndim > 1 and x.value.size != input.value.shape[1]:
-            raise RuntimeError(f"{name} should contain {input.value.shape[1]} elements not {x.value.size}")
+    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if training and (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training:
@@ -742,6 +761,7 @@ def instance_norm(
     """Each channel of each example less its mean, over its deviation."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     axes = tuple(range(2, input.value.ndim))
     if math.prod([input.value.shape[axis] for axis in axes]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
@@ -760,6 +780,14 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.value.shape)} and num_groups={num_groups}"
         )
+    check_kernel("GroupNormKernelImpl", input.value.dtype)
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and part.value.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(part.value.shape)} and input of shape {list(input.value.shape)}"
+            )
+    _check_mixed(input, weight, bias)
     groups = reshape(input, (n, num_groups, channels // num_groups * math.prod(rest)))
     y = reshape(_normalised(groups, (2,), eps), input.value.shape)
     return labelled(_affine(y, weight, bias), "NativeGroupNormBackward0")
@@ -767,7 +795,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     """Each row over the root of the mean of its squares."""
-    axes = tuple(range(-len(_row_shape(input, normalized_shape)), 0))
+    axes = tuple(range(-len(_row_shape(input, normalized_shape, weight)), 0))
+    check_kernel("rms_norm", input.value.dtype, "fc")
     small = float(np.finfo(input.value.dtype).eps) if eps is None else eps
     y = input * (FUNCTIONS["square"](input).mean(axes, keepdim=True) + small).rsqrt()
     return y if weight is None else y * weight
@@ -841,6 +870,15 @@ def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_ca
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -> Any:
     """For each matrix of ``weight`` its product with both inputs."""
+    shapes = input1.value.shape, input2.value.shape
+    for i, (n, m) in enumerate(zip(shapes[0][:-1], shapes[1][:-1], strict=False)):
+        if n != m:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {n} and {m}")
+    sizes = {"input1": shapes[0][-1], "input2": shapes[1][-1], "bias": None if bias is None else bias.value.size}
+    for i, (name, size) in enumerate(sizes.items()):
+        wanted = weight.value.shape[(i + 1) % 3]
+        if size not in (None, wanted):
+            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size} but expected {wanted}")
     y = FUNCTIONS["einsum"]("...i,oij,...j->...o", input1, weight, input2)
     return labelled(y, "ViewBackward0") if bias is None else y + bias
 
@@ -873,6 +911,8 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: b
         shape = (*shape[:2], *(1,) * (len(shape) - 2))
     if p == 1:
         return _maybe_in_place(input, input * wrap(np.zeros((), kind)), inplace, "dropout")
+    if kind.kind not in "fc":
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {title(kind)}")
     drawn = default_generator.uniform(math.prod(shape), np.dtype(np.float64)).reshape(shape)
     kept = (drawn < 1 - p).astype(kind)
     if not alpha:
@@ -924,6 +964,11 @@ dropout1d, dropout2d, dropout3d = map(_channel_dropout, (1, 2, 3))
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
     """Draws from the Gumbel-softmax distribution; ``hard``: ones and zeros, with the gradient of the soft draw."""
+    if logits.value.dtype.kind != "f":
+        raise RuntimeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {title(logits.value.dtype)}"
+        )
     noise = -np.log(default_generator.exponential(logits.value.size).astype(logits.value.dtype))
     soft = softmax((logits + wrap(noise.reshape(logits.value.shape))) / tau, dim)
     if not hard:
@@ -1135,6 +1180,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         return apply(ops.PAD, (input,), {"widths": widths, "value": value or 0})
     if mode not in _MARGINS:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if len(shape) - n not in (1, 2):
         raise NotImplementedError(f"Padding size {len(pad)} is not supported for {len(shape)}D input tensor.")
     if mode == "reflect" and any([max(width) >= size for width, size in zip(widths, shape, strict=True) if any(width)]):

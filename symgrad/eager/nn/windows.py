@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.eager import ops
 from symgrad.eager.core import Tensor, apply, called, labelled, wrap
-from symgrad.eager.dtypes import c_name
+from symgrad.eager.dtypes import c_name, title
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.products import matmul
 from symgrad.eager.shapes import cat, permute, reshape, squeeze, unsqueeze
@@ -86,6 +86,15 @@ def _alike(x: Tensor, weight: Tensor, bias: Any) -> None:
             raise RuntimeError(f"{kinds} should be the same")
 
 
+def _check_bias(weight: Tensor, bias: Any, made: int, turned: str = "") -> None:
+    """Raise where this is not one number for each channel that is made."""
+    if bias is not None and bias.value.shape != (made,):
+        raise RuntimeError(
+            f"Given {turned}weight of size {list(weight.value.shape)}, expected bias to be 1-dimensional with {made} elements, "
+            f"but got bias of size {list(bias.value.shape)} instead"
+        )
+
+
 # -- convolutions --------------------------------------------------------------------------------------------------
 
 
@@ -129,6 +138,7 @@ def _conv(d: int) -> Callable[..., Any]:
                 f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
                 f"[{list(weight.value.shape)}] instead"
             )
+        _check_bias(weight, bias, made)
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise RuntimeError(f"Invalid padding string: '{padding}'")
         steps, apart = _each(stride, d), _each(dilation, d)
@@ -178,7 +188,13 @@ def _conv_transpose(d: int) -> Callable[..., Any]:
         x, alone = _batched(input, d)
         _alike(input, weight, bias)
         n, channels, *sizes = x.value.shape
-        _, each, *kernel = weight.value.shape
+        taken, each, *kernel = weight.value.shape
+        if taken != channels:
+            raise RuntimeError(
+                f"Given transposed=1, weight of size {list(weight.value.shape)}, expected input{list(x.value.shape)} to have "
+                f"{taken} channels, but got {channels} channels instead"
+            )
+        _check_bias(weight, bias, each * groups, "transposed=1, ")
         steps, edges, more, apart = (_each(option, d) for option in (stride, padding, output_padding, dilation))
         _check_steps(steps, edges, apart)
         for o, s, a in zip(more, steps, apart, strict=True):
@@ -255,6 +271,14 @@ def _pooled(y: Tensor, alone: bool, name: str, d: int) -> Any:
     return labelled(squeeze(y, 0) if alone else y, label)
 
 
+def _check_moves(name: str, kernel: Any, steps: Any, apart: Any = ()) -> None:
+    """Raise for windows of no size, or that stand still."""
+    for what, given in (("kernel_size", kernel), ("stride", steps), ("dilation", apart)):
+        if min(given, default=1) <= 0:
+            shown = given[0] if len(given) == 1 else given
+            raise RuntimeError(f"{name}() {what} must be greater than zero, but got {shown}")
+
+
 def _check_margins(kernel: Any, edges: Any, apart: Any) -> None:
     """No window may lie in the margin alone."""
     for size, edge, step in zip(kernel, edges, apart, strict=True):
@@ -286,6 +310,9 @@ def _avg_pool(d: int) -> Callable[..., Any]:
         x, alone = _batched(input, d)
         sizes, kernel = x.value.shape[2:], _each(kernel_size, d)
         steps, edges = kernel if stride is None or stride == () else _each(stride, d), _each(padding, d)
+        _check_moves(f"avg_pool{d}d", kernel, steps)
+        if x.value.dtype.kind != "f" and x.value.dtype != np.int64:
+            raise NotImplementedError(f"\"avg_pool{max(d, 2)}d\" not implemented for '{title(x.value.dtype)}'")
         _check_margins(kernel, edges, (1,) * d)
         tables = [_windows(*args, 1, ceil_mode) for args in zip(sizes, kernel, steps, edges, strict=True)]
         counts: Any = np.ones(())
@@ -308,24 +335,11 @@ def _avg_pool(d: int) -> Callable[..., Any]:
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
 
 
-def _lp_pool(d: int) -> Callable[..., Any]:
-    mean = (avg_pool1d, avg_pool2d, avg_pool3d)[d - 1]
-
-    @called(f"lp_pool{d}d", "The norm of each window.")
-    def fun(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-        total = mean(input**norm_type, kernel_size, stride, 0, ceil_mode)
-        total = FUNCTIONS["sign"](total) * FUNCTIONS["relu"](FUNCTIONS["abs"](total))
-        return (total * math.prod(_each(kernel_size, d))) ** (1.0 / norm_type)
-
-    return fun
-
-
-lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
-
-
 def _largest(x: Tensor, tables: Sequence[Table], d: int, return_indices: bool, alone: bool, label: str) -> Any:
     """The largest element of each window, and its place in the flattened image."""
     places = _joined(tables, x.value.shape[2:])
+    inside = np.take_along_axis(places, np.argmax(places >= 0, -1)[:, None], -1)
+    places = np.where(places < 0, inside, places)  # in the margin lies what begins the window, so that it changes nothing
     lowest = -np.inf if x.value.dtype.kind == "f" else int(np.iinfo(x.value.dtype).min)
     values, found = FUNCTIONS["max"](_taken(x, places, d, lowest), -1)
     form = (*x.value.shape[:2], *[len(table) for table in tables])
@@ -351,6 +365,7 @@ def _max_pool(d: int) -> Callable[..., Any]:
         kernel = _each(kernel_size, d)
         steps = kernel if stride is None or stride == () else _each(stride, d)
         edges, apart = _each(padding, d), _each(dilation, d)
+        _check_moves(f"max_pool{d}d", kernel, steps, apart)
         _check_margins(kernel, edges, apart)
         options = zip(x.value.shape[2:], kernel, steps, edges, apart, strict=True)
         tables = [_windows(*args, ceil_mode) for args in options]
@@ -360,6 +375,26 @@ def _max_pool(d: int) -> Callable[..., Any]:
 
 
 max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
+
+
+def _lp_pool(d: int) -> Callable[..., Any]:
+    mean, most = ((avg_pool1d, max_pool1d), (avg_pool2d, max_pool2d), (avg_pool3d, max_pool3d))[d - 1]
+
+    @called(f"lp_pool{d}d", "The norm of each window.")
+    def fun(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+        if norm_type == 0:
+            raise ValueError(f"norm_type must be a non-zero value, but got {norm_type}")
+        if math.isinf(norm_type):
+            sign = 1 if norm_type > 0 else -1
+            return sign * most(sign * FUNCTIONS["abs"](input), kernel_size, stride, 0, 1, ceil_mode)
+        total = mean(input**norm_type, kernel_size, stride, 0, ceil_mode)
+        total = FUNCTIONS["sign"](total) * FUNCTIONS["relu"](FUNCTIONS["abs"](total))
+        return (total * math.prod(_each(kernel_size, d))) ** (1.0 / norm_type)
+
+    return fun
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
 
 
 def _goal(output_size: Any, sizes: Sequence[int], d: int) -> list[int]:
@@ -416,8 +451,20 @@ def interpolate(
     sizes = input.value.shape[2:]
     if (size is None) == (scale_factor is None):
         raise ValueError(f"{'either' if size is None else 'only one of'} size or scale_factor should be defined")
+    shown = ("output size", "output size of ", size), ("scale_factor", "scale_factor of shape ", scale_factor)
+    for what, start, given in shown:
+        if isinstance(given, (tuple, list)) and len(given) != d:
+            letter = "o" if given is size else "s"
+            raise ValueError(
+                f"Input and {what.split()[0]} must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(sizes)} and {start}{given}. Please provide input tensor in (N, C, d1, d2, ...,dK) format "
+                f"and {what} in ({letter}1, {letter}2, ...,{letter}K) format."
+            )
     factors = None if scale_factor is None else _each(scale_factor, d)
     goal = list(_each(size, d)) if factors is None else [math.floor(n * f) for n, f in zip(sizes, factors, strict=True)]
+    if min([*sizes, *goal], default=1) <= 0:
+        both = [", ".join([f"{name}: {n}" for name, n in zip("DHW"[-d:], shape, strict=True)]) for shape in (sizes, goal)]
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({both[0]}) and output ({both[1]})")
     factors = None if recompute_scale_factor else factors
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[d - 1](input, goal)
