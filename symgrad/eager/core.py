@@ -905,6 +905,13 @@ def execute(
     return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
 
 
+def check_scalars(x: Tensor, *others: Tensor) -> None:
+    """Raise where tensors are of other dtypes than ``x``."""
+    for other in others:
+        if other.value.dtype != x.value.dtype:
+            raise RuntimeError(f"expected scalar type {title(x.value.dtype)} but found {title(other.value.dtype)}")
+
+
 def check_kernel(kernel: str, given: Any, kinds: str = "f") -> None:
     """Raise where a dtype is none of the kinds that torch has a kernel for."""
     if given.kind not in kinds:

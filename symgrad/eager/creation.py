@@ -283,8 +283,6 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> 
         kind = np.dtype(np.int64) if all(isinstance(x, int) for x in (start, end, step)) else default.real
     if not (np.isfinite(start) and np.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if kind == np.int64:
-        start, end, step = int(start), int(end), int(step)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
@@ -334,6 +332,8 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}")
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if len({x.value.dtype for x in given}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     shape = tuple([x.value.size for x in given])
     grid = [expand(reshape(x, (1,) * i + (-1,) + (1,) * (len(given) - i - 1)), shape) for i, x in enumerate(given)]
     return tuple(grid) if indexing == "ij" or len(grid) < 2 else tuple(transpose(x, 0, 1) for x in grid)

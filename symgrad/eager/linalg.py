@@ -302,6 +302,11 @@ def _splits(shapes: Sequence[tuple[int, ...]]) -> dict[tuple[int, int], int]:
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
     """The ``X`` of ``A @ X == B``, or of ``X @ A == B``."""
     _check_square("solve", A)
+    if A.value.dtype != B.value.dtype:
+        raise RuntimeError(
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {title(A.value.dtype)} and B of type "
+            f"{title(B.value.dtype)} instead"
+        )
     vector = left and _is_vector(A, B)
     try:
         if vector and B.value.ndim > 1:

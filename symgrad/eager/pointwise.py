@@ -21,6 +21,7 @@ from symgrad.eager.core import (
     apply,
     assign,
     called,
+    check_kernel,
     check_within,
     execute,
     known,
@@ -188,6 +189,7 @@ def round(input: Tensor, *, decimals: int | None = None) -> Any:
     """Each element to the nearest integer, or to ``decimals``; halves go to the even one."""
     if decimals is None:
         return apply(ops.ROUND, (input,))
+    check_kernel("round_cpu" if decimals else "round_vml_cpu", input.value.dtype)
     return apply(ops.ROUND, (input,), {"decimals": decimals}, "RoundBackward1")
 
 
@@ -375,7 +377,6 @@ for _name, _key in {
     "maximum": ops.MAXIMUM, "minimum": ops.MINIMUM, "fmax": ops.FMAX, "fmin": ops.FMIN,
     "hypot": ops.HYPOT, "nextafter": ops.NEXTAFTER, "gcd": np.gcd, "lcm": np.lcm,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
-    "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "less": np.less, "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal,
@@ -389,16 +390,34 @@ for _name, _key in {
     _binary(_name, _key, floats=True)
 
 
-def _whole(fun: Any) -> Any:
-    """A division that refuses to divide whole numbers by zero."""
+def _whole(fun: Any, kernel: str) -> Any:
+    """A division that refuses to divide whole numbers by zero, and truth values at all."""
 
     def checked(x: Any, y: Any) -> Any:
+        _no_truths(kernel, x, y)
         result = fun(x, y)
         if result.dtype.kind in "iu" and not np.all(y):
             raise RuntimeError("ZeroDivisionError")
         return result
 
     return checked
+
+
+def _no_truths(kernel: str, x: Any, y: Any) -> None:
+    """Raise where two values are truth values, which torch has no such function for."""
+    if np.result_type(x, y) == bool:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+
+
+def _shift(key: Any, kernel: str) -> Op:
+    def shifted(x: Any, y: Any) -> Any:
+        _no_truths(kernel, x, y)
+        return key(x, y)
+
+    return variant(known(key), fun=shifted)
+
+
+LEFT_SHIFT, RIGHT_SHIFT = _shift(np.left_shift, "lshift_cpu"), _shift(np.right_shift, "rshift_cpu")
 
 
 def _remainder(x: Any, y: Any) -> Any:
@@ -418,25 +437,38 @@ def _no_derivative(g: Any, y: Any, a: Any, b: Any) -> Any:
     raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
-ROUNDED_DIV = {mode: ops.flat(_whole(fun), "div", 2) for mode, fun in (("floor", np.floor_divide), ("trunc", _truncated))}
+ROUNDED_DIV = {
+    mode: ops.flat(_whole(fun, f"div_{mode}_cpu"), "div", 2)
+    for mode, fun in (("floor", np.floor_divide), ("trunc", _truncated))
+}
 
 
 def _rest(key: Any, fun: Any, mode: str) -> Op:
     """What a division leaves over: by the divisor, the slope is the rounded quotient."""
     rules = (lambda g, _, a, b: g, lambda g, _, a, b: -g * ROUNDED_DIV[mode](a, b))
-    return variant(known(key), fun=_whole(fun), rules=rules)
+    return variant(known(key), fun=_whole(fun, f"{key.__name__}_cpu"), rules=rules)
 
 
 REMAINDER, FMOD = _rest(np.remainder, _remainder, "floor"), _rest(np.fmod, np.fmod, "trunc")
-FLOOR_DIVIDE = Fused(_whole(np.floor_divide), _no_derivative, _no_derivative, family="elementwise", name="floor_divide")
+FLOOR_DIVIDE = Fused(
+    _whole(np.floor_divide, "div_floor_cpu"), _no_derivative, _no_derivative, family="elementwise", name="floor_divide"
+)
 NAMES[FLOOR_DIVIDE.key] = "NotImplemented"
-for _name, _op in {"remainder": REMAINDER, "fmod": FMOD}.items():
+for _name, _op in {
+    "remainder": REMAINDER, "fmod": FMOD, "bitwise_left_shift": LEFT_SHIFT, "bitwise_right_shift": RIGHT_SHIFT,
+}.items():  # fmt: skip
     _binary(_name, _op)
 
 
 def _scaled(op: Op, input: Any, other: Any, alpha: Any, label: str) -> Any:
     """``op`` on ``input`` and ``alpha * other``."""
-    x, y = cast_alike(plain(input), plain(other))
+    x, y = cast_alike(*(v.value if isinstance(v, Tensor) else v for v in (input, other)))
+    kind = promoted((x, y)).kind
+    if isinstance(alpha, float) and kind in "iub":
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and kind != "c":
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    alpha = bool(alpha) if kind == "b" else alpha
     wanting = tuple([i for i, v in enumerate((input, other)) if isinstance(v, Tensor) and requires(v)])
     return execute(op, (input, other), [x, y], wanting, {"alpha": alpha}, label)
 
@@ -451,15 +483,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 @function
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``."""
-    masks = [x for x in (input, other) if isinstance(x, Tensor) and x.value.dtype == bool]
-    if masks:
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-            "`logical_xor()` operator instead."
-            if len(masks) == 2
-            else "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
-            "the `~` or `logical_not()` operator instead."
-        )
+    _refuse_masks(input, other)
     if alpha == 1:
         result = binary(SUB, input, other, None if isinstance(input, Tensor) else "RsubBackward1")
     else:
@@ -467,9 +491,23 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return delivered(result, out, "sub")
 
 
+def _refuse_masks(*operands: Any) -> None:
+    """Raise where one of the operands of a subtraction is a truth value."""
+    masks = [x for x in operands if isinstance(x, bool) or (isinstance(x, Tensor) and x.value.dtype == bool)]
+    if masks:
+        raise NotImplementedError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
+            if len(masks) == 2
+            else "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+
+
 @function
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input``."""
+    _refuse_masks(input, other)
     label = f"RsubBackward{int(not isinstance(other, Tensor))}"
     return binary(SUB, other, input, label) if alpha == 1 else _scaled(ops.SUB, other, input, alpha, label)
 
@@ -515,6 +553,8 @@ def power(input: Any, exponent: Any) -> Any:
         and promoted([plain(input), exponent.value]).kind == "i"
     ):
         return wrap(_whole_power(*cast_alike(plain(input), exponent.value)))
+    if promoted([v.value if isinstance(v, Tensor) else v for v in (input, exponent)]) == bool:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     return binary(ops.POWER, input, exponent, _power_label(input, exponent))
 
 
@@ -540,12 +580,15 @@ def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Any:
 in_place("ldexp", ldexp)
 
 
+HEAVISIDE = variant(known(np.heaviside), fun=lambda x, values: np.where(x == 0, values, x > 0))  # 0 of NaN
+
+
 @function
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
     """0 below zero, 1 above, and ``values`` at zero."""
     if input.value.dtype != values.value.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    result = binary(known(np.heaviside), input, values)
+    result = binary(HEAVISIDE, input, values)
     return delivered(result if result.value.dtype == input.value.dtype else result.to(input.dtype), out, "heaviside")
 
 
@@ -607,6 +650,12 @@ def lerp(input: Tensor, end: Any, weight: Any) -> Any:
     if isinstance(end, Tensor) and end.value.dtype != input.value.dtype:
         kinds = [{"float32": "float", "float64": "double"}.get(x.value.dtype.name, x.value.dtype.name) for x in (input, end)]
         raise RuntimeError(f"expected dtype {kinds[0]} for `end` but got dtype {kinds[1]}")
+    check_kernel("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", input.value.dtype, "fc")
+    if isinstance(weight, Tensor) and weight.value.dtype != input.value.dtype:
+        if weight.value.ndim:
+            kinds = [c_name(x.value.dtype) for x in (input, weight)]
+            raise RuntimeError(f"expected dtype {kinds[0]} for `weight` but got dtype {kinds[1]}")
+        weight = weight.to(input.value.dtype)
     label = "LerpBackward1" if isinstance(weight, Tensor) else ("LerpBackward0", 0, 1)
     return apply(ops.LERP, (input, end, weight), NONE, label)
 
@@ -614,12 +663,29 @@ def lerp(input: Tensor, end: Any, weight: Any) -> Any:
 @function
 def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """``input + value * tensor1 * tensor2``."""
-    return apply_alike(ops.ADDCMUL, (input, tensor1, tensor2), {"value": value})
+    return apply_alike(ops.ADDCMUL, (input, tensor1, tensor2), {"value": _in_kind(value, input, tensor1, tensor2)})
+
+
+def _in_kind(value: Any, *operands: Any) -> Any:
+    """A factor, which is a whole number where the operands are."""
+    if isinstance(value, float) and promoted([x.value if isinstance(x, Tensor) else x for x in operands]).kind in "iu":
+        return int(value)
+    return value
+
+
+_ADDCDIV = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+    "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+    "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
+    "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+)
 
 
 @function
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """``input + value * tensor1 / tensor2``."""
+    if all([isinstance(x, Tensor) and x.value.dtype.kind in "iub" for x in (tensor1, tensor2)]):
+        raise RuntimeError(_ADDCDIV)
     return apply_alike(ops.ADDCDIV, (input, tensor1, tensor2), {"value": value})
 
 
@@ -645,12 +711,19 @@ def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08,
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if tolerance < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
+    _check_match(input, other)
     return wrap(np.isclose(input.value, plain(other), rtol, atol, equal_nan))
+
+
+def _check_match(input: Tensor, other: Any) -> None:
+    if isinstance(other, Tensor) and other.value.dtype != input.value.dtype:
+        raise RuntimeError(f"{title(input.value.dtype)} did not match {title(other.value.dtype)}")
 
 
 @function
 def allclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether two tensors agree to a tolerance."""
+    _check_match(input, other)
     return bool(np.allclose(input.value, plain(other), rtol, atol, equal_nan))
 
 
@@ -719,8 +792,7 @@ def _operators() -> None:
     for name, op, floats in (
         ("add", ADD, False), ("mul", MUL, False), ("truediv", DIV, True), ("mod", REMAINDER, False),
         ("floordiv", FLOOR_DIVIDE, False), ("and", known(np.bitwise_and), False), ("or", known(np.bitwise_or), False),
-        ("xor", known(np.bitwise_xor), False), ("lshift", known(np.left_shift), False),
-        ("rshift", known(np.right_shift), False),
+        ("xor", known(np.bitwise_xor), False), ("lshift", LEFT_SHIFT, False), ("rshift", RIGHT_SHIFT, False),
         ("lt", known(np.less), False), ("le", known(np.less_equal), False), ("gt", known(np.greater), False),
         ("ge", known(np.greater_equal), False), ("eq", known(np.equal), False), ("ne", known(np.not_equal), False),
     ):  # fmt: skip

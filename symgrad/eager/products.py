@@ -18,6 +18,7 @@ from symgrad.eager.core import (
     apply,
     axis_of,
     chained,
+    check_scalars,
     known,
     labelled,
     methods,
@@ -29,7 +30,7 @@ from symgrad.eager.core import (
 )
 from symgrad.eager.dtypes import c_name, title
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place
-from symgrad.eager.shapes import expand, reshape, several, unsqueeze
+from symgrad.eager.shapes import expand, expanded, reshape, several, unsqueeze
 from symgrad.ops.contract import matmul_a, matmul_b
 
 MATMUL = known(np.matmul)
@@ -165,6 +166,7 @@ methods(__rmatmul__=lambda self, other: _times(other, self))
 def mm(input: Tensor, mat2: Tensor) -> Any:
     """The product of two matrices."""
     _check_matrices(input.value, mat2.value, ("self", "mat2"))
+    _same_kind(input, mat2)
     return apply(MATMUL, (input, mat2), NONE, "MmBackward0")
 
 
@@ -176,6 +178,9 @@ def mv(input: Tensor, vec: Tensor) -> Any:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
+    if input.value.dtype != vec.value.dtype:
+        one, other = title(input.value.dtype), title(vec.value.dtype)
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {other}, {one}, and {other}")
     return apply(MATMUL, (input, vec), NONE, "MvBackward0")
 
 
@@ -190,6 +195,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Any:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
+    check_scalars(input, mat2)
     return apply(MATMUL, (input, mat2), NONE, "BmmBackward0")
 
 
@@ -219,8 +225,14 @@ def outer(input: Tensor, vec2: Tensor) -> Any:
     return reshape(input, (-1, 1)) * vec2
 
 
+def _addmm(c: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """NaNs of ``c`` do not matter where ``beta`` is 0."""
+    product = a @ b if alpha == 1 else (a @ b) * alpha
+    return product + c if beta == 1 else product + c * beta if beta else product
+
+
 ADDMM = Fused(
-    lambda c, a, b, beta=1, alpha=1: a @ b + c if beta == alpha == 1 else c * beta + (a @ b) * alpha,
+    _addmm,
     lambda g, y, c, a, b, beta=1, alpha=1: g if beta == 1 else g * beta,
     lambda g, y, c, a, b, beta=1, alpha=1: matmul_a(g if alpha == 1 else g * alpha, None, a, b),
     lambda g, y, c, a, b, beta=1, alpha=1: matmul_b(g if alpha == 1 else g * alpha, None, a, b),
@@ -233,6 +245,13 @@ ADDMM = Fused(
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * mat1 @ mat2``."""
     _check_matrices(mat1.value, mat2.value, ("mat1", "mat2"))
+    if input.value.dtype != mat2.value.dtype:
+        kinds = f"{title(input.value.dtype)} and {title(mat2.value.dtype)}"
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {kinds}")
+    _same_kind(mat1, mat2)
+    rows, columns = len(mat1.value), mat2.value.shape[1]
+    if input.value.shape not in ((columns,), (rows, columns)):
+        expanded(input, (rows, columns))
     if beta == alpha == 1:
         return apply(ADDMM, (input, mat1, mat2))
     return apply(ADDMM, (input, mat1, mat2), {"beta": beta, "alpha": alpha})
@@ -387,6 +406,8 @@ def _einsum(
     earlier: Sequence[int] = (),
     last: bool = True,
 ) -> Any:
+    if not set("".join(terms)) <= set(output):  # by products of matrices
+        check_scalars(*operands)
     result = np.einsum(equation, *operands)
     if not isinstance(result, Tensor) or result.node is None:
         return result
@@ -435,8 +456,14 @@ def _reshape_name(x: Tensor, term: str, terms: Sequence[str], output: str, place
     return "ViewBackward0" if x.value.transpose([term.index(c) for c in order]).flags.c_contiguous else "ReshapeAliasBackward0"
 
 
+def _same_dtype(a: Tensor, b: Tensor) -> None:
+    if a.value.dtype != b.value.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+
+
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """Products summed over pairs of dimensions."""
+    _same_dtype(a, b)
     if isinstance(dims, int):
         dims = (range(-dims, 0), range(dims))
     axes = tuple(tuple(axis_of(d, x.value.ndim) for d in given) for x, given in zip((a, b), dims, strict=True))
@@ -474,6 +501,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Any:
         dim = next((i for i, n in enumerate(input.value.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
+    check_scalars(input, other)
     size = input.value.shape[axis_of(dim, input.value.ndim)]
     if size != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {size} and {size}")
@@ -485,6 +513,7 @@ def inner(input: Tensor, other: Tensor) -> Any:
     """Products summed over the last dimension."""
     if not input.value.ndim or not other.value.ndim:
         return input * other
+    _same_dtype(input, other)
     lined = [("PermuteBackward0", i) for i in (0, 1)]
     if input.value.ndim == other.value.ndim == 1:
         return labelled(np.inner(input, other), ("ViewBackward0", ("DotBackward0", *lined)))

@@ -404,7 +404,7 @@ def _places(input: Tensor, arg: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None:
         if not value.size:
             raise IndexError(f"{arg.__name__}(): Expected reduction dim to be specified for input.numel() == 0.")
-        return wrap(arg(value))
+        return wrap(np.reshape(arg(value), (1,) * value.ndim if keepdim else ()))
     axis = axis_of(dim, value.ndim)
     return wrap(arg(value, axis=axis, keepdims=keepdim) if value.ndim else np.asarray(0))
 
@@ -550,6 +550,8 @@ def _quantiles(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interp
     ndim, shape = input.value.ndim, input.value.shape
     axis = 0 if dim is None else axis_of(dim, ndim)
     levels = q.value if isinstance(q, Tensor) else np.asarray(q, input.value.dtype)
+    if levels.ndim > 1:
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if levels.dtype != input.value.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if np.any((levels < 0) | (levels > 1)):

@@ -10,7 +10,7 @@ from symgrad.eager.core import Tensor
 from symgrad.eager.dtypes import RANK, title
 from symgrad.eager.pointwise import FUNCTIONS
 
-# functions | the kinds of dtypes that they refuse | torch's kernel, in quotes, or all that torch says
+# functions | the kinds of dtypes that they refuse | torch's kernel, in quotes, or all that torch says ("!": that it has not)
 _TABLE = """
 lt le gt ge xlogy cummax cummin | c | "{name}_cpu"
 less | c | "lt_cpu"
@@ -42,10 +42,10 @@ floor ceil trunc | b | "{name}_vml_cpu"
 fix | b | "trunc_vml_cpu"
 frac | iub | "frac_cpu"
 abs absolute | b | "abs_cpu"
-neg negative | b | Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the \
+neg negative | b | !Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the \
 `~` or `logical_not()` operator instead.
 relu | c | clamp is not supported for complex types
-relu | b | Boolean inputs not supported for relu
+relu | b | !Boolean inputs not supported for relu
 logit | c | "logit_cpu"
 digamma | c | "digamma"
 hypot nextafter logaddexp logaddexp2 igamma igammac | iub | "{name}_cpu"
@@ -53,7 +53,6 @@ logcumsumexp | iub | "logcumsumexp_out_cpu"
 logdet | iub | logdet: Expected a floating point or complex tensor as input. Got {title}
 dist | iu | norm(): input dtype should be either floating point or complex. Got {title} instead.
 cov corrcoef | b | cov(): bool dtype is not supported for input
-pow | b | "pow"
 trapezoid trapz cumulative_trapezoid | b | {name}: received a bool input for `y`, but bool is not supported
 mm matmul inner | b | "addmm_impl_cpu_"
 trace | b | "trace"
@@ -118,6 +117,8 @@ def _check(name: str, given: list[Any]) -> None:
         return
     if text.startswith('"'):
         raise NotImplementedError(f"{text.format(name=name)} not implemented for '{called}'")
+    if text.startswith("!"):
+        raise NotImplementedError(text[1:])
     raise RuntimeError(text.format(name=name, title=called, kind="bool" if lead.kind == "b" else "complex"))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, labelled, plain, variant, wrap
+from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, check_scalars, labelled, plain, variant, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.indexing import narrow
 from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function
@@ -265,6 +265,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.value.ndim}D")
         if x.value.dtype.kind != "f":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {title(x.value.dtype)}")
+    check_scalars(x1, x2)
     (*batch, rows, columns), (*others, more, width) = x1.value.shape, x2.value.shape
     if columns != width:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {columns} X2: {width}")

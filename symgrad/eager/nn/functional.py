@@ -19,6 +19,7 @@ from symgrad.eager.core import (
     axis_of,
     called,
     check_kernel,
+    check_scalars,
     check_within,
     labelled,
     methods,
@@ -110,7 +111,7 @@ def _activation(name: str, op: Any) -> Any:
 
 
 _REFUSED = {
-    "b": (RuntimeError, "Boolean inputs not supported for relu"),
+    "b": (NotImplementedError, "Boolean inputs not supported for relu"),
     "c": (NotImplementedError, "clamp is not supported for complex types"),
 }
 relu, silu = _activation("relu", ops.RELU), _activation("silu", ops.SILU)
@@ -481,7 +482,8 @@ def nll_loss(
         known = np.where(kept, places, 0)
         table = np.ones(classes, x.value.dtype) if weight is None else plain(_constant(weight, "nll_loss_forward", "weight"))
         _check_class_weights(table, classes)
-        _same_dtype(x.value, table)
+        if weight is not None:
+            check_scalars(x, weight)
         weights = np.where(kept, table[known], 0).astype(x.value.dtype)
     flat = known + np.arange(0, shape[0] * classes, classes) if len(shape) == 2 else flat_places(known, 1, shape)
     if reduction == "none" and not target.value.ndim:
@@ -517,13 +519,6 @@ def _check_class_weights(weight: Any, classes: int, name: str = "") -> None:
             f"{name}weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
             f"shape: {list(weight.shape)}"
         )
-
-
-def _same_dtype(x: Any, *others: Any) -> None:
-    """Raise where arrays are of other dtypes than ``x``."""
-    for other in others:
-        if other.dtype != x.dtype:
-            raise RuntimeError(f"expected scalar type {title(x.dtype)} but found {title(other.dtype)}")
 
 
 def _plain_classes(places: Any, classes: int, ignore_index: int) -> bool:

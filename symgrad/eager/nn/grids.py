@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Fused, Tensor, apply, labelled, plain, wrap
+from symgrad.eager.core import Fused, Tensor, apply, check_scalars, labelled, plain, wrap
 from symgrad.eager.dtypes import Size
 from symgrad.eager.indexing import gather
 from symgrad.eager.products import matmul
@@ -95,6 +95,7 @@ def _check(x: Tensor, grid: Tensor, mode: str) -> None:
         raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, {both}")
     if mode == "bicubic" and len(shape) != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    check_scalars(x, grid)
 
 
 def grid_sample(
