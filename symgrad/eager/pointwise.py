@@ -491,9 +491,14 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return delivered(result, out, "sub")
 
 
+def _masks(*operands: Any) -> list[Any]:
+    """Those that are truth values."""
+    return [x for x in operands if isinstance(x, bool) or (isinstance(x, Tensor) and x.value.dtype.kind == "b")]
+
+
 def _refuse_masks(*operands: Any) -> None:
     """Raise where one of the operands of a subtraction is a truth value."""
-    masks = [x for x in operands if isinstance(x, bool) or (isinstance(x, Tensor) and x.value.dtype == bool)]
+    masks = _masks(*operands)
     if masks:
         raise NotImplementedError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
@@ -553,7 +558,7 @@ def power(input: Any, exponent: Any) -> Any:
         and promoted([plain(input), exponent.value]).kind == "i"
     ):
         return wrap(_whole_power(*cast_alike(plain(input), exponent.value)))
-    if promoted([v.value if isinstance(v, Tensor) else v for v in (input, exponent)]) == bool:
+    if len(_masks(input, exponent)) == 2:
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     return binary(ops.POWER, input, exponent, _power_label(input, exponent))
 

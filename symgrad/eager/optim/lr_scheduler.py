@@ -32,9 +32,17 @@ class LRScheduler:
         self.start()
 
     def start(self) -> None:
-        """The first epoch's rates."""
+        """The first epoch's rates; where training is resumed, those that the groups have."""
         self._step_count = 0
-        self.step()
+        self._first(self.step)
+
+    def _first(self, run: Callable[[], Any]) -> None:
+        """Run what sets the first rates, which follow from none before."""
+        self._is_initial = True
+        try:
+            run()
+        finally:
+            self._is_initial = False
 
     def rate(self, lr: float, base: float, group: int) -> float:
         """The rate of a group at ``last_epoch``, from the one before and the first one."""
@@ -59,7 +67,7 @@ class LRScheduler:
         """The first epoch's rates once more."""
         self.last_epoch = 0
         self.set_rates(self.base_lrs)
-        self.set_rates(self.get_lr())
+        self._first(lambda: self.set_rates(self.get_lr()))
 
     def set_rates(self, rates: Sequence[float]) -> None:
         """Give each group its rate; a tensor is written to."""
@@ -136,7 +144,7 @@ class MultiplicativeLR(LambdaLR):
     """The rate before, times a function of the epoch."""
 
     def rate(self, lr: float, base: float, group: int) -> float:
-        return float(lr * self.lr_lambdas[group](self.last_epoch)) if self.last_epoch > 0 else lr
+        return lr if self._is_initial else float(lr * self.lr_lambdas[group](self.last_epoch))
 
     def restart(self) -> None:
         """The first epoch's rates once more, which here are no more than what the rates are times the functions."""
@@ -175,7 +183,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float, group: int) -> float:
-        return lr * self.gamma if self.last_epoch > 0 else lr
+        return lr if self._is_initial else lr * self.gamma
 
 
 class ConstantLR(LRScheduler):
@@ -214,7 +222,7 @@ class LinearLR(LRScheduler):
     def rate(self, lr: float, base: float, group: int) -> float:
         if self.last_epoch == 0:
             return lr * self.start_factor
-        if self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return lr
         rise = self.end_factor - self.start_factor
         return lr * (1 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
@@ -228,7 +236,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float, group: int) -> float:
-        if not 0 < self.last_epoch <= self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return lr
         left = self.total_iters - self.last_epoch
         return float(lr * (left / (left + 1)) ** self.power)
@@ -242,7 +250,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float, group: int) -> float:
-        if self.last_epoch == 0:
+        if self._is_initial:
             return lr
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             return lr + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
@@ -299,9 +307,10 @@ class _Cycle(LRScheduler):
             return
         if not {"momentum", "betas"} & set(optimizer.defaults):
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        least, most = _each("base_momentum", optimizer, base_momentum), _each("max_momentum", optimizer, max_momentum)
+        self.base_momentums = _each("base_momentum", optimizer, base_momentum)
+        self.max_momentums = _each("max_momentum", optimizer, max_momentum)
         if last_epoch == -1:
-            for group, low, high in zip(optimizer.param_groups, least, most, strict=True):
+            for group, low, high in zip(optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True):
                 _set_momentum(group, high)
                 group["max_momentum"], group["base_momentum"] = high, low
 
@@ -358,10 +367,9 @@ class CyclicLR(_Cycle):
         x = 1.0 + self.last_epoch / self.total_size - cycle
         up = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
-        options = self.optimizer.param_groups[group]
         if self.cycle_momentum:
-            high = options["max_momentum"]
-            _set_momentum(options, high - (high - options["base_momentum"]) * up * scale)
+            low, high = self.base_momentums[group], self.max_momentums[group]
+            _set_momentum(self.optimizer.param_groups[group], high - (high - low) * up * scale)
         return base + (self.max_lrs[group] - base) * up * scale
 
 
