@@ -91,13 +91,12 @@ def _mentioned(op: Op, position: int, count: int) -> set[Any]:
 # where bytecode cannot tell: of each argument's rule, what it reads
 READS: dict[Any, Sequence[Sequence[Any]]] = {
     np.absolute: [(0,)],
-    np.clip: [(0, 1, 2)] * 3,
     np.divide: [(1,), (0, 1)],
 }
 # of several results, those that rules read, where these are not all
 PARTS: dict[Any, Sequence[int]] = {np.linalg.slogdet: (0,)}
 # whose results are computed anew where a rule wants them, so that they may be written to, as in torch
-ANEW = {np.absolute, np.clip, np.divide}
+ANEW = {np.absolute, np.divide}
 
 _plans: dict[Any, Plan] = {}
 

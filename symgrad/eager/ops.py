@@ -168,36 +168,32 @@ ADDCDIV = Fused(
 )
 
 
-def _first_unless_less(a: Any, b: Any) -> Any:
-    return (a >= b) | np.isnan(b)
-
-
-FMAX = Fused(  # torch gives all of a tie to the first
-    _traced(lambda a, b: np.where(_first_unless_less(a, b), a, b), np.fmax),
-    lambda g, y, a, b: np.where(_first_unless_less(a, b), g, 0),
-    lambda g, y, a, b: np.where(_first_unless_less(a, b), 0, g),
-    family="elementwise",
-    name="fmax",
-)
-FMIN = Fused(
-    _traced(lambda a, b: np.where(_first_unless_less(-a, -b), a, b), np.fmin),
-    lambda g, y, a, b: np.where(_first_unless_less(-a, -b), g, 0),
-    lambda g, y, a, b: np.where(_first_unless_less(-a, -b), 0, g),
-    family="elementwise",
-    name="fmin",
-)
-
-
 # -- NumPy's functions, with torch's signs of zero -----------------------------------------------------------------
 
-CLIP = variant(
-    known(np.clip),
-    rules=(
-        lambda g, y, a, low, high: np.where((a >= low) & (a <= high), g, 0),
-        lambda g, y, a, low, high: np.where((a < low) & (low < high), g, 0),
-        lambda g, y, a, low, high: np.where(np.maximum(a, low) > high, g, 0),
-    ),
+
+def _clamped(x: Any, low: float, high: float) -> Any:
+    return np.where(x <= low, low, np.where(x >= high, high, x))
+
+
+CLAMP = Fused(  # between numbers, at which it is flat (as of torch 2.14); bounds that are infinite are none
+    _traced(_clamped, lambda x, low, high: np.clip(x, low, high)),
+    lambda g, y, x, low, high: np.where(((x > low) | (low == -math.inf)) & ((x < high) | (high == math.inf)), g, 0),
+    family="elementwise",
+    name="clamp",
 )
+
+
+def _met(a: Any, low: Any, high: Any) -> Any:
+    """Where an element is at one bound, which takes half of its cotangent (as of torch 2.14), or as much as it is."""
+    return ((a == low) | (a == high)) & (low < high) & np.isfinite(a)
+
+
+_CLIP_RULES = (
+    lambda g, y, a, low, high: np.where((a >= low) & (a <= high), np.where(_met(a, low, high), 0.5 * g, g), 0),
+    lambda g, y, a, low, high: np.where((a < low) & (low <= high), g, np.where((a == low) & _met(a, low, high), 0.5 * g, 0)),
+    lambda g, y, a, low, high: np.where(np.maximum(a, low) > high, g, np.where((a == high) & _met(a, low, high), 0.5 * g, 0)),
+)
+CLIP = Fused(_ruled(lambda a, low, high: np.clip(a, low, high), *_CLIP_RULES), *_CLIP_RULES, family="elementwise", name="clamp")
 MAXIMUM = variant(
     known(np.maximum),
     rules=(
@@ -210,6 +206,22 @@ MINIMUM = variant(
     rules=(
         lambda g, y, a, b: np.where(a > b, 0, np.where(a == b, 0.5 * g, g)),
         lambda g, y, a, b: np.where(b > a, 0, np.where(a == b, 0.5 * g, g)),
+    ),
+)
+
+
+FMAX = variant(  # as MAXIMUM, but for NaN
+    known(np.fmax),
+    rules=(
+        lambda g, y, a, b: np.where(a == b, 0.5 * g, np.where((a > b) | np.isnan(b), g, 0)),
+        lambda g, y, a, b: np.where(a == b, 0.5 * g, np.where((a > b) | np.isnan(b), 0, g)),
+    ),
+)
+FMIN = variant(
+    known(np.fmin),
+    rules=(
+        lambda g, y, a, b: np.where(a == b, 0.5 * g, np.where((a < b) | np.isnan(b), g, 0)),
+        lambda g, y, a, b: np.where(a == b, 0.5 * g, np.where((a < b) | np.isnan(b), 0, g)),
     ),
 )
 

@@ -619,9 +619,14 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
 
 def _clipped(input: Tensor, low: Any, high: Any, label: str) -> Any:
-    """``input`` between two bounds, None for neither."""
+    """``input`` between two bounds, None for neither.
+
+    An element at a bound that is a number gets no gradient; it shares it with a bound that is a tensor. So it is as of torch
+    2.14; before, it got all of it.
+    """
     if input.value.dtype.kind == "f" and not isinstance(low, Tensor) and not isinstance(high, Tensor):
-        return apply(ops.CLIP, (input, -math.inf if low is None else low, math.inf if high is None else high), NONE, label)
+        least, most = -math.inf if low is None else low, math.inf if high is None else high
+        return apply(ops.CLAMP, (input,), {"low": most if least > most else least, "high": most}, label)
     kind = promoted([x.value if isinstance(x, Tensor) else x for x in (input, low, high) if x is not None])
     if kind.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
