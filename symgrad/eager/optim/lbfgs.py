@@ -187,4 +187,7 @@ def _minimum_of_cubic(a: Point, b: Point, least: float, most: float) -> float:
     if not square >= 0:
         return (least + most) / 2
     root = math.sqrt(square)
-    return min(max(b.t - (b.t - a.t) * ((b.slope + root - d) / (b.slope - a.slope + 2 * root)), least), most)
+    top, span = b.slope + root - d, b.slope - a.slope + 2 * root
+    if not span:  # a line, on which it lies beyond one of the bounds
+        return least if top > 0 else most if top < 0 else (least + most) / 2
+    return min(max(b.t - (b.t - a.t) * (top / span), least), most)

@@ -461,4 +461,4 @@ class Rprop(Optimizer):
             size *= np.where(sign > 0, longer, np.where(sign < 0, shorter, 1)).astype(size.dtype)
             np.clip(size, *group["step_sizes"], out=size)
             before[...] = np.where(sign < 0, 0, d)
-            x -= np.sign(before) * size
+            x -= np.subtract(before > 0, before < 0, dtype=size.dtype) * size  # nowhere where it is NaN
