@@ -518,9 +518,17 @@ THRESHOLD = _bent(
     kernel="threshold_cpu",
     kinds="fiu",
 )
+PRELU_SLOPE: Fused = Fused(
+    lambda g, x, weight: np.where(x > 0, g, g * weight),
+    lambda h, _, g, x, weight: PRELU_SLOPE(h, x, weight),
+    lambda h, _, g, x, weight: np.zeros_like(h),
+    lambda h, _, g, x, weight: np.where(x > 0, 0, h * g),
+    family="elementwise",
+    name="prelu_kernel_backward",
+)
 PRELU = Fused(
     lambda x, weight: np.where(x > 0, x, x * weight),
-    lambda g, y, x, weight: np.where(x > 0, g, g * weight),
+    lambda g, y, x, weight: PRELU_SLOPE(g, x, weight),
     lambda g, y, x, weight: np.where(x > 0, 0, g * x),
     family="elementwise",
     name="prelu_kernel",

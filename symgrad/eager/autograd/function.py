@@ -26,6 +26,7 @@ from symgrad.eager.core import (
     rebase,
     requires,
     tick,
+    tied,
     whole,
     wrap,
     writable,
@@ -127,10 +128,10 @@ class FunctionNode(Node):
             shapes = self.params["shapes"]
             parts = [np.zeros(*shape) if part is None and shape else part for part, shape in zip(parts, shapes, strict=True)]
         given = [conjugate(part if part is None or isinstance(part, Tensor) else own(part)) for part in parts]
-        found = _gradients(self.function, self.context, given, self.params["count"])
+        found = _gradients(self.function, self.context, given, self.params["tensors"])
         chosen = [conjugate(found[i]) for i in self.inputs]
         for number, (part, edge) in enumerate(zip(chosen, self.edges, strict=True)):
-            _check(self.function, self.inputs[number], part, (edge.value if isinstance(edge, Tensor) else edge).shape)
+            _check(self.function, self.inputs[number], part, edge.value if isinstance(edge, Tensor) else edge)
         return [part if part is None or create else part.value for part in chosen]
 
     @property
@@ -157,22 +158,34 @@ def _forward(cls: Any, context: Context, args: tuple[Any, ...]) -> Any:
     return outs
 
 
-def _gradients(cls: Any, context: Context, given: Sequence[Any], count: int) -> tuple[Any, ...]:
-    """What ``backward`` returns, one for each of ``count`` inputs."""
+def _gradients(cls: Any, context: Context, given: Sequence[Any], tensors: Sequence[bool]) -> tuple[Any, ...]:
+    """What ``backward`` returns, one for each input; ``tensors``: whether that is one."""
+    count = len(tensors)
     found = followed(cls.backward)(context, *given)
     found = found if isinstance(found, tuple) else (found,)
     if len(found) < count or any(x is not None for x in found[count:]):
         raise RuntimeError(
             f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {count}, got {len(found)})"
         )
-    for x in found:
+    for i, (x, tensor) in enumerate(zip(found, tensors, strict=False), 1):
+        if x is not None and not tensor:
+            raise RuntimeError(
+                f"function {cls.__name__}Backward returned a gradient different than None at position {i}, but the "
+                "corresponding forward input was not a Variable"
+            )
         if x is not None and not isinstance(x, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
     return found[:count]
 
 
-def _check(cls: Any, number: int, part: Any, shape: tuple[int, ...]) -> None:
-    """Whether a gradient has the shape of its input, or one that the input broadcasts to."""
+def _check(cls: Any, number: int, part: Any, target: Any) -> None:
+    """Whether a gradient has the shape of its input, or one that the input broadcasts to, and is real where that is."""
+    shape = target.shape
+    if part is not None and part.value.dtype.kind == "c" != target.dtype.kind:
+        raise RuntimeError(
+            f"Function {cls.__name__}Backward returned a complex gradient at index {number}, whose input is real: Expected "
+            "isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false."
+        )
     have = shape if part is None else part.value.shape
     if have != shape and (
         len(have) < len(shape) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(have), strict=False))
@@ -248,7 +261,7 @@ class _Rule:
         with following(False):
             parts = g if isinstance(g, tuple) else (g,)
             given = [wrap(part if flow else np.zeros_like(part)) for part, flow in zip(parts, flows, strict=True)]
-            found = _gradients(self.cls, context, given, len(which))
+            found = _gradients(self.cls, context, given, which)
         return (None, *[None if x is None else x.value for x in found])
 
 
@@ -336,11 +349,22 @@ class Function:
             writable(x)
             x.counter[0] += 1
         given = outs if several else (outs,)
-        results = [_alias(x) if any(x is a for a in args) and id(x) not in dirty else x for x in given]
+        if not dirty <= set(map(id, given)):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                "modified inplace must all be outputs of the Function."
+            )
+        fixed = set(map(id, context._constant))
+        results = [
+            x if not isinstance(x, Tensor) or id(x) in dirty or all(x is not a for a in args)
+            else tied(whole(x), x) if id(x) in fixed else _alias(x)
+            for x in given
+        ]  # fmt: skip
         places = [i for i, want in enumerate(wanted) if want]
         values = [x.value if isinstance(x, Tensor) else None for x in results]
         node = FunctionNode(cls, context, [edge_of(args[i]) for i in places], places, values)
-        node.params = {"count": len(args), "shapes": [None if v is None else (v.shape, v.dtype) for v in values]}
+        shapes = [None if v is None else (v.shape, v.dtype) for v in values]
+        node.params = {"tensors": [isinstance(x, Tensor) for x in args], "shapes": shapes}
         edges: list[Any] = [
             None if v is None or any(x is c for c in context._constant) else Part(node, i, v) if len(values) > 1 else node
             for i, (v, x) in enumerate(zip(values, given, strict=True))

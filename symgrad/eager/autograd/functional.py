@@ -194,6 +194,9 @@ def jacobian(
         ins = _fresh(_checked(inputs, "inputs", "jacobian"), create_graph)
         outs = func(*ins)
         flat = _checked(outs, _OUTPUTS, "jacobian")
+        for out in flat:
+            if out.value.dtype.kind == "c" and not vectorize:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
         if strict:
             _all_tracked(flat)
         which = [f"Output {i} of the user-provided function" if strict else "" for i in range(len(flat))]
