@@ -1854,6 +1854,22 @@ def test_solutions_with_a_sparse_array_from_outside():
         np.testing.assert_allclose(derivative(b), np.linalg.inv(a.toarray()), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_a_right_hand_side_of_one_column_is_a_vector(mode):
+    """... to SciPy, whose solution is one."""
+    a = HELD_ARRAYS["csr_array"]
+    matrix, b, weights = scipy.sparse.csc_array(a), np.arange(1.0, 5.0)[:, None], np.array([1.0, -2.0, 0.5, 3.0])
+    solved = lambda b: sparse.spsolve(matrix, b)
+    assert solved(b).shape == scipy.sparse.linalg.spsolve(matrix, b).shape == (4,)
+    inverse, derivative = np.linalg.inv(a.toarray()), grad(lambda b: weights @ solved(b), mode=mode)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(b), (weights @ inverse)[:, None], rtol=1e-12)
+    np.testing.assert_allclose(jvp(solved, (b,), (b,))[1], inverse @ b[:, 0], rtol=1e-12)
+    by_data = lambda x, b: sparse.spsolve(sparse.csc_array((x, matrix.indices, matrix.indptr), shape=(4, 4)), b)
+    slopes = grad(lambda x, b: weights @ by_data(x, b), mode=mode)
+    np.testing.assert_allclose(slopes(matrix.data, b), slopes(matrix.data, b[:, 0]), rtol=1e-12)
+
+
 def test_shapes_of_sparse_products():
     a = HELD_ARRAYS["wide"]
     for fun in (lambda x: a @ x[:3], lambda x: x @ a, lambda x: a @ np.ones((2, 4, 1)) * x):

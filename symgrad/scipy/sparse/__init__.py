@@ -207,4 +207,6 @@ def spsolve(a: Any, b: Any) -> Any:
     array([0.375, 0.25 ])
     """
     a = _seen(a)
-    return SOLVE(a.data, a.indices, a.indptr, array_of(b), shape=a.shape, format=a.format)
+    b = array_of(b)
+    b = b[:, 0] if np.ndim(b) == 2 and np.shape(b)[1] == 1 else b  # a column is a vector to SciPy
+    return SOLVE(a.data, a.indices, a.indptr, b, shape=a.shape, format=a.format)
