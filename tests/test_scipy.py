@@ -2208,6 +2208,13 @@ def test_filters_keep_single_precision():
         np.testing.assert_allclose(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
 
 
+def test_integrals_of_samples_keep_single_precision():
+    y = np.arange(4, dtype=np.float32)
+    for options in ({}, {"initial": 0}):
+        found = integrate.cumulative_trapezoid(y, **options)
+        np.testing.assert_array_equal(found, scipy.integrate.cumulative_trapezoid(y, **options), strict=True)
+
+
 @pytest.mark.filterwarnings("ignore:Input data is complex:UserWarning", "ignore:NOLA:UserWarning")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64, np.complex128])
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     steps = _distances(y, x, dx, axis)
     total = np.cumsum(0.5 * steps * (y[..., 1:] + y[..., :-1]), axis=-1)
     if initial is not None:
-        total = np.concatenate((np.zeros((*np.shape(y)[:-1], 1)), total), axis=-1)
+        total = np.concatenate((np.zeros((*np.shape(y)[:-1], 1), total.dtype), total), axis=-1)
     return np.moveaxis(total, -1, axis)
 
 
