@@ -46,6 +46,9 @@ row(np.ptp, (np.ones(4),), (np.zeros(4),))
 for bound in (-1.0, 0.5, 1.0):
     row(lambda x: np.clip(x, -1.0, 1.0), (bound,), (1.0,))
 row(lambda x: np.clip(x, 1.0, None), (1.0,), (1.0,))
+for x in (0.0, 1.2, 3.0, 5.0):  # the upper bound, which is below the lower one, whatever is clipped
+    row(np.clip, (x, 3.0, 1.2), (0.0, 0.0, 1.0))
+row(lambda x: np.clip(x, 3.0, x), (2.9,), (1.0,))
 
 # -- what is made of kinks is exact --------------------------------------------------------------------------------
 

@@ -293,7 +293,7 @@ def bind_clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, 
     return (a, low if a_min is None else a_min, high if a_max is None else a_max), {}
 
 
-elementwise(np.clip,  lambda g, y, a, a_min, a_max: g * (y == a),
+elementwise(np.clip,  lambda g, y, a, a_min, a_max: g * ((y == a) & (a_min <= a_max)),
                       lambda g, y, a, a_min, a_max: g * ((a < a_min) & (a_min <= a_max)),
                       lambda g, y, a, a_min, a_max: g * (np.maximum(a, a_min) > a_max),
                       partial="constant", lanes=(Choice(lambda y, a, a_min, a_max: (y == a, True, False)), "same", "same"),
