@@ -207,6 +207,22 @@ def test_calls_are_numpys(call):
             compare(found, wanted, x[:0].astype(np.result_type(wanted)))
 
 
+@pytest.mark.parametrize("dtype", ["i8", "i1", "u1", "f2", "f4", "c8", "f8"])
+@pytest.mark.parametrize("ends", [lambda x: (x, 9.0, 1.5), lambda x: (9 * x, 0, -0.7 * x), lambda x: (0, 9.1 * x, x / 7)])
+def test_numbers_in_a_row_of_another_dtype(ends, dtype):
+    """NumPy counts on by the first two, as numbers of that dtype."""
+    row = lambda x: np.arange(*ends(x), dtype=dtype)
+    x = 1.2
+    exact = [np.sum(np.arange(*ends(x + h)) * 2.0) for h in (1e-6, -1e-6)]
+    expected = (exact[0] - exact[1]) / 2e-6 if np.dtype(dtype).kind in "fc" else 0.0
+    for mode in ("auto", "dynamic"):
+        derivative = value_and_grad(lambda x: (np.real(np.sum(row(x) * 2.0)), row(x)), has_aux=True, mode=mode)
+        for _ in range(3):
+            (_, found), slope = derivative(x)
+            np.testing.assert_array_equal(found, row(x), strict=True)
+            np.testing.assert_allclose(slope, expected, rtol=1e-2 if dtype == "f2" else 1e-6)
+
+
 WEIGHTS = np.array([1.0, 2.0, 3.0, 4.0])
 NOT_A_NUMBER = np.array([1.0, np.nan, 1.0, np.inf])
 

@@ -268,8 +268,10 @@ def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends
     if dtype is None:  # which the stop tells, too
         kinds: list[Any] = [np.ones((), np.result_type(x)) for x in (start, stop, step)]
         dtype = np.arange(*kinds).dtype
-    step = (start + step) - start  # as NumPy has it, to the last bit
-    return array(like, start + np.arange(count) * step, dtype, copy=False)
+    # as NumPy has it, to the last bit: by the first two numbers, as such of the dtype
+    first, second = [x if np.can_cast(_dtype(x), dtype) else array(like, x, dtype, copy=False) for x in (start, start + step)]
+    places = np.arange(count, dtype=None if np.dtype(dtype).itemsize == 2 else dtype)  # few of which are halves
+    return array(like, first + places * (second - first), dtype, copy=False)
 
 
 def like(func: Any, traced: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
