@@ -170,6 +170,26 @@ def test_spherical_bessel_functions(name):
         assert mine(2, 0.0, True) == np.inf
 
 
+@pytest.mark.parametrize("name", ["ive", "jve", "yve", "kve"])
+def test_bessel_functions_that_are_scaled(name):
+    """... by a factor that is not holomorphic, but the last one's."""
+    fun, points = getattr(scipy.special, name), np.array([[0.6, 0.8], [-1.3, 0.4], [0.7, -2.0], [-0.2, -0.5]])
+    for v in (0.7, 2):
+        made = lambda x, y, v=v: fun(v, x + 1j * y)
+        agrees(made, *points.T)
+        for x, y in points:
+            for z in (x + 1j * y, np.array(x + 1j * y)):
+                found = [jvp(lambda z, v=v: fun(v, z), (z,), (way,))[1] for way in (1.0, 1j)]
+                h = 1e-6
+                by_x = (made(x + h, y) - made(x - h, y)) / (2 * h)
+                by_y = (made(x, y + h) - made(x, y - h)) / (2 * h)
+                np.testing.assert_allclose(found, [by_x, by_y], 1e-6)
+        agrees(lambda x, v=v: fun(v, x), np.array([0.6, 1.4]))
+    agrees(lambda p: grad(lambda p: np.real(fun(0.7, p[0] + 1j * p[1])))(p), np.array([0.6, 0.8]))
+    with pytest.raises(NotDifferentiable, match=rf"{name} has no derivative rule by v"):
+        jvp(lambda v: fun(v, 0.4), (0.3,), (1.0,))
+
+
 def test_inverse_distribution_functions_of_arrays():
     shape, x, p = np.array([1.5, 3.0]), np.array([0.7, 2.0]), np.array([[0.2], [0.9]])
     agrees(scipy.special.chdtri, shape, p)

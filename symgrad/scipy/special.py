@@ -426,6 +426,27 @@ _rule(sp.wrightomega,  lambda g, y, z: g * (y / (1 + y)), complex=True)
 
 # -- Bessel functions ----------------------------------------------------------------------------------------------
 
+
+def _damped(ufunc: Any, turn: complex, slope: Any) -> None:
+    """Register a Bessel function times ``exp(-abs(real(turn * z)))``, of which ``slope`` has the derivative but by that factor:
+    by complex ``z`` it is not holomorphic."""
+    refuse = _no_rule(ufunc.__name__, "v")
+
+    def even(z: Any) -> bool:
+        return turn != 1 and dtype_of(z).kind != "c"
+
+    def vjp(g: Any, y: Any, v: Any, z: Any) -> Any:
+        part = g * slope(v, z)
+        return part if even(z) else part - turn * (np.sign(np.real(turn * z)) * np.real(g * y))
+
+    def jvp(ts: Any, y: Any, v: Any, z: Any) -> Any:
+        t = ts[1] if ts[0] is None else refuse(ts, y)
+        part = t * slope(v, z)
+        return part if even(z) else part - np.sign(np.real(turn * z)) * np.real(turn * t) * y
+
+    _rule(ufunc, "v", vjp, jvp=_precisely(ufunc, jvp), samples=_of(1.5), complex=True)
+
+
 _rule(sp.j0,  lambda g, y, x: g * -sp.j1(x))
 _rule(sp.j1,  lambda g, y, x: g * (0.5 * (sp.j0(x) - sp.jv(2, x))))
 _rule(sp.y0,  lambda g, y, x: g * -sp.y1(x), domain=_POSITIVE)
@@ -442,14 +463,14 @@ _rule(sp.jv,  "v", lambda g, y, v, z: g * (0.5 * (sp.jv(v - 1, z) - sp.jv(v + 1,
 _rule(sp.yv,  "v", lambda g, y, v, z: g * (0.5 * (sp.yv(v - 1, z) - sp.yv(v + 1, z))), samples=_of(1.5), complex=True)
 _rule(sp.iv,  "v", lambda g, y, v, z: g * (0.5 * (sp.iv(v - 1, z) + sp.iv(v + 1, z))), samples=_of(1.5), complex=True)
 _rule(sp.kv,  "v", lambda g, y, v, z: g * (-0.5 * (sp.kv(v - 1, z) + sp.kv(v + 1, z))), samples=_of(1.5), complex=True)
-_rule(sp.ive, "v", lambda g, y, v, z: g * (0.5 * (sp.ive(v - 1, z) + sp.ive(v + 1, z)) - np.sign(z) * y), samples=_of(1.5))
 _rule(sp.kve, "v", lambda g, y, v, z: g * (y - 0.5 * (sp.kve(v - 1, z) + sp.kve(v + 1, z))), samples=_of(1.5), complex=True)
-_rule(sp.jve, "v", lambda g, y, v, z: g * (0.5 * (sp.jve(v - 1, z) - sp.jve(v + 1, z))), samples=_of(1.5))
-_rule(sp.yve, "v", lambda g, y, v, z: g * (0.5 * (sp.yve(v - 1, z) - sp.yve(v + 1, z))), samples=_of(1.5))
 _rule(sp.hankel1, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel1(v - 1, z) - sp.hankel1(v + 1, z))), samples=_of(1.5),
       complex=True)
 _rule(sp.hankel2, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel2(v - 1, z) - sp.hankel2(v + 1, z))), samples=_of(1.5),
       complex=True)
+_damped(sp.ive, 1,   lambda v, z: 0.5 * (sp.ive(v - 1, z) + sp.ive(v + 1, z)))
+_damped(sp.jve, -1j, lambda v, z: 0.5 * (sp.jve(v - 1, z) - sp.jve(v + 1, z)))
+_damped(sp.yve, -1j, lambda v, z: 0.5 * (sp.yve(v - 1, z) - sp.yve(v + 1, z)))
 _rule(sp.yn,  None, lambda g, y, n, x: g * (0.5 * (sp.yv(_whole(n) - 1.0, x) - sp.yv(_whole(n) + 1.0, x))), samples=_of(2))
 _rule(sp.kn,  None, lambda g, y, n, x: g * (-0.5 * (sp.kv(_whole(n) - 1.0, x) + sp.kv(_whole(n) + 1.0, x))), samples=_of(2))
 _rule(sp.struve, "v", lambda g, y, v, x: g * _struve_slope(sp.struve, -1, y, v, x), samples=_of(1.5))
