@@ -1101,6 +1101,21 @@ def test_slopes_where_logarithms_of_probabilities_are_large():
 
 
 @pytest.mark.parametrize(
+    ("fun", "x", "curvature"),
+    [
+        (stats.halfnorm.logsf, 1e7, -0.99999999999999),
+        (stats.moyal.logcdf, -40.0, -math.exp(40) / 2),
+        (stats.levy.logcdf, 1e-12, -1e36),
+        (stats.norm.logcdf, 40.0, 0.0),
+        (stats.norm.logsf, 1e8, -1.0),
+    ],
+)
+def test_curvatures_of_logarithms_in_the_tails(fun, x, curvature):
+    for mode in ("auto", "dynamic"):
+        np.testing.assert_allclose(grad(grad(fun, mode=mode), mode=mode)(x), curvature, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
     ("kind", "k", "args", "slope"),
     [
         ("poisson", 18, (1.7,), lambda k, mu: scipy.stats.poisson.pmf(k, mu)),

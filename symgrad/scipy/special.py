@@ -106,21 +106,80 @@ VOIGT: Op = Op(
      lambda g, y, x, sigma, gamma, n=0, turns=0: g * VOIGT(x, sigma, gamma, n=n + 1, turns=turns + 1)),
     name="voigt", complex=False, samples=_three([(-2, 2), (0.1, 3), (0.4, 3)]))
 
+# fmt: on
+
+
+def _recurrent(a: float, x: Any, y: Any, b: Any, n: int) -> Any:
+    """The ``n``-th derivative of what is ``y``, and has the first ``a x y + b``."""
+    last = 0
+    for k in range(n):
+        last, y, b = y, a * (x * y + k * last) + b, 0
+    return y
+
+
+def _far_away(fun: Any, a: float, b: complex, decayed: Any) -> Op:
+    """The ``n``-th derivative of ``fun``, of which the first is ``a x y + b``; far from 0, where these cancel, of its
+    asymptotic series (DLMF 7.12.1). Beside that the function has a share of ``exp(a x^2 / 2)``, but where it has ``decayed``;
+    on the real axis ``wofz`` has nothing else that is real."""
+
+    def slope(x: Any, n: int = 1) -> Any:
+        x = np.asarray(x)
+        far: Any = np.abs(x) > 10
+        if not np.any(far):
+            return _recurrent(a, x, fun(x), b, n)[()]
+        across, along = (x.imag, x.real) if a < 0 else (x.real, x.imag)
+        far = far & (decayed(x) | (np.abs(across) <= 0.6 * np.abs(along)))
+        rest = np.exp(-(np.where(x.imag == 0, np.clip(x.real, -30, 30), 30) ** 2)) if fun is sp.wofz else 0
+        z = np.where(far & (np.abs(x) > 30), 30, x)  # where nothing but the series is left
+        value = _recurrent(a, z, np.where(far, rest, fun(x)), np.where(far, 0, b), n)
+        inverse, k = 1 / np.where(far, x, 1), np.arange(18, -1, -1.0)
+        square, total = inverse * inverse, 0
+        for term in ((-1) ** n * b / -a * (-0.5 * a) ** k * sp.poch(0.5, k) * sp.poch(2 * k + 1, n)).tolist():
+            total = total * square + term
+        return np.where(far, value + total * inverse ** (n + 1), value)[()]
+
+    made: Op = Op(
+        slope,
+        "elementwise",
+        (lambda g, y, x, n=1: g * made(x, n=n + 1),),
+        name=f"{fun.__name__}_slope",
+        samples=_of(lo=-2, hi=12),
+    )
+    return made
+
+
+# fmt: off
+ERFCX_SLOPE = _far_away(sp.erfcx, 2.0, -2 / ROOT_PI, lambda x: x.real > 0)
+DAWSN_SLOPE = _far_away(sp.dawsn, -2.0, 1.0, lambda x: False)
+WOFZ_SLOPE = _far_away(sp.wofz, -2.0, 2j / ROOT_PI, lambda x: x.imag > 0)
+
 # -- logistic, error and normal functions --------------------------------------------------------------------------
+
+
+def _log_ndtr_curvature(slope: Any, x: Any) -> Any:
+    """The slope's slope; to the right ``erfcx`` overflows, to the left, the two in the other formula cancel."""
+    right = x > 0
+    by_ratio = slope * (slope * (ROOT_PI / 2 * ERFCX_SLOPE(np.where(right, 0, x) / -ROOT_2)))
+    return np.where(right, -slope * (np.clip(x, 0, 100) + slope), by_ratio)
+
+
+LOG_NDTR_SLOPE = Op(
+    lambda x: ROOT_2_PI / sp.erfcx(x / -ROOT_2), "elementwise", (lambda g, y, x: g * _log_ndtr_curvature(y, x),),
+    name="log_ndtr_slope", complex=False, samples=_of(lo=-5, hi=5))
 
 _rule(sp.expit,     lambda g, y, x: g * (y * (1 - y)))
 _rule(sp.logit,     lambda g, y, x: g / (x * (1 - x)), domain=(0.1, 0.9))
 _rule(sp.log_expit, lambda g, y, x: g * sp.expit(-x))
 _rule(sp.erf,       lambda g, y, x: g * (2 / ROOT_PI * np.exp(-x * x)), complex=True)
 _rule(sp.erfc,      lambda g, y, x: g * (-2 / ROOT_PI * np.exp(-x * x)), complex=True)
-_rule(sp.erfcx,     lambda g, y, x: g * (2 * x * y - 2 / ROOT_PI), complex=True)
+_rule(sp.erfcx,     lambda g, y, x: g * ERFCX_SLOPE(x), complex=True)
 _rule(sp.erfi,      lambda g, y, x: g * (2 / ROOT_PI * np.exp(x * x)), complex=True)
-_rule(sp.dawsn,     lambda g, y, x: g * (1 - 2 * x * y), complex=True)
-_rule(sp.wofz,      lambda g, y, x: g * (2j / ROOT_PI - 2 * x * y), complex=True)
+_rule(sp.dawsn,     lambda g, y, x: g * DAWSN_SLOPE(x), complex=True)
+_rule(sp.wofz,      lambda g, y, x: g * WOFZ_SLOPE(x), complex=True)
 _rule(sp.erfinv,    lambda g, y, x: g * (ROOT_PI / 2 * np.exp(y * y)), domain=(-0.9, 0.9))
 _rule(sp.erfcinv,   lambda g, y, x: g * (-ROOT_PI / 2 * np.exp(y * y)), domain=(0.1, 1.9))
 _rule(sp.ndtr,      lambda g, y, x: g * (np.exp(-0.5 * x * x) / ROOT_2PI), complex=True)
-_rule(sp.log_ndtr,  lambda g, y, x: g * (ROOT_2_PI / sp.erfcx(x / -ROOT_2)))
+_rule(sp.log_ndtr,  lambda g, y, x: g * LOG_NDTR_SLOPE(x))
 _rule(sp.ndtri,     lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y)), domain=(0.1, 0.9))
 _rule(sp.ndtri_exp, lambda g, y, x: g * (sp.erfcx(y / -ROOT_2) / ROOT_2_PI), domain=(-3, -0.2))
 _rule(sp.voigt_profile, lambda g, y, x, sigma, gamma: g * VOIGT(x, sigma, gamma, n=1),
