@@ -2595,6 +2595,81 @@ def test_mixed_second_derivatives_where_terms_cancel(name):
         assert slope == pytest.approx(expected, rel=1e-10)
 
 
+# a function of a shape and a place where its slope by the shape is 0, and that slope's own slope, by mpmath 1.3 and 50 digits
+CENTRES = {
+    "stdtr": (scipy.special.stdtr, 1.0, 0.0, 0.06148065706075626),
+    "stdtrit": (scipy.special.stdtrit, 1.0, 0.5, -0.6067897635087055),
+    "t.cdf": (lambda df, z: stats.t.cdf(z, df), 2.0, 0.0, 0.02010050707781852),
+    "t.logsf": (lambda df, z: stats.t.logsf(z, df), 2.0, 0.0, -0.04020101415563705),
+    "t.isf": (lambda df, q: stats.t.isf(q, df), 2.0, 0.5, 0.1608040566225482),
+    "gennorm.cdf": (lambda b, z: stats.gennorm.cdf(z, b), 1.5, 0.0, 0.04474390768118932),
+    "gennorm.ppf": (lambda b, q: stats.gennorm.ppf(q, b), 3.0, 0.5, 0.02620076897636029),
+    "betainc by a": (lambda a, x: scipy.special.betainc(a, 1.0, x), 2.0, 1.0, 1.0),
+    "betaincc by b": (lambda b, x: scipy.special.betaincc(1.0, b, x), 2.0, 0.0, -1.0),
+    "betaprime.cdf": (lambda b, z: stats.betaprime.cdf(z, 1.0, b), 2.0, 0.0, 1.0),
+    "beta.sf": (lambda a, z: stats.beta.sf(z, a, 1.0), 3.0, 1.0, -1.0),
+    "chi.cdf": (lambda df, z: stats.chi.cdf(z, df), 1.4, 0.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", CENTRES)
+def test_mixed_second_derivatives_where_slopes_by_shapes_vanish(name):
+    fun, shape, x, expected = CENTRES[name]
+    for mode in ("auto", "dynamic"):
+        curved = hessian(lambda p: fun(p[0], p[1]), mode=mode)
+        for _ in range(3):
+            found = curved(np.array([shape, x]))
+            np.testing.assert_allclose([found[0, 1], found[1, 0]], expected, 1e-9, 1e-14)
+    slope = jvp(lambda x: grad(lambda a: fun(a, x))(shape), (x,), (1.0,))[1]
+    assert slope == pytest.approx(expected, rel=1e-9, abs=1e-14)
+
+
+# the derivatives by the shapes, so many times by each of them, by mpmath 1.3 and 60 digits
+OFTEN = {
+    "gammainc": [(1.7, 5.0), (3, 0), -0.02481613446073769],
+    "betainc": [(2.0, 3.0, 0.3), (2, 1, 0), -0.04511572417112276],
+    "stdtr": [(3.5, 30.0), (2, 0), -7.107110075013112e-5],
+    "stdtr within": [(0.3, 0.2), (3, 0), 0.9758770388938392],
+}
+
+
+@pytest.mark.parametrize("name", OFTEN)
+def test_derivatives_by_shapes_of_higher_orders(name):
+    args, times, expected = OFTEN[name]
+    fun, one = getattr(scipy.special, name.split()[0]), [np.array([arg, arg]) for arg in args]
+    derivative = lambda *args: np.sum(fun(*args))
+    for place, n in enumerate(times):
+        for _ in range(n):
+            derivative = lambda *args, d=derivative, place=place: np.sum(grad(d, place)(*args))
+    np.testing.assert_allclose(derivative(*one), 2 * expected, 1e-10)
+
+
+def test_slopes_by_shapes_of_many_elements():
+    """... are made of few at a time, which broadcast as they are."""
+    x = np.linspace(0.1, 3.0, 301)
+    for fun in (stats.gamma.cdf, stats.t.cdf, stats.gennorm.sf, lambda x, a: stats.beta.cdf(x / 4, a, 2.5)):
+        slopes = grad(lambda a, fun=fun: np.sum(fun(x[:, None], a)))(np.array([1.7, 2.0]))
+        single = [grad(lambda a, fun=fun: np.sum(fun(x[:5], a)))(1.7), grad(lambda a, fun=fun: np.sum(fun(x[5:], a)))(1.7)]
+        assert slopes[0] == pytest.approx(sum(single), rel=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_infinitely_many_degrees_of_freedom(mode):
+    """... of Student's distribution are the normal one."""
+    x, q = np.array([-2.0, 0.0, 0.3, 5.0]), np.array([1e-10, 0.3, 0.5, 0.9])
+    for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"):
+        ours, points = getattr(stats.t, method), q if method in ("ppf", "isf") else x
+        expected = value_and_grad(lambda x, m=method: np.sum(getattr(stats.norm, m)(x)))(points)
+        for df in (np.inf, 1e30):
+            value, slopes = value_and_grad(lambda x, df, f=ours: np.sum(f(x, df)), (0, 1), mode=mode)(points, df)
+            np.testing.assert_allclose(value, expected[0], 1e-10)
+            np.testing.assert_allclose(slopes[0], expected[1], 1e-10)
+            assert abs(slopes[1]) < 1e-20
+    mixed = grad(lambda x, df: np.sum(stats.t.logpdf(x, df)), mode=mode)(x[[0, 2]], np.array([np.inf, 3.0]))
+    np.testing.assert_allclose(mixed, [2.0, -4 * 0.3 / 3.09])
+    np.testing.assert_allclose(grad(lambda x: scipy.special.stdtr(np.inf, x), mode=mode)(0.3), scipy.stats.norm.pdf(0.3))
+
+
 def test_factorials_of_negative_numbers():
     n = np.array([-1.0, -2.5, 0.0, 3.0])
     np.testing.assert_array_equal(special.factorial(n), scipy.special.factorial(n))

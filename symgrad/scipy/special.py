@@ -7,6 +7,7 @@ same names; every other name is SciPy's.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from typing import Any
@@ -317,7 +318,7 @@ POWER_EXP: Op = Op(
      lambda g, y, base, power, log: g * y),
     name="power_exp", complex=False, samples=_three([(0.3, 2), (0.4, 3), (-1, 1)]))
 
-HUGE = 1e30
+HUGE, LARGE = 1e30, 700.0  # the exponential of the latter does not overflow
 
 
 def _gamma_density(a: Any, x: Any) -> Any:
@@ -345,13 +346,65 @@ NODES, WEIGHTS = _nodes()
 FALL = 50.0  # beyond where the density has fallen by exp(-FALL), nothing is counted
 
 
+ROWS = 128  # integrals at once: what they are made of stays near
+
+
 def _column(x: Any) -> Any:
     return np.expand_dims(array_of(x), -1)
 
 
-def _gammainc_a(a: Any, x: Any) -> Any:
-    """By ``a``: with t = exp(v), the integral of exp(a v - e^v) / gamma(a) (DLMF 8.2.4) times v - digamma(a)."""
-    a, x = _column(a), _column(x)
+def _in_blocks(fun: Any) -> Any:
+    """An elementwise function that makes much of each element, of few at a time."""
+
+    @functools.wraps(fun)
+    def blocks(*args: Any, **params: Any) -> Any:
+        shape = np.broadcast_shapes(*map(np.shape, args))
+        if (size := math.prod(shape)) <= ROWS:
+            return fun(*args, **params)
+        rows = [x if np.ndim(x) == 0 else np.broadcast_to(x, shape).ravel() for x in args]
+        parts = [[x if np.ndim(x) == 0 else x[i : i + ROWS] for x in rows] for i in range(0, size, ROWS)]
+        return np.concatenate([fun(*part, **params) for part in parts]).reshape(shape)
+
+    return blocks
+
+
+def _psi(n: int, x: Any) -> Any:
+    return polygamma(n, x) if n else sp.digamma(x)
+
+
+def _bell(logs: Any, n: int, m: int = 0) -> Any:
+    """The derivative of a density, ``n`` times by one shape and ``m`` times by another, over the density: of those of its
+    logarithm, ``logs(i, j)`` (Bell's polynomials)."""
+    if n + m == 1:
+        return logs(n, m)
+    found: dict[tuple[int, int], Any] = {(0, 0): 1.0}
+    logs = functools.cache(logs)
+    for i, j in itertools.product(range(n + 1), range(m + 1)):
+        if i:
+            terms = [(math.comb(i - 1, p) * math.comb(j, q), (p + 1, q), (i - 1 - p, j - q))
+                     for p, q in itertools.product(range(i), range(j + 1))]
+        else:
+            terms = [(math.comb(j - 1, q), (0, q + 1), (0, j - 1 - q)) for q in range(j)]
+        if terms:
+            found[i, j] = functools.reduce(operator.add, [times * (logs(*one) * found[rest]) for times, one, rest in terms])
+    return found[n, m]
+
+
+def _log_from(x: Any, shape: Any) -> Any:
+    """The logarithm, but 0 at 0 where a power by the ``shape`` has no pole: the derivative of ``0**0`` is 0."""
+    return np.log(x + ((x == 0) & (shape >= 1)))
+
+
+def _gamma_logs(a: Any, log: Any) -> Any:
+    """The derivatives of the logarithm of the density by ``a``."""
+    return lambda i, j: (log if i == 1 else 0) - _psi(i - 1, a)
+
+
+@_in_blocks
+def _gammainc_slope(a: Any, x: Any, n: int = 1, root: bool = False) -> Any:
+    """By ``a``, ``n`` times, of ``x`` or, given its root, of that squared: with t = exp(v), the integral of exp(a v - e^v) /
+    gamma(a) (DLMF 8.2.4) times what that brings, the first time v - digamma(a)."""
+    a, x = _column(a), _column(x * x if root else x)
     inside = (x > 0) & (x < np.inf)
     x = np.where(inside, x, 1.0)
     log, mean = np.log(x), sp.digamma(a)
@@ -359,35 +412,92 @@ def _gammainc_a(a: Any, x: Any) -> Any:
     width = np.where(upper, np.log1p(FALL / x) + 10 / np.sqrt(x), (FALL + x) / a)
     v = np.where(upper, width, -width) * NODES  # from log(x)
     density = np.exp(a * v - x * np.expm1(v) + (a * log - x - sp.gammaln(a)))
-    terms = np.where(upper, -1.0, 1.0) * density * (log + v - mean)
+    terms = np.where(upper, -1.0, 1.0) * density * _bell(_gamma_logs(a, log + v), n)
     return np.sum(np.where(inside, width * WEIGHTS * terms, 0.0), axis=-1)
 
 
-def _betainc_a(a: Any, b: Any, x: Any) -> Any:
-    return _betainc_slope(a, b, x, 1 - x)
+def _beta_logs(a: Any, b: Any, log: Any, log_rest: Any) -> Any:
+    """The derivatives of the logarithm of the density by ``a`` and ``b``."""
+
+    def at(i: int, j: int) -> Any:
+        both = _psi(i + j - 1, a + b)
+        if i and j:
+            return both
+        return both - _psi(i + j - 1, a if i else b) + ((log if i else log_rest) if i + j == 1 else 0)
+
+    return at
 
 
-def _betainc_b(a: Any, b: Any, x: Any) -> Any:
-    return -_betainc_slope(b, a, 1 - x, x)
-
-
-def _betainc_slope(a: Any, b: Any, x: Any, rest: Any) -> Any:
-    """By ``a``: with v the logit of t, the integral of exp(a v) / (1 + e^v)^(a + b) / beta(a, b) (DLMF 8.17.1) times
-    log(t) - digamma(a) + digamma(a + b). The ``rest`` of 1 beside ``x`` may be too small to tell ``x`` from 1."""
+@_in_blocks
+def _betainc_slope(a: Any, b: Any, x: Any, rest: Any, n: int = 1, m: int = 0) -> Any:
+    """By ``a``, ``n`` times, and by ``b``: with v the logit of t, the integral of exp(a v) / (1 + e^v)^(a + b) / beta(a, b)
+    (DLMF 8.17.1) times what that brings, the first time log(t) - digamma(a) + digamma(a + b). The ``rest`` of 1 beside ``x``
+    may be too small to tell ``x`` from 1."""
+    if not n:
+        return -_betainc_slope(b, a, rest, x, m)
     a, b, x, rest = _column(a), _column(b), _column(x), _column(rest)
     inside = (x > 0) & (rest > 0)
     x, rest = np.where(inside, x, 0.5), np.where(inside, rest, 0.5)
-    log = np.where(rest < 0.5, np.log1p(-np.minimum(rest, 0.5)), np.log(x))
-    log_rest = np.where(x < 0.5, np.log1p(-np.minimum(x, 0.5)), np.log(rest))
-    mean = sp.digamma(a) - sp.digamma(a + b)
-    upper = log > mean + 1 / a - 1 / (a + b)
+    log, log_rest = _logs(x, rest)
+    upper = log > sp.digamma(a) - sp.digamma(a + b) + 1 / a - 1 / (a + b)
     near, far = np.where(upper, b, a), np.where(upper, rest, x)
     width = (FALL - (a + b) * np.log1p(-far)) / near
     v = -width * NODES  # from the logit of x, away from the middle
     moved = np.log1p(far * np.expm1(v))
     density = np.exp(near * v - (a + b) * moved + (a * log + b * log_rest - sp.betaln(a, b)))
-    terms = np.where(upper, -1.0, 1.0) * density * (log + np.where(upper, 0.0, v) - moved - mean)
+    rests = log_rest + np.where(upper, v, 0.0) - moved if m else None  # else nothing is made of them
+    logs = _beta_logs(a, b, log + np.where(upper, 0.0, v) - moved, rests)
+    terms = np.where(upper, -1.0, 1.0) * density * _bell(logs, n, m)
     return np.sum(np.where(inside, width * WEIGHTS * terms, 0.0), axis=-1)
+
+
+def _logs(x: Any, rest: Any) -> tuple[Any, Any]:
+    """Of two numbers that are 1 together."""
+    log = np.where(rest < 0.5, np.log1p(-np.minimum(rest, 0.5)), np.log(x))
+    return log, np.where(x < 0.5, np.log1p(-np.minimum(x, 0.5)), np.log(rest))
+
+
+def _from_zero(terms: Any, x: Any, inner: Any, width: Any) -> Any:
+    """The integral from 0 to ``x`` of a density's derivative by a shape, which ``terms`` has times s, given log(s): or, as all
+    of it is 0, that of the tail from ``x`` on, of so much ``width`` in log(s)."""
+    log = np.log(x) + np.where(inner, np.log(NODES), width * NODES)
+    return np.sum(terms(log) * np.where(inner, WEIGHTS / NODES, -width * WEIGHTS), axis=-1)
+
+
+# by the shapes ``n`` times, and by the argument what that makes of the density: it is not 0 where these are
+_GAMMA, _GAMMA_INVERSE = [_POSITIVE, (0.3, 2.5)], [_POSITIVE, (0.1, 0.9)]
+_BETA = [_POSITIVE, _POSITIVE, (0.1, 0.9)]
+GAMMAINC_A: Op = Op(
+    _gammainc_slope, "elementwise",
+    (lambda g, y, a, x, n=1, root=False: g * GAMMAINC_A(a, x, n=n + 1, root=root),
+     lambda g, y, a, x, n=1, root=False: g * _gamma_density_a(a, x, n, root)),
+    name="gammainc_a", complex=False, samples=_three(_GAMMA))
+BETAINC_AB: Op = Op(
+    _betainc_slope, "elementwise",
+    (lambda g, y, a, b, x, rest, n=1, m=0: g * BETAINC_AB(a, b, x, rest, n=n + 1, m=m),
+     lambda g, y, a, b, x, rest, n=1, m=0: g * BETAINC_AB(a, b, x, rest, n=n, m=m + 1),
+     lambda g, y, a, b, x, rest, n=1, m=0: g * _beta_density_ab(a, b, x, rest, n, m),
+     None), name="betainc_ab")
+
+
+def _gamma_density_a(a: Any, x: Any, n: int, root: bool) -> Any:
+    if root:
+        return _gamma_root_density(a, x) * _bell(_gamma_logs(a, 2 * _log_from(np.minimum(x, HUGE), 2 * a)), n)
+    return _gamma_density(a, x) * _bell(_gamma_logs(a, _log_from(np.minimum(x, HUGE), a)), n)
+
+
+def _beta_density_ab(a: Any, b: Any, x: Any, rest: Any, n: int, m: int) -> Any:
+    ends = np.where(x < 0.5, _log_from(x, a), 0), np.where(rest < 0.5, _log_from(rest, b), 0)
+    logs = [np.where(z < 0.5, end, np.log1p(-np.minimum(w, 0.5))) for z, w, end in ((x, rest, ends[0]), (rest, x, ends[1]))]
+    return _beta_density(a, b, x) * _bell(_beta_logs(a, b, *logs), n, m)
+
+
+def _betainc_a(a: Any, b: Any, x: Any) -> Any:
+    return BETAINC_AB(a, b, x, 1 - x)
+
+
+def _betainc_b(a: Any, b: Any, x: Any) -> Any:
+    return BETAINC_AB(a, b, x, 1 - x, n=0, m=1)
 
 
 def _none(*zero: Any) -> Any:
@@ -403,13 +513,11 @@ def _ratio(slope: Any, density: Any) -> Any:
     return slope / (density + _none(slope, density))
 
 
-_GAMMA, _GAMMA_INVERSE = [_POSITIVE, (0.3, 2.5)], [_POSITIVE, (0.1, 0.9)]
-_BETA = [_POSITIVE, _POSITIVE, (0.1, 0.9)]
-_rule(sp.gammainc,     lambda g, y, a, x: g * _gammainc_a(a, x), lambda g, y, a, x: g * _gamma_density(a, x), domain=_GAMMA)
-_rule(sp.gammaincc,    lambda g, y, a, x: g * -_gammainc_a(a, x), lambda g, y, a, x: g * -_gamma_density(a, x), domain=_GAMMA)
-_rule(sp.gammaincinv,  lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y), _gamma_density(a, y)),
+_rule(sp.gammainc,     lambda g, y, a, x: g * GAMMAINC_A(a, x), lambda g, y, a, x: g * _gamma_density(a, x), domain=_GAMMA)
+_rule(sp.gammaincc,    lambda g, y, a, x: g * -GAMMAINC_A(a, x), lambda g, y, a, x: g * -_gamma_density(a, x), domain=_GAMMA)
+_rule(sp.gammaincinv,  lambda g, y, a, p: g * -_ratio(GAMMAINC_A(a, y), _gamma_density(a, y)),
                        lambda g, y, a, p: g / _gamma_density(a, y), domain=_GAMMA_INVERSE)
-_rule(sp.gammainccinv, lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y), _gamma_density(a, y)),
+_rule(sp.gammainccinv, lambda g, y, a, p: g * -_ratio(GAMMAINC_A(a, y), _gamma_density(a, y)),
                        lambda g, y, a, p: g / -_gamma_density(a, y), domain=_GAMMA_INVERSE)
 _rule(sp.betainc,      lambda g, y, a, b, x: g * _betainc_a(a, b, x), lambda g, y, a, b, x: g * _betainc_b(a, b, x),
                        lambda g, y, a, b, x: g * _beta_density(a, b, x), samples=_three(_BETA))
@@ -671,14 +779,50 @@ _rule(sp.elliprj, lambda g, r, x, y, z, p: g * _elliprj_x(x, y, z, p), lambda g,
 
 
 def _t_density(df: Any, t: Any) -> Any:
+    df = np.minimum(df, HUGE)  # to have the normal density at infinity
     return np.exp(-sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(t * t / df))
 
 
-def _stdtr_df(df: Any, t: Any) -> Any:
-    """By ``df``, of one minus half ``betainc(df / 2, 1 / 2, x)`` where ``t`` is positive; ``x = df / (df + t^2)``."""
-    x, half = df / (df + t * t), 0.5 * df
-    by_x = np.exp(half * np.log(x) - sp.betaln(half, 0.5)) * np.abs(t) / (np.sqrt(df + t * t) * df)
-    return -0.5 * np.sign(t) * (0.5 * _betainc_slope(half, 0.5, x, t * t / (df + t * t)) + by_x)
+def _t_logs(df: Any, square: Any, grown: Any) -> Any:
+    """The derivatives of the logarithm of the density by ``df``, given t^2 and log(1 + t^2 / df)."""
+    total = df + square
+
+    def at(i: int, j: int) -> Any:
+        gammas = (_psi(i - 1, 0.5 * (df + 1)) - _psi(i - 1, 0.5 * df)) / 2**i
+        if i == 1:  # where ``df`` is large, these are nearly 0
+            return gammas - 0.5 / df + 0.5 * ((1 + 1 / df) * square / total - grown)
+        powers = df ** (1 - i) - i * total ** (1 - i) + (i - 1) * (df + 1) * total**-i
+        return gammas + 0.5 * (-1) ** i * math.factorial(i - 2) * powers
+
+    return at
+
+
+@_in_blocks
+def _stdtr_slope(df: Any, t: Any, n: int = 1) -> Any:
+    df, t = np.minimum(_column(df), HUGE), _column(t)
+    inside = (t != 0) & (np.abs(t) < np.inf)
+    x = np.where(inside, np.abs(t), 1)
+    inner = _t_logs(df, x * x, np.log1p(x * x / df))(1, 0) > 0
+    ends = 2 * FALL / df + np.log1p(x * x / df)  # of log(1 + s^2 / df)
+    width = 0.5 * (np.log(df) + ends + np.log(-np.expm1(-ends))) - np.log(x)
+
+    def terms(log: Any) -> Any:
+        grown = np.logaddexp(0, 2 * log - np.log(df))
+        density = np.exp(log - 0.5 * (df + 1) * grown - sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df))
+        return density * _bell(_t_logs(df, np.exp(np.minimum(2 * log, LARGE)), grown), n)
+
+    return np.where(inside, np.sign(t), 0)[..., 0] * _from_zero(terms, x, inner, width)
+
+
+STDTR_DF: Op = Op(
+    _stdtr_slope, "elementwise",
+    (lambda g, y, df, t, n=1: g * STDTR_DF(df, t, n=n + 1),
+     lambda g, y, df, t, n=1: g * _t_density_df(np.minimum(df, HUGE), t, n)),
+    name="stdtr_df", complex=False, samples=_three([(1.5, 6), (-2, 2)]))
+
+
+def _t_density_df(df: Any, t: Any, n: int) -> Any:
+    return _t_density(df, t) * _bell(_t_logs(df, t * t, np.log1p(t * t / df)), n)
 
 
 def _f_density(power: Any, n: Any, d: Any, x: Any) -> Any:
@@ -688,22 +832,23 @@ def _f_density(power: Any, n: Any, d: Any, x: Any) -> Any:
 
 
 def _fdtr_n(n: Any, d: Any, x: Any) -> Any:
-    return 0.5 * _betainc_slope(0.5 * n, 0.5 * d, n * x / (d + n * x), d / (d + n * x)) + _f_density(0.5 * n, n, d, x) / n
+    return 0.5 * BETAINC_AB(0.5 * n, 0.5 * d, n * x / (d + n * x), d / (d + n * x)) + _f_density(0.5 * n, n, d, x) / n
 
 
 def _fdtr_d(n: Any, d: Any, x: Any) -> Any:
-    return -0.5 * _betainc_slope(0.5 * d, 0.5 * n, d / (d + n * x), n * x / (d + n * x)) - _f_density(0.5 * n, n, d, x) / d
+    slope = BETAINC_AB(0.5 * n, 0.5 * d, n * x / (d + n * x), d / (d + n * x), n=0, m=1)
+    return 0.5 * slope - _f_density(0.5 * n, n, d, x) / d
 
 
 _STUDENT = [(1.5, 6), (-2, 2)]
-_rule(sp.stdtr,   lambda g, y, df, t: g * _stdtr_df(df, t), lambda g, y, df, t: g * _t_density(df, t), domain=_STUDENT)
-_rule(sp.stdtrit, lambda g, y, df, p: g * -_ratio(_stdtr_df(df, y), _t_density(df, y)),
+_rule(sp.stdtr,   lambda g, y, df, t: g * STDTR_DF(df, t), lambda g, y, df, t: g * _t_density(df, t), domain=_STUDENT)
+_rule(sp.stdtrit, lambda g, y, df, p: g * -_ratio(STDTR_DF(df, y), _t_density(df, y)),
                   lambda g, y, df, p: g / _t_density(df, y), domain=[(1.5, 6), (0.1, 0.9)])
-_rule(sp.chdtr,   lambda g, y, v, x: g * (0.5 * _gammainc_a(0.5 * v, 0.5 * x)),
+_rule(sp.chdtr,   lambda g, y, v, x: g * (0.5 * GAMMAINC_A(0.5 * v, 0.5 * x)),
                   lambda g, y, v, x: g * (0.5 * _gamma_density(0.5 * v, 0.5 * x)), domain=_POSITIVE)
-_rule(sp.chdtrc,  lambda g, y, v, x: g * (-0.5 * _gammainc_a(0.5 * v, 0.5 * x)),
+_rule(sp.chdtrc,  lambda g, y, v, x: g * (-0.5 * GAMMAINC_A(0.5 * v, 0.5 * x)),
                   lambda g, y, v, x: g * (-0.5 * _gamma_density(0.5 * v, 0.5 * x)), domain=_POSITIVE)
-_rule(sp.chdtri,  lambda g, y, v, p: g * -_ratio(_gammainc_a(0.5 * v, 0.5 * y), _gamma_density(0.5 * v, 0.5 * y)),
+_rule(sp.chdtri,  lambda g, y, v, p: g * -_ratio(GAMMAINC_A(0.5 * v, 0.5 * y), _gamma_density(0.5 * v, 0.5 * y)),
                   lambda g, y, v, p: g * (-2 / _gamma_density(0.5 * v, 0.5 * y)), domain=[_POSITIVE, (0.1, 0.9)])
 _rule(sp.fdtr,    lambda g, y, n, d, x: g * _fdtr_n(n, d, x), lambda g, y, n, d, x: g * _fdtr_d(n, d, x),
                   lambda g, y, n, d, x: g * _f_density(0.5 * n - 1, n, d, x), samples=_three([_POSITIVE] * 3))
@@ -715,19 +860,19 @@ _rule(sp.fdtri,   lambda g, y, n, d, p: g * -_ratio(_fdtr_n(n, d, y), _f_density
       samples=_three([_POSITIVE, _POSITIVE, (0.1, 0.9)]))
 _rule(sp.pdtr,    None, lambda g, y, k, m: g * -_gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
 _rule(sp.pdtrc,   None, lambda g, y, k, m: g * _gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
-_rule(sp.gdtr,    lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), lambda g, y, a, b, x: g * _gammainc_a(b, a * x),
+_rule(sp.gdtr,    lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), lambda g, y, a, b, x: g * GAMMAINC_A(b, a * x),
                   lambda g, y, a, b, x: g * (a * _gamma_density(b, a * x)), samples=_three([_POSITIVE] * 3))
-_rule(sp.gdtrc,   lambda g, y, a, b, x: g * -(x * _gamma_density(b, a * x)), lambda g, y, a, b, x: g * -_gammainc_a(b, a * x),
+_rule(sp.gdtrc,   lambda g, y, a, b, x: g * -(x * _gamma_density(b, a * x)), lambda g, y, a, b, x: g * -GAMMAINC_A(b, a * x),
                   lambda g, y, a, b, x: g * -(a * _gamma_density(b, a * x)), samples=_three([_POSITIVE] * 3))
 _rule(sp.gdtrix,  lambda g, y, a, b, p: g * (-y / a),
-                  lambda g, y, a, b, p: g * -_ratio(_gammainc_a(b, a * y), a * _gamma_density(b, a * y)),
+                  lambda g, y, a, b, p: g * -_ratio(GAMMAINC_A(b, a * y), a * _gamma_density(b, a * y)),
                   lambda g, y, a, b, p: g / (a * _gamma_density(b, a * y)), samples=_three([_POSITIVE, _POSITIVE, (0.1, 0.9)]))
 _rule(sp.gdtria,  lambda g, y, p, b, x: g / (x * _gamma_density(b, x * y)),
-                  lambda g, y, p, b, x: g * -_ratio(_gammainc_a(b, x * y), x * _gamma_density(b, x * y)),
+                  lambda g, y, p, b, x: g * -_ratio(GAMMAINC_A(b, x * y), x * _gamma_density(b, x * y)),
                   lambda g, y, p, b, x: g * (-y / x), samples=_three([(0.1, 0.9), _POSITIVE, _POSITIVE]))
-_rule(sp.gdtrib,  lambda g, y, a, p, x: g * -_ratio(x * _gamma_density(y, a * x), _gammainc_a(y, a * x)),
-                  lambda g, y, a, p, x: g / _gammainc_a(y, a * x),
-                  lambda g, y, a, p, x: g * -_ratio(a * _gamma_density(y, a * x), _gammainc_a(y, a * x)),
+_rule(sp.gdtrib,  lambda g, y, a, p, x: g * -_ratio(x * _gamma_density(y, a * x), GAMMAINC_A(y, a * x)),
+                  lambda g, y, a, p, x: g / GAMMAINC_A(y, a * x),
+                  lambda g, y, a, p, x: g * -_ratio(a * _gamma_density(y, a * x), GAMMAINC_A(y, a * x)),
                   samples=_three([_POSITIVE, (0.1, 0.9), _POSITIVE]))
 
 # -- parts of the formulas of symgrad.scipy.stats ------------------------------------------------------------------
@@ -735,31 +880,31 @@ _rule(sp.gdtrib,  lambda g, y, a, p, x: g * -_ratio(x * _gamma_density(y, a * x)
 # ``gammainc(a, x**2)``, ``gammaincc(a, x**2)`` and their inverses, with their derivatives where ``x`` is 0
 GAMMAINC_SQUARE = Op(
     lambda a, x: sp.gammainc(a, x * x), "elementwise",
-    (lambda g, y, a, x: g * _gammainc_a(a, x * x), lambda g, y, a, x: g * _gamma_root_density(a, x)),
+    (lambda g, y, a, x: g * GAMMAINC_A(a, x, root=True), lambda g, y, a, x: g * _gamma_root_density(a, x)),
     name="gammainc_square", complex=False, samples=_three(_GAMMA))
 GAMMAINCC_SQUARE = Op(
     lambda a, x: sp.gammaincc(a, x * x), "elementwise",
-    (lambda g, y, a, x: g * -_gammainc_a(a, x * x), lambda g, y, a, x: g * -_gamma_root_density(a, x)),
+    (lambda g, y, a, x: g * -GAMMAINC_A(a, x, root=True), lambda g, y, a, x: g * -_gamma_root_density(a, x)),
     name="gammaincc_square", complex=False, samples=_three(_GAMMA))
 GAMMAINCINV_ROOT = Op(
     lambda a, p: np.sqrt(sp.gammaincinv(a, p)), "elementwise",
-    (lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y * y), _gamma_root_density(a, y)),
+    (lambda g, y, a, p: g * -_ratio(GAMMAINC_A(a, y, root=True), _gamma_root_density(a, y)),
      lambda g, y, a, p: g / _gamma_root_density(a, y)),
     name="gammaincinv_root", complex=False, samples=_three(_GAMMA_INVERSE))
 GAMMAINCCINV_ROOT = Op(
     lambda a, p: np.sqrt(sp.gammainccinv(a, p)), "elementwise",
-    (lambda g, y, a, p: g * -_ratio(_gammainc_a(a, y * y), _gamma_root_density(a, y)),
+    (lambda g, y, a, p: g * -_ratio(GAMMAINC_A(a, y, root=True), _gamma_root_density(a, y)),
      lambda g, y, a, p: g / -_gamma_root_density(a, y)),
     name="gammainccinv_root", complex=False, samples=_three(_GAMMA_INVERSE))
 
 # ``gammaincc(1 / b, x**b)`` and its inverse, with their derivatives where ``x`` is 0
 GAMMAINCC_POWER = Op(
     lambda b, x: sp.gammaincc(1 / b, x ** b), "elementwise",
-    (lambda g, y, b, x: g * _gamma_power_b(b, x), lambda g, y, b, x: g * -_gamma_power_density(b, x)),
+    (lambda g, y, b, x: g * GAMMAINCC_POWER_B(b, x), lambda g, y, b, x: g * -_gamma_power_density(b, x)),
     name="gammaincc_power", complex=False, samples=_three([(0.6, 3), (0.2, 1.8)]))
 GAMMAINCCINV_POWER = Op(
     lambda b, p: sp.gammainccinv(1 / b, p) ** (1 / b), "elementwise",
-    (lambda g, y, b, p: g * _ratio(_gamma_power_b(b, y), _gamma_power_density(b, y)),
+    (lambda g, y, b, p: g * _ratio(GAMMAINCC_POWER_B(b, y), _gamma_power_density(b, y)),
      lambda g, y, b, p: g / -_gamma_power_density(b, y)),
     name="gammainccinv_power", complex=False, samples=_three([(0.6, 3), (0.1, 0.9)]))
 
@@ -784,8 +929,37 @@ def _gamma_power_density(b: Any, x: Any) -> Any:
     return b * np.exp(-(x**b) - sp.gammaln(1 / b))
 
 
-def _gamma_power_b(b: Any, x: Any) -> Any:
-    return _gammainc_a(1 / b, x**b) / (b * b) - _gamma_power_density(b, x) * sp.xlogy(x, x) / b
+def _gamma_power_logs(b: Any, log: Any) -> Any:
+    """The derivatives of the logarithm of the density by ``b``, given log(x)."""
+    power = np.exp(np.minimum(b * log, LARGE))
+
+    def at(i: int, j: int) -> Any:
+        gammas = [math.comb(i - 1, k - 1) * math.factorial(i) // math.factorial(k) * _psi(k - 1, 1 + 1 / b) / b ** (i + k)
+                  for k in range(1, i + 1)]  # by Lah's numbers
+        return -(-1) ** i * functools.reduce(operator.add, gammas) - power * log**i
+
+    return at
+
+
+@_in_blocks
+def _gamma_power_slope(b: Any, x: Any, n: int = 1) -> Any:
+    b, x = _column(b), _column(x)
+    inside = (x > 0) & (x < np.inf)
+    x = np.where(inside, x, 1)
+    power = np.exp(np.minimum(b * np.log(x), LARGE))
+
+    def terms(log: Any) -> Any:
+        fall = log - np.exp(np.minimum(b * log, LARGE)) - sp.gammaln(1 + 1 / b)
+        return np.exp(fall) * _bell(_gamma_power_logs(b, log), n)
+
+    return np.where(inside[..., 0], -_from_zero(terms, x, x < 1, (np.log1p(FALL / power) + 10 / np.sqrt(power)) / b), 0.0)[()]
+
+
+GAMMAINCC_POWER_B: Op = Op(
+    _gamma_power_slope, "elementwise",
+    (lambda g, y, b, x, n=1: g * GAMMAINCC_POWER_B(b, x, n=n + 1),
+     lambda g, y, b, x, n=1: g * -(_gamma_power_density(b, x) * _bell(_gamma_power_logs(b, np.log(x + (x == 0))), n))),
+    name="gammaincc_power_b", complex=False, samples=_three([(0.6, 3), (0.2, 1.8)]))
 
 
 def _gamma_root_density(a: Any, x: Any) -> Any:

@@ -464,6 +464,11 @@ def _truncnorm_inner(a: Any, b: Any) -> Any:
     return np.where(a > -FAR, np.minimum(a + 1, 0.5 * (a + b)), np.minimum(b - 1, 0))
 
 
+def _t_logpdf(z: Any, df: Any) -> Any:
+    df = np.minimum(df, FAR)  # to have the normal density at infinity
+    return -sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(z * z / df)
+
+
 def _few(p: Any) -> Any:
     return np.where(p > 0.5, 0.25, p)
 
@@ -514,8 +519,7 @@ rayleigh = Continuous("", lambda z: -0.5 * z * z, lambda z: -sp.expm1(-0.5 * z *
                       lambda q: np.sqrt(-2 * np.log1p(-q)), isf=lambda q: np.sqrt(-2 * np.log(q)),
                       sf=lambda z: np.exp(-0.5 * z * z), logsf=lambda z: -0.5 * z * z,
                       powers=lambda z: (z, 1.0), support=(0.0, INF), inner=1.0, open="high")
-t = Continuous("df", lambda z, df: -sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(z * z / df),
-               lambda z, df: sp.stdtr(df, z), lambda q, df: _t_ppf(q, df), isf=lambda q, df: -_t_ppf(q, df),
+t = Continuous("df", _t_logpdf, lambda z, df: sp.stdtr(df, z), lambda q, df: _t_ppf(q, df), isf=lambda q, df: -_t_ppf(q, df),
                sf=lambda z, df: sp.stdtr(df, -z), steep=True)
 gamma = Continuous("a", lambda z, a: -z - sp.gammaln(a), lambda z, a: sp.gammainc(a, z), lambda q, a: sp.gammaincinv(a, q),
                    isf=lambda q, a: sp.gammainccinv(a, q),
