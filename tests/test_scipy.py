@@ -2103,6 +2103,17 @@ def test_interp1d(kind):
         interpolate.interp1d(x, x, "quadratic")
 
 
+def test_splines_of_degree_zero_are_splines():
+    """... to SciPy: of double precision, and no number where they are asked for none."""
+    x, at = np.arange(4.0), np.array([0.5, np.nan, 3.0])
+    for dtype, kind in itertools.product(("f4", "f8", "i4"), ("zero", 0)):
+        y = np.array([1, 2, 3, 4], dtype)
+        ours, theirs = (part.interp1d(x, y, kind)(at) for part in (interpolate, scipy.interpolate))
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+    slope = grad(lambda y: np.nansum(interpolate.interp1d(x, y, "zero")(at)))(np.array([1.0, 2.0, 3.0, 4.0]))
+    np.testing.assert_array_equal(slope, [1.0, 0.0, 0.0, 1.0])
+
+
 def test_what_curves_are_made_of():
     """Their coefficients are SciPy's; what they have not says so."""
     x, y = np.arange(5.0) ** 1.2, rng.normal(size=(5, 2))

@@ -306,6 +306,7 @@ class interp1d(_Curve):
             x, y = x[order], y[order]
         elif copy:
             x, y = x.copy(), y.copy()
+        y = y.astype(np.result_type(y, float)) if kind == "zero" else y  # to SciPy a spline, of degree 0
         self._spline, self._kind = CubicSpline(x, y) if kind == "cubic" else None, kind
         self.x, self._y, self._fill = x, y, fill_value
         self._extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
@@ -325,6 +326,7 @@ class interp1d(_Curve):
             value = self._spline(flat)
         elif self._kind in STEPS:
             value = take_at(self._y, np.clip(STEPS[self._kind](self.x, flat), 0, last))
+            value = np.where(np.reshape(np.isnan(flat), column), np.nan, value) if self._kind == "zero" else value
         else:
             place = np.clip(np.searchsorted(self.x, flat), 1, last) - 1
             start, low = take_at(self.x, place), take_at(self._y, place)
