@@ -282,6 +282,16 @@ def _mirrored_poch_slope(z: Any, m: Any) -> Any:
     return sp.poch(1 - z - m, m) * (slope + np.sin(math.pi * z) / below * logs)
 
 
+def _beta_slope(y: Any, a: Any, b: Any) -> Any:
+    """By ``a``; where ``1 / gamma(a + b)`` may be 0, of ``beta(a, 1 - a - b) sin(pi (a + b)) / sin(pi b)``."""
+    zeros = (a + b < 0.5) & (a != np.round(a)) & (b != np.round(b))
+    x, n = np.where(zeros, a, 0.25), np.where(zeros, b, 0.125)
+    rest, least = 1 - x - n, x < n
+    scale = math.pi * sp.beta(np.where(least, n, x), rest) / np.sin(math.pi * np.where(least, x, n))
+    near = scale * _at_zeros(x + n, sp.digamma(x) - sp.digamma(rest))
+    return np.where(zeros, near, -y * _digammas(np.where(zeros, 1, a), np.where(zeros, 1, b)))
+
+
 def _binom_slope(y: Any, n: Any, k: Any, by_k: bool) -> Any:
     """The same for ``1 / gamma(n - k + 1)``, of ``beta(n + 1, k - n)``."""
     zeros = (k - n > 0.5) & (n >= -0.5)
@@ -301,7 +311,7 @@ _rule(sp.gamma,     lambda g, y, x: g * (y * sp.digamma(x)), domain=_POSITIVE, c
 _rule(sp.gammaln,   lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
 _rule(sp.loggamma,  lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE, complex=True)
 _rule(sp.rgamma,    lambda g, y, x: g * _rgamma_slope(y, x), domain=(-3, 3))
-_rule(sp.beta,      lambda g, y, a, b: g * (-y * _digammas(a, b)), lambda g, y, a, b: g * (-y * _digammas(b, a)),
+_rule(sp.beta,      lambda g, y, a, b: g * _beta_slope(y, a, b), lambda g, y, a, b: g * _beta_slope(y, b, a),
                     domain=_POSITIVE)
 _rule(sp.betaln,    lambda g, y, a, b: g * -_digammas(a, b), lambda g, y, a, b: g * -_digammas(b, a), domain=_POSITIVE)
 _rule(sp.binom,     lambda g, y, n, k: g * _binom_slope(y, n, k, False), lambda g, y, n, k: g * _binom_slope(y, n, k, True),
