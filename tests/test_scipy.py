@@ -126,6 +126,8 @@ def test_points_where_formulas_are_0_by_0():
         (lambda x: scipy.special.rel_entr(0.0, x), 0.0, 0.0),
         (lambda x: scipy.special.sici(x)[0], 0.0, 1.0),
         (scipy.special.i1, 0.0, 0.5),
+        (lambda p: scipy.special.boxcox(0.0, p), 2.0, 0.25),
+        (lambda p: scipy.special.boxcox1p(-1.0, p), 0.5, 4.0),
         (scipy.special.j1, 0.0, 0.5),
     ]:
         np.testing.assert_allclose(grad(fun)(x), expected, rtol=1e-13)

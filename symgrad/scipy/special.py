@@ -584,7 +584,9 @@ _rule(sp.exprel, lambda g, y, x: g * _exprel_slope(x))
 
 def _boxcox_lmbda(x: Any, p: Any) -> Any:
     """The derivative of ``(exp(p l) - 1) / p``, ``l = log(x)``, by ``p``: ``l * l`` times that of ``exprel``."""
-    return np.log(x) ** 2 * _exprel_slope(p * np.log(x))
+    end = (x == 0) & (p > 0)  # of ``-1 / p``
+    log = np.log(np.where(end, 1, x))
+    return np.where(end, 1 / np.where(end, p, 1) ** 2, log**2 * _exprel_slope(p * log))
 
 
 _rule(sp.boxcox,       lambda g, y, x, p: g * x ** (p - 1),
