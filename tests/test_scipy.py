@@ -1249,6 +1249,34 @@ def test_slopes_of_distribution_functions_and_quantiles_at_the_ends():
         assert both_ways(lambda b, inverse=inverse: inverse(1.7, b, 1.0))(2.6) == 0.0
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", [kind for kind, shapes in CONTINUOUS.items() if shapes and kind != "truncnorm"])
+def test_probabilities_at_infinity_do_not_move_with_the_shapes(kind):
+    ours, shapes = getattr(stats, kind), CONTINUOUS[kind]
+    for method, z in itertools.product(("cdf", "sf"), (-np.inf, np.inf)):
+        for i, a in enumerate(shapes):
+            by = lambda a, m=method, z=z, i=i: getattr(ours, m)(z, *shapes[:i], a, *shapes[i + 1 :])
+            assert both_ways(by)(a) == 0.0, (method, z, i)
+
+
+def test_axes_of_one_element_are_squeezed():
+    x, mean, cov, p = np.zeros((1, 3)), np.ones(3), np.diag([1.0, 2.0, 3.0]), np.full((3, 1), 1 / 3)
+    for name, args in {
+        "multivariate_normal": [(x, mean, cov), (x[None], mean, 2.0), (np.zeros((1, 4, 3)), mean, cov), (0.3,), ([0.3],)],
+        "multivariate_t": [(x, mean, cov, 3.0), (np.zeros((4, 1, 3)), mean, cov, 3.0)],
+        "dirichlet": [(p, mean), (p[:, :, None], mean)],
+    }.items():
+        for given in args:
+            for method in ("logpdf", "pdf"):
+                found, expected = (getattr(getattr(part, name), method)(*given) for part in (stats, scipy.stats))
+                assert np.shape(found) == np.shape(expected)
+                np.testing.assert_allclose(found, expected, rtol=1e-12)
+    agrees(lambda x: stats.multivariate_normal.logpdf(x, mean, cov), x)
+    degenerate = np.diag([1.0, 2.0, 0.0])
+    found = stats.multivariate_normal.logpdf(x, 0 * mean, degenerate, allow_singular=True)
+    assert found == pytest.approx(scipy.stats.multivariate_normal.logpdf(x, 0 * mean, degenerate, allow_singular=True))
+
+
 def test_multivariate():
     x, mean = rng.normal(size=(4, 3)), rng.normal(size=3)
     root = rng.normal(size=(3, 3)) / 4 + np.eye(3)

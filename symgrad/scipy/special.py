@@ -568,7 +568,7 @@ _rule(sp.cosdg,    lambda g, y, x: g * (-DEGREE * sp.sindg(x)), domain=(-80, 80)
 _rule(sp.tandg,    lambda g, y, x: g * (DEGREE * (1 + y * y)), domain=(-60, 60))
 _rule(sp.cotdg,    lambda g, y, x: g * (-DEGREE * (1 + y * y)), domain=(20, 70))
 _rule(sp.powm1,    lambda g, y, x, p: g * (p * x ** (p - ((p != 0) | (x != 0)))),
-                   lambda g, y, x, p: g * ((y + 1) * np.log(x + (x == 0))), domain=[(0.5, 2), (-2, 2)])
+                   lambda g, y, x, p: g * sp.xlogy(y + 1, x + (x == 0)), domain=[(0.5, 2), (-2, 2)])
 
 
 def _exprel_slope(x: Any) -> Any:

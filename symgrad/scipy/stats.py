@@ -355,6 +355,15 @@ def _large_exp(z: Any) -> Any:
     return np.exp(np.minimum(z, LARGE))
 
 
+def _large_log(z: Any) -> Any:
+    """The logarithm, of infinity a number that is as good."""
+    return np.minimum(np.log(z), FAR)
+
+
+def _large_arcsinh(z: Any) -> Any:
+    return np.clip(np.arcsinh(z), -FAR, FAR)
+
+
 def _levy_root(z: Any) -> Any:
     """Of whose ``erfc`` and ``erf`` nothing is left below ``TINY``."""
     return np.sqrt(0.5 / np.maximum(z, TINY))
@@ -386,11 +395,11 @@ def _loggamma_tail(z: Any, c: Any) -> Any:
 
 
 def _loggamma_cdf(z: Any, c: Any) -> Any:
-    return np.where(z < -40, np.exp(_loggamma_tail(z, c)), sp.gammainc(c, _large_exp(z)))
+    return np.where(z < -40, _exp(_loggamma_tail(z, c)), sp.gammainc(c, _large_exp(z)))
 
 
 def _loggamma_sf(z: Any, c: Any) -> Any:
-    return np.where(z < -40, -sp.expm1(_loggamma_tail(z, c)), sp.gammaincc(c, _large_exp(z)))
+    return np.where(z < -40, _without_exp(_loggamma_tail(z, c)), sp.gammaincc(c, _large_exp(z)))
 
 
 def _loggamma_logcdf(z: Any, c: Any) -> Any:
@@ -549,9 +558,9 @@ beta = Continuous("a b", lambda z, a, b: -sp.betaln(a, b), lambda z, a, b: sp.be
                   sf=lambda z, a, b: sp.betaincc(a, b, z),
                   powers=lambda z, a, b: (z, a - 1, b - 1), support=(0.0, 1.0), inner=0.5)
 lognorm = Continuous("s", lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * z) - 0.5 * LOG_2PI,
-                     lambda z, s: sp.ndtr(np.log(z) / s), lambda q, s: np.exp(s * sp.ndtri(q)),
+                     lambda z, s: sp.ndtr(_large_log(z) / s), lambda q, s: np.exp(s * sp.ndtri(q)),
                      isf=lambda q, s: np.exp(-s * sp.ndtri(q)),
-                     sf=lambda z, s: sp.ndtr(-np.log(z) / s), logcdf=lambda z, s: sp.log_ndtr(np.log(z) / s),
+                     sf=lambda z, s: sp.ndtr(-_large_log(z) / s), logcdf=lambda z, s: sp.log_ndtr(_large_log(z) / s),
                      logsf=lambda z, s: sp.log_ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0, open="low", steep=True)
 weibull_min = Continuous("c", lambda z, c: np.log(c) - z ** c, lambda z, c: _without_exp(-(z ** c)),
                          lambda q, c: (-np.log1p(-q)) ** (1 / c), isf=lambda q, c: (0 - np.log(q)) ** (1 / c),
@@ -573,11 +582,11 @@ fisk = Continuous("c", lambda z, c: np.log(c) - 2 * np.log1p(z ** c), lambda z, 
                   open="high")
 pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 0 - sp.powm1(z, -b),
                     lambda q, b: (1 - q) ** (-1 / b), isf=lambda q, b: q ** (-1 / b),
-                    sf=lambda z, b: z ** -b,
+                    sf=lambda z, b: (1 / z) ** b,
                     logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
-lomax = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log1p(z), lambda z, c: -sp.expm1(-c * np.log1p(z)),
+lomax = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log1p(z), lambda z, c: _without_exp(-c * np.log1p(z)),
                    lambda q, c: np.expm1(-np.log1p(-q) / c), isf=lambda q, c: np.expm1(-np.log(q) / c),
-                   sf=lambda z, c: np.exp(-c * np.log1p(z)),
+                   sf=lambda z, c: _exp(-c * np.log1p(z)),
                    logsf=lambda z, c: -c * np.log1p(z), support=(0.0, INF), inner=1.0)
 gompertz = Continuous("c", lambda z, c: np.log(c) + z - c * np.expm1(z), lambda z, c: _without_exp(-c * np.expm1(z)),
                       lambda q, c: np.log1p(-np.log1p(-q) / c), isf=lambda q, c: np.log1p(-np.log(q) / c),
@@ -592,10 +601,11 @@ loggamma = Continuous("c", lambda z, c: c * z - np.exp(z) - sp.gammaln(c), _logg
                       lambda q, c: np.log(sp.gammaincinv(c, q)), isf=lambda q, c: np.log(sp.gammainccinv(c, q)),
                       sf=_loggamma_sf, logcdf=_loggamma_logcdf, steep=True)
 nakagami = Continuous("nu", lambda z, nu: LOG_2 + nu * np.log(nu) - sp.gammaln(nu) - nu * z * z,
-                      lambda z, nu: GAMMAINC_SQUARE(nu, np.sqrt(nu) * z), lambda q, nu: GAMMAINCINV_ROOT(nu, q) / np.sqrt(nu),
+                      lambda z, nu: GAMMAINC_SQUARE(nu, np.sqrt(nu) * np.minimum(z, FAR)),
+                      lambda q, nu: GAMMAINCINV_ROOT(nu, q) / np.sqrt(nu),
                       isf=lambda q, nu: GAMMAINCCINV_ROOT(nu, q) / np.sqrt(nu),
-                      sf=lambda z, nu: GAMMAINCC_SQUARE(nu, np.sqrt(nu) * z), powers=lambda z, nu: (z, 2 * nu - 1),
-                      support=(0.0, INF), inner=1.0)
+                      sf=lambda z, nu: GAMMAINCC_SQUARE(nu, np.sqrt(nu) * np.minimum(z, FAR)),
+                      powers=lambda z, nu: (z, 2 * nu - 1), support=(0.0, INF), inner=1.0)
 burr12 = Continuous("c d", lambda z, c, d: np.log(c * d) - (d + 1) * np.log1p(z ** c),
                     lambda z, c, d: _without_exp(-d * np.log1p(z ** c)),
                     lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1 / c),
@@ -603,10 +613,10 @@ burr12 = Continuous("c d", lambda z, c, d: np.log(c * d) - (d + 1) * np.log1p(z 
                     sf=lambda z, c, d: _exp(-d * np.log1p(z ** c)),
                     logsf=lambda z, c, d: -d * np.log1p(z ** c), powers=lambda z, c, d: (z, c - 1), support=(0.0, INF),
                     inner=1.0)
-invweibull = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log(z) - z ** -c, lambda z, c: _exp(-(z ** -c)),
+invweibull = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log(z) - z ** -c, lambda z, c: _exp(-((1 / z) ** c)),
                         lambda q, c: (0 - np.log(q)) ** (-1 / c), isf=lambda q, c: (-np.log1p(-q)) ** (-1 / c),
-                        sf=lambda z, c: _without_exp(-(z ** -c)),
-                        logcdf=lambda z, c: -(z ** -c), support=(0.0, INF), inner=1.0, open="low", steep=True)
+                        sf=lambda z, c: _without_exp(-((1 / z) ** c)),
+                        logcdf=lambda z, c: -((1 / z) ** c), support=(0.0, INF), inner=1.0, open="low", steep=True)
 levy = Continuous("", lambda z: -0.5 * LOG_2PI - 1.5 * np.log(z) - 0.5 / z, lambda z: sp.erfc(_levy_root(z)),
                   lambda q: sp.ndtri(0.5 * q) ** -2, isf=lambda q: 0.5 * sp.erfinv(q) ** -2,
                   sf=lambda z: sp.erf(_levy_root(z)),
@@ -616,9 +626,9 @@ moyal = Continuous("", lambda z: -0.5 * (z + np.exp(-z) + LOG_2PI), lambda z: sp
                    sf=lambda z: sp.erf(_large_exp(-0.5 * z) / ROOT_2),
                    logcdf=lambda z: _log_erfc(np.exp(-0.5 * z) / ROOT_2), steep=True)
 johnsonsu = Continuous("a b", lambda z, a, b: np.log(b) - 0.5 * np.log1p(z * z) - 0.5 * LOG_2PI
-                       - 0.5 * (a + b * np.arcsinh(z)) ** 2, lambda z, a, b: sp.ndtr(a + b * np.arcsinh(z)),
+                       - 0.5 * (a + b * np.arcsinh(z)) ** 2, lambda z, a, b: sp.ndtr(a + b * _large_arcsinh(z)),
                        lambda q, a, b: np.sinh((sp.ndtri(q) - a) / b), isf=lambda q, a, b: -np.sinh((sp.ndtri(q) + a) / b),
-                       sf=lambda z, a, b: sp.ndtr(-(a + b * np.arcsinh(z))),
+                       sf=lambda z, a, b: sp.ndtr(-(a + b * _large_arcsinh(z))),
                        logcdf=lambda z, a, b: sp.log_ndtr(a + b * np.arcsinh(z)),
                        logsf=lambda z, a, b: sp.log_ndtr(-(a + b * np.arcsinh(z))), valid=lambda a, b: [a == a, b > 0])
 betaprime = Continuous("a b", lambda z, a, b: -(a + b) * np.log1p(z) - sp.betaln(a, b),
@@ -781,9 +791,9 @@ class _MultivariateNormal(Distribution):
         """
         away, cov, size = _deviations(x, mean, cov)
         if np.ndim(cov) == 2 and allow_singular:
-            return _singular_logpdf(away, cov)
+            return _squeezed(_singular_logpdf(away, cov))
         squares, logdet = _whitened(away, cov, size)
-        return -0.5 * (size * LOG_2PI + logdet + squares)
+        return _squeezed(-0.5 * (size * LOG_2PI + logdet + squares))
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The density."""
@@ -795,6 +805,11 @@ class _MultivariateNormal(Distribution):
         size = _size(mean, cov)
         rank, logdet, _ = _spectrum(cov if np.ndim(cov) == 2 else np.eye(size) * cov)
         return 0.5 * (rank * (1 + LOG_2PI) + logdet)
+
+
+def _squeezed(value: Any) -> Any:
+    """Without axes of one element, as SciPy gives it."""
+    return np.squeeze(value)[()] if 1 in np.shape(value) else value
 
 
 def _size(mean: Any, cov: Any) -> int:
@@ -856,7 +871,7 @@ class _MultivariateT(Distribution):
         away, shape, size = _deviations(x, loc, shape)
         (squares, logdet), df = _whitened(away, shape, size), _number(df)
         scale = sp.gammaln(0.5 * df) - sp.gammaln(0.5 * (df + size)) + 0.5 * (size * np.log(df * math.pi) + logdet)
-        return -0.5 * (df + size) * np.log1p(squares / df) - scale
+        return _squeezed(-0.5 * (df + size) * np.log1p(squares / df) - scale)
 
     def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False) -> Any:
         """The density."""
@@ -877,7 +892,7 @@ class _Dirichlet(Distribution):
             x = np.concatenate((x, 1 - np.sum(x, axis=0, keepdims=True)))
         column = np.reshape(alpha, vector_shape(0, np.ndim(x)))
         scale = np.sum(sp.gammaln(alpha)) - sp.gammaln(np.sum(alpha))
-        return np.sum(sp.xlogy(column - 1, x), axis=0) - scale
+        return _squeezed(np.sum(sp.xlogy(column - 1, x), axis=0) - scale)
 
     def pdf(self, x: Any, alpha: Any) -> Any:
         """The density."""
