@@ -814,8 +814,9 @@ def _stdtr_slope(df: Any, t: Any, n: int = 1) -> Any:
     df, t = np.minimum(_column(df), HUGE), _column(t)
     inside = (t != 0) & (np.abs(t) < np.inf)
     x = np.where(inside, np.abs(t), 1)
-    inner = _t_logs(df, x * x, np.log1p(x * x / df))(1, 0) > 0
-    ends = 2 * FALL / df + np.log1p(x * x / df)  # of log(1 + s^2 / df)
+    grown = np.logaddexp(0, 2 * np.log(x) - np.log(df))
+    inner = _t_logs(df, np.exp(np.minimum(2 * np.log(x), LARGE)), grown)(1, 0) > 0
+    ends = 2 * FALL / df + grown  # of log(1 + s^2 / df)
     width = 0.5 * (np.log(df) + ends + np.log(-np.expm1(-ends))) - np.log(x)
 
     def terms(log: Any) -> Any:
@@ -834,7 +835,8 @@ STDTR_DF: Op = Op(
 
 
 def _t_density_df(df: Any, t: Any, n: int) -> Any:
-    return _t_density(df, t) * _bell(_t_logs(df, t * t, np.log1p(t * t / df)), n)
+    grown = np.minimum(np.log1p(t * t / df), HUGE)  # to have 0 at infinity
+    return _t_density(df, t) * _bell(_t_logs(df, np.minimum(t * t, HUGE), grown), n)
 
 
 def _f_density(power: Any, n: Any, d: Any, x: Any) -> Any:
