@@ -68,7 +68,7 @@ from symgrad.loops.patterns import (
     number_of,
 )
 from symgrad.loops.recall import Run, read_there
-from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out
+from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out, told
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, holds_plain, inner, moved, without_twins
 from symgrad.loops.views import shown
 from symgrad.loops.ways import joined_kind
@@ -1527,7 +1527,7 @@ class Roller:
             # what later calls may decide on is computed to the last bit as the function does
             kept = any([key[0] == OUTSIDE and is_inexact(outline.kind(key)) for key in every])
             if not (ahead or self.open or kept):
-                known = None if later else values
+                known = told(trace, body, course, given) if later else values
                 made = at_once(trace, body, course, given, every, known, self._around())
                 longer = lagged(trace, body, course, given, values) if made is None else None
                 if longer is not None:
