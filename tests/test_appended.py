@@ -1865,3 +1865,57 @@ def test_places_of_a_list_beyond_its_end_are_an_error():
         else:
             with pytest.raises(IndexError, match="list index out of range"):
                 derivative(x, parents)
+
+
+def one_back_if(a, r):
+    items = []
+    for t in range(40):
+        items.append((items[t - 1] * a[0] if r[t] > 0 else 0.0) + r[t])
+    return np.sum(np.array(items))
+
+
+def far_back_if(a, r):
+    items = [a[1]]
+    for t in range(1, 40):
+        items.append((items[t - 3] * a[0] if r[t] > 0.8 else 0.0) + r[t])
+    return np.sum(np.array(items))
+
+
+def two_back_if(a, r):
+    items = []
+    for t in range(40):
+        items.append((items[t - 2] * a[0] + items[t - 1] if r[t] > 0.8 else 0.0) + r[t])
+    return np.sum(np.array(items))
+
+
+def either_way_back(a, r):
+    items = [1.0]
+    for t in range(40):
+        back = 0.0
+        if r[t] > 0.8:
+            back = items[t] * a[0]
+        elif r[t] < -0.8:
+            back = items[t - 2] * a[1]
+        items.append(back + r[t])
+    return np.sum(np.array(items))
+
+
+@pytest.mark.parametrize("fun", [one_back_if, far_back_if, two_back_if, either_way_back])
+def test_iterations_that_never_read_there_may_do_so_in_other_calls(fun):
+    """From the end of the list, or beyond its beginning, where the first ones do."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        a, r = rng.standard_normal(2) * 0.5, rng.standard_normal(40)
+        r[:8] = -0.1 * np.arange(1, 9)
+        if seed >= 8:
+            r[seed % 8] = (1.0, -1.0)[seed % 3 == 0]
+        try:
+            expected = dynamic(a, r)
+        except IndexError:
+            with pytest.raises(IndexError, match="list index out of range"):
+                derivative(a, r)
+            continue
+        found = derivative(a, r)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-12)

@@ -103,10 +103,12 @@ class Grown:
             if rounds or {True, False} <= {*self.python}:
                 trace.mixed[self.array.node] = Mixed(None, frozenset())
 
-    def at(self, key: Any, now: Any, sure: bool, lead: int | None) -> Any:
+    def at(self, key: Any, now: Any, least: int | None, lead: int | None) -> Any:
         """The number at a traced place of the list, in iteration number ``now``; None for one that no iteration has appended.
-        ``sure``: whether it is one in each iteration that asks, as it is in this one; ``lead``: by how much, at least, the
-        number of any iteration is more than the place, as far as is known."""
+
+        ``least``: what the place is at least, in all iterations, and ``lead``: by how much the number of any is more, as far
+        as these are known: others ask, as other calls may read there in other iterations.
+        """
         array, plainly = self.array, self.constants is None and not (self.shape or self.some)
         if array is None or not (self.whole and plainly and array.dtype.kind in "fc"):
             return None
@@ -114,9 +116,9 @@ class Grown:
             return None
         place: Any = key if self.first == self.begin else key - (self.begin - self.first)
         own = self.end - int(plain(now)) - self.begin + self.first  # how many this one has appended
-        if not sure and not place >= self.first:
+        if (least is None or least < self.begin) and not key >= self.begin:
             return None
-        if not sure and (lead is None or lead + self.begin - self.first + own < 1) and not place < now + own:
+        if (lead is None or lead + self.begin - self.first + own < 1) and not place < now + own:
             return None
         item: Any = array[place]
         return TO_PYTHON(item) if all(self.python) and item.node not in item.tape.mixed else item

@@ -249,6 +249,8 @@ class _Reader:
         self.put, self.sites, self.serial = put, tuple(sites), serial
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
+        if any([type(key[-1]) is int and key[-1] < 0 for key in late]):
+            raise Unclear  # an iteration may read more of a list than there is in the first one
         pairs = iterations(bounds[1:])  # some iterations assign it, and nobody reads it
         late -= {key for key in late if self._is_unread(key) and self._may_be_left(key, pairs)}
         views = {key for key in keys if any([bound.holds[key].base is not None for bound in bounds])}

@@ -567,10 +567,12 @@ class Roller:
         if not isinstance(kind, Aval) or kind.shape or kind.dtype.kind not in "iu":
             return None
         if what.step != 1:
-            return grown.at(key, self._place(), False, None)
+            return grown.at(key, self._place(), None, None)
         run = [(one.serial, one.what) for one in self.trace.rollers if one.what is not None and one.ends is None]
-        least = lead(key.node, self.serial, {serial: other.start for serial, other in run if other.step > 0})
-        return grown.at(key, self._place(), counts(key.node, self.serial), None if least is None else least - what.start)
+        ahead = lead(key.node, self.serial, {serial: other.start for serial, other in run if other.step > 0})
+        if ahead is None:
+            return grown.at(key, self._place(), None, None)
+        return grown.at(key, self._place(), what.start - ahead if counts(key.node, self.serial) else None, ahead - what.start)
 
     def _place(self) -> Any:
         """Which item of what it runs over is at hand, from 0 on."""
