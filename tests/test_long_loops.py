@@ -376,3 +376,53 @@ def test_loops_that_decide_on_many_things_are_not_given_up(monkeypatch):
         found = derivative(x)
     np.testing.assert_allclose(found, grad(program, mode="dynamic")(x), rtol=1e-10)
     assert not any(looked)
+
+
+def close_pairs(x):
+    energy = 0.0
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            d = x[i] - x[j]
+            r2 = np.dot(d, d)
+            if r2 < 1.0:
+                energy += 1 / (0.1 + r2)
+    return energy
+
+
+def rows_in_turn(x):
+    total, at = 0.0, x[0, 0]
+    for i in range(len(x)):
+        for j in range(40):
+            y = x[j % 30, 1] * at
+            if y > 0.3:
+                at = at * 0.9 + y
+            elif y < -0.1:
+                at = at + 0.1 * x[i, 2]
+        total += at
+        if at > 1.5:
+            at -= 2.0
+    return total
+
+
+def some_of_each(x):
+    total = 0.0
+    for i in range(len(x)):
+        some = [x[j, 0] for j in range(30) if x[j, 1] > x[i, 2]]
+        if some:
+            total += np.log(np.sum(np.exp(np.array(some))))
+    return total
+
+
+@pytest.mark.parametrize(("fun", "most"), [(close_pairs, 200), (rows_in_turn, 300), (some_of_each, 700)])
+def test_loops_in_loops_leap_by_the_ways_that_others_have_gone(fun, most):
+    """Of 435 pairs, or some 1,000 iterations, in two calls."""
+    traced, boundary = [], Roller._boundary
+    compiled, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Roller, "_boundary", lambda *args: traced.append(1) or boundary(*args))
+        found = [compiled(np.random.default_rng(seed).normal(size=(30, 3))) for seed in range(4)]
+    for seed, (value, gradient) in enumerate(found):
+        x = np.random.default_rng(seed).normal(size=(30, 3))
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, dynamic(x)[1], rtol=1e-9, atol=1e-12)
+    assert len(traced) < most

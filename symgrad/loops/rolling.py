@@ -1065,7 +1065,7 @@ class Roller:
             # what all calls do is faster without a loop; but in others, each run would have decisions of its own, copies of
             # loops that may run long are no faster, and many operations are not worth the wait
             large = bounds[-1].length - bounds[first].length > LARGE
-            free = several or self.open or often or large or any([may_go_on(step[0]) for step in pattern.steps])
+            free = several or self.open or self.leapt or often or large or any([may_go_on(step[0]) for step in pattern.steps])
             short = not free and len(bounds) + skipped <= FAR
             if short:
                 alone, together = alone or (known, ways), together or pattern
@@ -1224,8 +1224,8 @@ class Roller:
         wanted = one._wanted(one._outline(*one.boundaries[-2:]))
         bound = {*wanted[0], *wanted[1]} if wanted is not None else set()
         sure = all([key in bound or key[0] in self.names.targets for key in changed])
-        whole = [last.holds[key] for key in bound & last.holds.keys() if key[-1] not in (WHOLE, TAKEN)]
-        sure = sure and all(map(_carries, whole))
+        carried = [key for key in bound & last.holds.keys() if key[-1] not in (WHOLE, TAKEN)]
+        sure = sure and all([_carries(last.holds[key]) for key in carried])
         if not (sure and one._replace(count - 1, ahead)):
             return False
         self.ahead = one.ahead
