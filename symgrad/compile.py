@@ -57,7 +57,8 @@ from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
-from symgrad.watch.draws import Draw, Drawn, Draws, Plan, Redrawn, rewind
+from symgrad.watch.draws import PLAIN as PLAIN_DRAWS
+from symgrad.watch.draws import Draw, Drawn, Draws, OwnDraws, OwnPlan, Plan, Redrawn, rewind
 from symgrad.watch.guards import CLOSURE, Argument, Check, Free, Path
 from symgrad.watch.puts import Repeated, put_back
 from symgrad.watch.state import Finished, State, may_fill, watch
@@ -237,6 +238,7 @@ class Family:
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
         self.plan: Plan | None = None  # the random numbers of its calls, where loops draw some
+        self.own_plan: OwnPlan | None = None
         self.redrawn = self.followed = 0  # how often a run drew others, or those
         self.diverged = 0  # how often a run with loops that decide contradicted others, which knew fewer of their ways
         self.learnt = 0  # how often it has learnt something, or forgotten
@@ -248,7 +250,8 @@ class Family:
         apart = {*self.apart}
         fills = kind is not Trace or self.fills or may_fill(user.fun, leaves)
         while True:
-            draws = Draws(self.plan if kind is Trace else None)
+            own = OwnDraws(self.own_plan if kind is Trace and PLAIN_DRAWS not in apart else None)
+            draws = Draws(self.plan if kind is Trace else None, own)
             undo: list[Callable[[], None]] = []
             doubts: set[Any] = set()
             try:
@@ -438,6 +441,11 @@ class Family:
         if self.redrawn > REDRAWN + self.followed:
             self.give_up(str(Redrawn()))
             return None
+        own = traced.draws.own.outcome() if traced.draws.own is not None else None
+        if own is not self.own_plan:
+            self.own_plan = own
+            if own is not None:
+                return None
         if plan is not None and plan.has_tables and plan is not traced.draws.plan:
             self.plan = plan
             return None
@@ -467,11 +475,11 @@ class Family:
             variant.left = None  # the call that it left off is another one's
         if self._lift_ints(state):
             return None
-        own = sum([variant.user() is user for variant in self.variants])
-        if own >= MAX_VARIANTS and any([isinstance(kind, Static) and kind.is_like for kind in self.layout.kinds]):
+        mine = sum([variant.user() is user for variant in self.variants])
+        if mine >= MAX_VARIANTS and any([isinstance(kind, Static) and kind.is_like for kind in self.layout.kinds]):
             self.crowded = True
             return None
-        if own >= MAX_VARIANTS:
+        if mine >= MAX_VARIANTS:
             last = f": {self.history[-1]}" if self.history else ""
             self.give_up(f"what it reads from outside had more than {MAX_VARIANTS} forms{last}")
             return None

@@ -325,6 +325,8 @@ class Roller:
             if (self.leaps and self._leap(ahead)) or (self.forked and self._leap_known(place, ahead)):
                 first, place = place, place + self.ahead
                 self.passed_over.append(range(start + step * first, start + step * place, step))
+                if self.trace.hooks is not None:
+                    self.trace.hooks.leapt()
                 index = self.index(start + step * place)
                 self.boundaries[-1] = self.boundaries[-1]._replace(at=index.node)
             elif place == self.look and self._always_turns():

@@ -91,6 +91,8 @@ class Survey:
         if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
             return ("is", id(value), value)
         if kind in (np.random.RandomState, np.random.Generator):  # whatever draws from it changes that
+            if self.trace.hooks is not None and self.trace.hooks.knows_draws(value):
+                return ("is", id(value))
             state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
             return ("is", id(value), pickle.dumps(state))
         fields = fields_of(value)

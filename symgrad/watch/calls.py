@@ -264,8 +264,10 @@ class Calls(Reads):
         """Random numbers of a generator that was there before the call; None where code cannot draw them."""
         owner = fun.__self__
         path = self.path_of(owner) or draws.home_of(owner)
-        if path is None or self.trace.lanes:
+        if self.trace.lanes:
             return None
+        if path is None:
+            return self._drawn_itself(fun, args, kwargs)
         draw = draws.draw_of(path, fun, args, kwargs)
         if draw is None:
             return None
@@ -274,6 +276,18 @@ class Calls(Reads):
         if found is not None and path.steps:
             self.check(path, "type", type(owner))
         return found
+
+    def _drawn_itself(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Random numbers of a generator that the function has made, which are the same at each call; None where they hang on
+        arguments."""
+        own = self.draws.own
+        if own is None:
+            return None
+        draw = draws.draw_of(own.made(fun.__self__), fun, args, kwargs)
+        if draw is None or any([one is not draw.path for one in draw.reads()]):
+            own.passes()
+            return None
+        return own.take(draw, fun.__self__, lambda: self.own(fun, fun(*plain([*args]), **plain(kwargs)), args))
 
     def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of NumPy's, or a method of the ufunc ``owner``."""
@@ -814,6 +828,8 @@ class Calls(Reads):
 
     def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function whose inside is not followed: it must not see objects from outside that can change."""
+        if self.draws.own is not None and any(map(draws.is_generator, (*args, *kwargs.values()))):
+            self.draws.own.passes()
         self._handed(fun, (*args, *kwargs.values()))
         if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
             self.stop(f"{fun.__name__} calls functions of yours that are not followed")

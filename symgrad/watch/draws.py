@@ -1,8 +1,11 @@
-"""Random numbers from generators outside: code gets them as arguments.
+"""Random numbers: those from generators outside code gets as arguments.
 
 They are drawn before it runs, in the order in which the function draws them, so that whatever runs twice in one call (code
 that meets a new branch, and the trace that follows) sees the same ones. Those that loops draw are the rows of one array, read
 at the loop's index: where each one stands is known from the trace before, the ``Plan``.
+
+A generator that the function makes gives the same ones at each call: they are constants, and those that loops draw, rows of
+constant arrays.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from symgrad.equal import told
 from symgrad.errors import SymgradError
 from symgrad.ir import INPUT, Aval, aval_of
 from symgrad.ops.engine import TO_PYTHON
+from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.watch.guards import Argument, Path
@@ -27,6 +31,8 @@ from symgrad.watch.guards import Argument, Path
 MOST = 100_000  # numbers or arrays that one call draws
 FEWEST = 4  # draws in loops that are worth a table
 LARGEST = 1 << 16  # bytes of an array among the arguments of a draw
+LONG = 64  # draws that loops make of constants, which are better one loop though it decides on nothing
+PLAIN = ("draws",)  # among what is ``apart``: what own generators give is as it comes
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _GLOBAL = (np.random.normal.__self__, random.random.__self__)  # type: ignore[attr-defined]  # what the modules' functions are of
 # how many parameters of a distribution come before the size, in methods that draw the same numbers whether they are asked for
@@ -87,11 +93,18 @@ def home_of(owner: Any) -> Path | None:
     return Path(owner, ()) if any([owner is one for one in _GLOBAL]) else None
 
 
+class Made(NamedTuple):
+    """Where a generator is that the function makes: its number among those, and the state that it began in."""
+
+    number: int
+    state: str
+
+
 @dataclass(frozen=True, eq=False)
 class Draw:
     """A call of a generator's method; with ``At`` in place of arguments that are read at each call."""
 
-    path: Path
+    path: Any  # a ``Path``, or ``Made``
     kind: type  # of the generator
     name: str
     args: tuple[Any, ...]
@@ -136,7 +149,7 @@ class Draw:
         return lambda found: getattr(found[owner], name)(*args, **kwargs)
 
 
-def draw_of(path: Path, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draw | None:
+def draw_of(path: Path | Made, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draw | None:
     """A call of a method of the generator at a path; None where it hangs on what is not known before the function runs, or
     writes into an array."""
     if "out" in kwargs:
@@ -356,10 +369,10 @@ class Draws:
 
     trace: Trace
 
-    def __init__(self, plan: Plan | None) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan | None, own: OwnDraws | None = None) -> None:
+        self.plan, self.own = plan, own
         self.met: list[Met] = []
-        self.tables: list[Tracer] = []
+        self.tables: list[Any] = []
         self.taken: set[int] = set()
         self._last = -1  # of these
         self._found: list[Any] = []
@@ -371,6 +384,8 @@ class Draws:
     def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
         """Draw what the plan tells, in a call with these ``leaves``."""
         self.trace = trace
+        if self.own is not None:
+            self.own.begin(trace, leaves)
         if self.plan is None:
             return
         try:
@@ -396,11 +411,7 @@ class Draws:
     def take(self, draw: Draw, owner: Any, call: Callable[[], Any]) -> Any:
         """What the function gets, traced; ``call`` draws it from its ``owner``. None where it is no number, or there are too
         many: then it is as if nothing had been drawn."""
-        turns, loops = self._turns()
-        number = self._numbers[draw, turns]
-        self._numbers[draw, turns] += 1
-        for loop, (_, turn) in zip(loops, turns, strict=True):
-            self._turned.setdefault(loop, {}).setdefault((draw, number), Counter())[turn] += 1
+        turns, loops, number = self._place_of(draw)
         if self.plan is not None:
             return self._planned(self.plan, (draw, turns, number), loops)
         before = _state(owner)
@@ -412,6 +423,15 @@ class Draws:
         self.trace.writes.append(owner)
         self.met.append(Met(draw, turns, number, aval_of(value)))
         return self._own(self._input(len(self.met) - 1, value, draw.name))
+
+    def _place_of(self, draw: Draw) -> tuple[tuple[tuple[Any, Any], ...], list[Any], int]:
+        """Where the loops around a draw are, these, and as which one of its kind it comes there."""
+        turns, loops = self._turns()
+        number = self._numbers[draw, turns]
+        self._numbers[draw, turns] += 1
+        for loop, (_, turn) in zip(loops, turns, strict=True):
+            self._turned.setdefault(loop, {}).setdefault((draw, number), Counter())[turn] += 1
+        return turns, loops, number
 
     def _turns(self) -> tuple[tuple[tuple[Any, Any], ...], list[Any]]:
         """Where the loops are that run, and these, the outermost first."""
@@ -426,7 +446,7 @@ class Draws:
     def _planned(self, plan: Plan, place: Any, loops: Sequence[Any]) -> Any:
         k = plan.at.get(place)
         if k is None or k <= self._last:
-            raise self.trace.refuse(Redrawn())
+            raise self.trace.refuse(self.otherwise())
         self._last = k
         self.taken.add(k)
         one, (slot, row) = plan.met[k], plan.where[k]
@@ -446,16 +466,22 @@ class Draws:
         item = self.tables[slot][found]
         return TO_PYTHON(item) if one.aval.kind == "python" else self._own(item)
 
-    def _own(self, tracer: Tracer) -> Tracer:
+    def _own(self, tracer: Any) -> Any:
         """An array that nobody else has, as each draw is one."""
-        if type(tracer.like) is np.ndarray:
+        if type(tracer) is Tracer and type(tracer.like) is np.ndarray:
             return self.trace.alone(tracer)
         return tracer
 
     def finish(self) -> None:
         """The run is over: all that was planned was drawn, but for what loops draw in iterations that were not traced."""
         if self.plan is not None and not self.is_as_planned(len(self.plan.met)):
-            raise Redrawn
+            raise self.otherwise()
+        if self.own is not None:
+            self.own.finish()
+
+    def otherwise(self) -> SymgradError:
+        """What ends a run that draws otherwise than was planned."""
+        return Redrawn()
 
     def is_as_planned(self, end: int | None = None) -> bool:
         """Whether all was drawn that was planned to be, up to the last one that was, or to an ``end``: by the function, or in
@@ -509,6 +535,103 @@ class Draws:
             self.rewind()
             for k in range(self._last + 1):
                 self.plan.met[k].draw.bound(self.plan.sources)(self._found)
+
+
+class OwnPlan(Plan):
+    """All that a call draws from generators that it makes itself, and the arrays of those."""
+
+    def __init__(self, met: Sequence[Met], values: Sequence[Any]) -> None:
+        super().__init__(met)
+        self.values = values
+        self.made = {one.draw.path for one in met}
+        rows = [list[Any]() for _ in self.slots]
+        for value, (slot, _) in zip(values, self.where, strict=True):
+            rows[slot].append(value)
+        self.singles = [row[0] for row in rows]
+        self.tables = [np.array(row) if count is not None else None for row, (*_, count) in zip(rows, self.slots, strict=True)]
+
+
+class OwnDraws(Draws):
+    """The same for generators that the function makes: numbers as they come or, by a plan, read from constant arrays.
+
+    They are drawn all the same, as whoever looks at the generator may see, and must be as planned.
+    """
+
+    plan: OwnPlan | None
+
+    def __init__(self, plan: OwnPlan | None) -> None:
+        super().__init__(plan)
+        self._owners: dict[int, tuple[Any, Made]] = {}
+        self._values: list[Any] = []
+        self._unknown = False  # whether something was drawn that no plan has
+
+    def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
+        """The arrays are there in a run by a plan."""
+        self.trace = trace
+        for array, value in () if self.plan is None else zip(self.plan.tables, self.plan.singles, strict=True):
+            self.tables.append(value if array is None else trace.lookup(trace.constant(array)[0]))
+
+    def made(self, owner: Any) -> Made:
+        """Where a generator is, of which something is drawn."""
+        return self._owners.setdefault(id(owner), (owner, self._made(owner)))[1]
+
+    def _made(self, owner: Any) -> Made:
+        known = self._owners.get(id(owner))
+        return Made(len(self._owners), repr(_state(owner))) if known is None else known[1]
+
+    def passes(self) -> None:
+        """Something is drawn that is not known before the call."""
+        self._unknown = True
+        if self.plan is not None:
+            raise self.trace.refuse(self.otherwise())
+
+    def take(self, draw: Draw, owner: Any, call: Callable[[], Any]) -> Any:
+        """What the function gets, if it is a number or an array; ``call`` draws it from its ``owner``."""
+        turns, loops, number = self._place_of(draw)
+        if self.plan is None:
+            value = call()
+            self._unknown |= not _is_numeric(value) or len(self.met) >= MOST
+            if not self._unknown:
+                self.met.append(Met(draw, turns, number, aval_of(value)))
+                self._values.append(value)
+            return value
+        found = self._planned(self.plan, (draw, turns, number), loops)
+        value, planned = call(), self.plan.values[self._last]
+        if type(value) is not type(planned) or not np.array_equal(value, planned, equal_nan=True):
+            raise self.trace.refuse(self.otherwise())
+        return value if type(found) is not Tracer else found
+
+    def catch_up(self) -> None:
+        """A leap has run iterations in the function's place: what those would have drawn is drawn."""
+        owners = {made: owner for owner, made in self._owners.values()}
+        while self.plan is not None and self._last + 1 < len(self.plan.met):
+            one = self.plan.met[self._last + 1]
+            if not self._is_passed_over(one):
+                return
+            getattr(owners[one.draw.path], one.draw.name)(*one.draw.args, **one.draw.kwargs)
+            self._last += 1
+
+    def is_planned(self, generator: Any) -> bool:
+        """Whether what a generator gives is known, so that iterations that draw from it are alike."""
+        return self.plan is not None and self._made(generator) in self.plan.made
+
+    def otherwise(self) -> SymgradError:
+        """What ends a run that draws otherwise than was planned: in the next one, what is drawn is as it comes."""
+        return Otherwise(frozenset([PLAIN]))
+
+    def finish(self) -> None:
+        """The run is over: all that was planned was drawn, as often in each iteration of loops that decide."""
+        super().finish()
+        if self.plan is not None and not self.is_steady():
+            raise self.otherwise()
+
+    def outcome(self) -> OwnPlan | None:
+        """The plan of the next run; None where there is none, or none is needed."""
+        if self.plan is not None or self._unknown or PLAIN in self.trace.apart:
+            return self.plan
+        decide = any([loop.hangs for loop in self._turned])
+        plan = OwnPlan(self.met, self._values) if decide or len(self.met) >= LONG else None
+        return plan if plan is not None and plan.has_tables and self.is_steady() else None
 
 
 def _is_numeric(value: Any) -> bool:

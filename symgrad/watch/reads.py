@@ -633,8 +633,11 @@ class Reads:
             if type(owner) is Tracer and self.trace.coarse and (name in _OF_DTYPE or owner.node in self.trace.mixed):
                 self.trace.asks_dtype(owner)
             return getattr(owner, name)
-        if is_generator(owner) and not is_drawing(name) and (self.path_of(owner) or home_of(owner)) is not None:
-            self.stop(f"{name} of a generator of random numbers is read")
+        if is_generator(owner) and not is_drawing(name):
+            if (self.path_of(owner) or home_of(owner)) is not None:
+                self.stop(f"{name} of a generator of random numbers is read")
+            elif self.draws.own is not None:
+                self.draws.own.passes()
         if isinstance(owner, ModuleType):
             value = getattr(owner, name)
             if not is_library_module(owner):

@@ -305,6 +305,15 @@ class State(Calls):
                 return one != other
         return True
 
+    def knows_draws(self, generator: Any) -> bool:
+        """Whether it is known beforehand what a generator gives, which the function has made."""
+        return self.draws.own is not None and self.draws.own.is_planned(generator)
+
+    def leapt(self) -> None:
+        """A loop has run iterations in the function's place."""
+        if self.draws.own is not None:
+            self.draws.own.catch_up()
+
     def appended(self, value: Any, loop: Any, name: str, owner: Any) -> Any:
         """``owner.append(...)`` in a loop, which has given ``value``."""
         if type(loop) is Roller and type(owner) is list:
