@@ -120,11 +120,15 @@ class Recall:
         return same[node]
 
     def _computed(self, node: Node, args: list[Any]) -> Node | None:
+        begun = self.trace.graph.next_index
         try:
             with np.errstate(all="ignore"):
-                return self.trace.run(node.op, args, dict(node.params))
+                made: Node = self.trace.run(node.op, args, dict(node.params))
         except Exception:
             return None
+        if made.index >= begun:  # it belongs where the function asks for it, not where that is foreseen
+            made.name, made.line = node.name, node.line
+        return made
 
 
 def _computed_from(held: Sequence[Node], most: int) -> set[Node]:
