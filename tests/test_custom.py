@@ -455,6 +455,35 @@ def test_rules_that_decide_in_loops_decide_for_each_iteration():
             np.testing.assert_array_equal(slope(given), np.where(given > 0.0, 1.0, 100.0))
 
 
+def _leaky():
+    return custom_vjp(np.abs).defvjp(lambda x: (np.abs(x), x), lambda x, g: (g if x > 0.0 else 100.0 * g,))
+
+
+def _silent():
+    """Which says that nothing flows, by a value."""
+    return custom_vjp(np.abs).defvjp(lambda x: (np.abs(x), x), lambda x, g: (g if x > 0.0 else None,))
+
+
+def _forked():
+    return custom_jvp(np.abs).defjvp(lambda x, t: (np.abs(x[0]), t[0] if x[0] > 0.0 else 100.0 * t[0]))
+
+
+def _opaque_leaky():
+    return primitive(np.abs).defvjp(lambda g, y, x: g if x > 0.0 else 100.0 * g)
+
+
+def _mapped(fun):
+    return lambda x: np.sum(vmap(fun)(x))
+
+
+@pytest.mark.parametrize(("make", "below"), [(_leaky, 100.0), (_silent, 0.0), (_forked, 100.0), (_opaque_leaky, 100.0)])
+@pytest.mark.parametrize("loop", [_summed, _mapped])
+def test_rules_that_decide_decide_for_each_element_of_what_is_done_at_once(loop, make, below):
+    slope, x = grad(loop(make())), np.tile([1.0, -1.0, 2.0, -3.0], 8)
+    for given in (x, x, -x, x):
+        np.testing.assert_array_equal(slope(given), np.where(given > 0.0, 1.0, below))
+
+
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
 def test_rules_are_given_what_other_rules_made_with_plain_arrays(mode):
     """Where values are plain, what a loop in a rule makes is an array of the function's own, which nobody has traced yet."""

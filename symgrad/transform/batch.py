@@ -129,7 +129,7 @@ def rule_of(op: Op) -> Rule:
     rule = RULES.get(op) or next((RULES[kind] for kind in type(op).__mro__ if kind in RULES), None)
     if rule is not None:
         return rule
-    ufunc = isinstance(op.key, np.ufunc) and op.key.signature is None
+    ufunc = isinstance(op.key, np.ufunc) and op.key.signature is None and REGISTRY.get(op.key) is op  # and no primitive
     return elementwise if op.family == "elementwise" or ufunc else no_rule
 
 
@@ -278,11 +278,11 @@ def interned(kind: Any, inner: Any, flags: tuple[bool, ...]) -> Any:
 
 
 def each_row(fun: Callable[[list[Any]], list[Any]], columns: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """``fun``, of a list, for each row: batched where values are traced, one row after the other where they are plain."""
+    """``fun``, of a list, for each row: batched where values are traced, one row after the other where they are plain, or where
+    Python looks at what the rows differ in."""
     tracer = next((column for column in columns if isinstance(column, Tracer)), None)
     if tracer is None:
-        rows = [fun(row) for row in rows_of(columns, flags)]
-        return [None if column[0] is None else np.stack(column) for column in zip(*rows, strict=True)]
+        return _stacked([fun(row) for row in rows_of(columns, flags)])
     size = next(len(column) for column, flag in zip(columns, flags, strict=True) if flag)
     trace = tracer.tape
     assert isinstance(trace, Trace)
@@ -295,11 +295,24 @@ def each_row(fun: Callable[[list[Any]], list[Any]], columns: Sequence[Any], flag
             row.append(lane)
         else:
             row.append(column)
+    guards = len(trace.guards)
     found = fun(row)
+    floor, looked_at = min(node.index for node in known), [guard.node for guard in trace.guards[guards:]]
+    if not known.keys().isdisjoint(ancestors(looked_at, floor)):
+        return _stacked([found, *[fun(row) for row in rows_of(columns, flags)[1:]]])
     nodes = [part.node for part in found if isinstance(part, Tracer)]
     b = Batch(trace, size, known)
-    b.run(ancestors(nodes, min(node.index for node in known)))
+    b.run(ancestors(nodes, floor))
     return [None if part is None else _column(b, part) for part in found]
+
+
+def _stacked(rows: Sequence[list[Any]]) -> list[Any]:
+    """The rows' results, one column after the other; what some rows have nothing of is zero there."""
+    found = []
+    for column in zip(*rows, strict=True):
+        one = next((part for part in column if part is not None), None)
+        found.append(None if one is None else np.stack([np.zeros_like(one) if part is None else part for part in column]))
+    return found
 
 
 def _column(b: Batch, part: Any) -> Any:

@@ -324,7 +324,7 @@ def cotangents(node: Node, places: Sequence[int], g: Any, lookup: Lookup, args: 
         return [op.vjp(i, g, y, args, params) for i in places]
     except NotDifferentiable as error:
         place = f"{node.line[0]}:{node.line[1]}: " if node.line else ""
-        raise NotDifferentiable(f"{place}{error}") from None
+        raise type(error)(f"{place}{error}") from None
 
 
 def in_numpys(value: Any) -> Any:
