@@ -705,6 +705,25 @@ def test_writes_at_several_places(fun):
     assert loops == (fun is not pairs_of_places)
 
 
+def framed(x):
+    """A column and a row at one place, which meet in a corner."""
+    t = np.zeros((40, 40))
+    for i in range(40):
+        t[i, 0] = x[i]
+        t[39, i] = x[39 - i] ** 2
+    return t
+
+
+def test_writes_along_several_axes():
+    x, weights = np.random.default_rng(1).normal(size=40), np.arange(1600.0).reshape(40, 40)
+    fun = lambda x: np.sum(framed(x) ** 2 * weights)
+    derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")(x)
+    for _ in range(3):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, plain[1], rtol=1e-11)
+
+
 def covariances(x, scale):
     k = np.zeros((len(x), len(x)))
     for i in range(len(x)):

@@ -356,7 +356,7 @@ class _Together(Batch):
 
     def _are_apart(self, shape: tuple[int, ...], terms: Sequence[Term]) -> bool:
         """Whether what is done at different places, as at ``i`` and ``i + 1``, meets other rows of an axis each time."""
-        found = {rows.place: rows for term in terms if (rows := self.rows[term.steps[-1]]) is not None}
+        found = {(rows.axis, rows.place): rows for term in terms if (rows := self.rows[term.steps[-1]]) is not None}
         if not all([self.rows[term.steps[-1]] for term in terms]) or len({rows.axis for rows in found.values()}) != 1:
             return self._meet_others(shape, terms)
         met = Counter([i for rows in found.values() for i in range(shape[rows.axis])[slice(*rows.spec[rows.axis])]])
