@@ -724,6 +724,32 @@ def test_writes_along_several_axes():
         np.testing.assert_allclose(slope, plain[1], rtol=1e-11)
 
 
+def last_of_each(x):
+    best = np.zeros(3)
+    for row in x:
+        best = np.where(row > 0.5, row * 2, best)
+    return best
+
+
+def last_roots(x):
+    best = np.ones((2, 3))
+    for row in x:
+        best = np.where(row > 0.0, np.sqrt(np.abs(row[1])), best)
+    return best
+
+
+@pytest.mark.parametrize("fun", [last_of_each, last_roots])
+def test_each_element_is_put_by_the_last_iteration_that_puts_it(fun):
+    rng = np.random.default_rng(2)
+    derivative, plain = (value_and_grad(lambda x: np.sum(fun(x) ** 3), mode=mode) for mode in ("auto", "dynamic"))
+    for _ in range(3):
+        x = np.maximum(rng.normal(size=(40, 3)), 0.0)
+        value, slope = derivative(x)
+        assert value == pytest.approx(np.sum(fun(x) ** 3), rel=1e-14)
+        np.testing.assert_allclose(slope, plain(x)[1], rtol=1e-12)
+    assert not re.search(LOOP, derivative.source(x, fast=True))
+
+
 def covariances(x, scale):
     k = np.zeros((len(x), len(x)))
     for i in range(len(x)):

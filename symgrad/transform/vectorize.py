@@ -478,9 +478,10 @@ class _Together(Batch):
 
     def _replaced(self, first: Any, aval: Aval, flag: Node, node: Node) -> Any:
         """What the last iteration has put in a value's place of those that do."""
-        flags, values = self._values(flag, flag.aval), self._values(node, aval)
-        last = self.size - 1 - np.argmax(flags[::-1])
-        return _of_kind(np.where(np.any(flags), values[last], first), aval)
+        flags, values = self._values(flag, aval if flag.aval.shape else flag.aval), self._values(node, aval)
+        last = self.size - 1 - np.argmax(flags[::-1], axis=0)
+        found = np.take_along_axis(values, last[None], axis=0)[0] if flag.aval.shape else values[last]
+        return _of_kind(np.where(np.any(flags, axis=0), found, first), aval)
 
     def _sum(self, node: Node, aval: Aval) -> Any:
         """The sum of what all iterations add."""
