@@ -750,6 +750,23 @@ def test_each_element_is_put_by_the_last_iteration_that_puts_it(fun):
     assert not re.search(LOOP, derivative.source(x, fast=True))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_labels_that_no_small_int_is(dtype):
+    labels, w = np.arange(-6, 134).astype(dtype), np.linspace(1.0, 2.0, 300)
+
+    def counted(w):
+        total = 0.0
+        for k in range(len(w)):
+            total = total + w[k] * np.sum(labels == k) - w[k] ** 2 * np.sum(labels < k - 3)
+        return total
+
+    slope = value_and_grad(counted)
+    for _ in range(3):
+        value, found = slope(w)
+        assert value == pytest.approx(counted(w), rel=1e-12)
+    np.testing.assert_allclose(found, grad(counted, mode="dynamic")(w), rtol=1e-12)
+
+
 def covariances(x, scale):
     k = np.zeros((len(x), len(x)))
     for i in range(len(x)):

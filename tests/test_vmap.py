@@ -632,6 +632,58 @@ def test_truth_values_of_pythons_are_counted():
     agrees(lambda x: x * ((x.item() > 0) + (x.item() < 9) - (x.item() > 0.5) - -(x.item() > 0.2)), np.linspace(-1, 1, 5))
 
 
+def exponential(x):
+    k, factorial, total, term = 0, 1, 1.0, 1.0
+    while abs(term) > 1e-12:
+        k += 1
+        factorial *= k
+        term = x**k / factorial
+        total += term
+    return total
+
+
+def fibonacci(x):
+    a, b = 0, 1
+    while x < 1e6:
+        a, b, x = b, a + b, x * 1.1
+    return x * (a / (a + b))
+
+
+def shifted(x):
+    k = 0
+    while k < 9 * x:
+        k += 1
+    return (3 << k) + x, 3**k + x, float(k**19) + x
+
+
+def among(x):
+    k, small = 0, np.arange(250, 256, dtype=np.uint8)
+    while k * x < 600:
+        k += 1
+    return np.sum(small > k) + x, small[2:3] + min(k, 0)
+
+
+@pytest.mark.parametrize(
+    ("fun", "explained"),
+    [(exponential, "know no bounds"), (fibonacci, "know no bounds"), (shifted, "know no bounds"), (among, "")],
+)
+def test_pythons_ints_know_no_bounds(fun, explained):
+    agrees(fun, np.array([1.0, 3.0, 8.0, 2.5]), explained=explained)
+
+
+def sine(x):
+    k, total, term = 1, x, x
+    while abs(term) > 1e-12:
+        term = -term * x * x / ((2 * k) * (2 * k + 1))
+        total += term * (1 + (-1) ** k - (-1) ** k)
+        k += 1
+    return total
+
+
+def test_what_is_made_of_counts_has_room():
+    agrees(sine, np.array([0.5, 2.0]))
+
+
 def side(x):
     if x < 0:
         return x * x

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import Aval, Node, ancestors, aval_of
+from symgrad.ir import CONST, Aval, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY, Op, fit
 from symgrad.ops.engine import ASTYPE
 from symgrad.tracing.frames import shown
@@ -43,6 +43,7 @@ class Batch:
 
     ``known`` holds values with the batch axis in front; ``alike`` those that have taken another's place without one. ``masks``
     says of a list that a loop has saved which elements of the batch took part in which iteration; ``took_part`` of the loop.
+    ``bits`` are how many Python's ints of a loop's body have at most, where that is known.
     """
 
     one_by_one = True  # whether elements may run one after the other
@@ -53,6 +54,7 @@ class Batch:
         self.parts: dict[Node, list[Any]] = {}
         self.masks: dict[Node, Any] = {}
         self.took_part: dict[Node, Any] = {}
+        self.bits: dict[Node, float] = {}
 
     def run(self, order: Sequence[Node]) -> None:
         """Batch the nodes in ``order``, those that depend on what is known."""
@@ -166,24 +168,62 @@ def elementwise(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any
     aval = node.aval if isinstance(node.aval, Aval) else node.aval[0]
     ndim = len(aval.shape)
     lined = [line_up(a, len(n.aval.shape), ndim) if f else a for a, n, f in zip(args, node.args, flags, strict=True)]
-    return b.trace.record(node.op, _strong(lined, node, flags), dict(node.params))
+    return b.trace.record(node.op, _strong(b, lined, node, flags), dict(node.params))
 
 
-def _strong(args: list[Any], node: Node, flags: list[bool]) -> list[Any]:
+def _strong(b: Batch, args: list[Any], node: Node, flags: list[bool]) -> list[Any]:
     """Python numbers give way to the dtype of arrays; in a batch they are arrays themselves, and are made to; and Python
     counts with truth values."""
     strong = [n.aval.dtype for n in node.args if n.aval.kind != "python"]
     if not strong:
         counts = isinstance(node.aval, Aval) and node.aval.dtype.kind == "i"
         truths = [counts and flag and n.aval.dtype.kind == "b" for n, flag in zip(node.args, flags, strict=True)]
-        return [ASTYPE(a, dtype=int) if truth else a for a, truth in zip(args, truths, strict=True)]
+        args = [ASTYPE(a, dtype=int) if truth else a for a, truth in zip(args, truths, strict=True)]
+        if counts and node.op in GROWING:
+            _require_room(b, node, args)
+        return args
     dtype = np.result_type(*strong)
+    weak = [flag and n.aval.kind == "python" for n, flag in zip(node.args, flags, strict=True)]
+    if dtype.kind in "iu" and any(weak):
+        ints = [a for a, n, moves in zip(args, node.args, weak, strict=True) if moves and n.aval.dtype.kind == "i"]
+        if ints and isinstance(node.aval, Aval) and node.aval.dtype.kind == "b":  # which NumPy tells of any two whole numbers
+            return args
+        _require_fit(b, ints, dtype)
     return [
-        ASTYPE(a, dtype=np.result_type(_NUMBERS[n.aval.dtype.kind], dtype)) if flag and n.aval.kind == "python" else a
-        for a, n, flag in zip(args, node.args, flags, strict=True)
+        ASTYPE(a, dtype=np.result_type(_NUMBERS[n.aval.dtype.kind], dtype)) if moves else a
+        for a, n, moves in zip(args, node.args, weak, strict=True)
     ]
 
 
+def _require_fit(b: Batch, ints: list[Any], dtype: Any) -> None:
+    """See to it that Python's ints are of an array's dtype; NumPy raises an error of those that are not."""
+    least, most = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(int).max)
+    if dtype != int:
+        for a in ints:
+            b.require((a >= least) & (a <= most), "a number does not fit into an array's dtype")
+
+
+def _require_room(b: Batch, node: Node, args: list[Any]) -> None:
+    """See to it that NumPy's ints have room for what Python makes of two, which knows no bounds; what is done of all iterations
+    of a loop at once, ``vectorize`` has looked at."""
+    if b.one_by_one and b.bits.get(node, ROOM) >= ROOM and not is_count(node):
+        bits = [np.log2(np.maximum(np.abs(a), 1)) for a in args]
+        b.require(GROWING[node.op](*bits) < ROOM, "Python's ints know no bounds")
+
+
+def is_count(node: Node) -> bool:
+    """Whether it is a number, and one that is there in the code added to it, or taken away."""
+    return node.op in SUMS and any([arg.op is CONST for arg in node.args])
+
+
+ROOM = 63  # bits of a whole number of NumPy's, beside its sign
+SUMS = REGISTRY[np.add], REGISTRY[np.subtract]
+GROWING: dict[Any, Callable[[Any, Any], Any]] = {  # how many bits there are at most, given those of two numbers
+    **dict.fromkeys(SUMS, lambda a, b: np.maximum(a, b) + 1),
+    REGISTRY[np.multiply]: lambda a, b: a + b,
+    REGISTRY[np.power]: lambda a, b: a * 2.0 ** np.minimum(b, ROOM),
+    REGISTRY[np.left_shift]: lambda a, b: a + 2.0 ** np.minimum(b, ROOM),
+}
 _NUMBERS = {"b": True, "i": 1, "f": 1.0, "c": 1j}
 
 

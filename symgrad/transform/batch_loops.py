@@ -7,18 +7,21 @@ took part is saved beside what the iterations save, for a loop that goes through
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Node
+from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ir import Sequence as Sequence_
-from symgrad.ops.engine import ADD_LISTS, ITEM, STOP
+from symgrad.ops.engine import ADD_LISTS, INDEX, ITEM, STOP
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
-from symgrad.transform.batch import Alike, Batch, CannotBatch, line_up, rule
+from symgrad.transform.batch import GROWING, ROOM, SUMS, Alike, Batch, CannotBatch, is_count, line_up, rule
 from symgrad.transform.loop import Body, Course, Loop, loop_of, plain
+
+COUNT = 28  # bits of how often a loop runs, at most
 
 
 @rule(Loop)
@@ -37,6 +40,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     sub.masked = b.trace.masked or op.hides
     inner = Batch(sub, b.size, {})
     inner.one_by_one = b.one_by_one
+    inner.bits = _bits(b, node)
 
     def given(place: Any, item: Node, value: Any, flag: bool) -> Tracer:
         """An input of the body: with the batch axis if it depends on what has one."""
@@ -133,6 +137,49 @@ def _run(inner: Batch, body: Body) -> None:
         elif not item.args:
             inner.alike[item] = sub.record(item.op, (), dict(item.params))
     inner.run(body.nodes())
+
+
+def _bits(around: Batch, loop: Node) -> dict[Node, float]:
+    """How many bits Python's ints in a loop have at most, where that is known: those that count, and what is made of these."""
+    body, once = loop.op.body, loop.op.course.once
+    outer = [_size(arg) if arg.op in (CONST, INDEX) else around.bits.get(arg) for arg in loop.args]
+    found = dict(zip([*body.carry, *body.elements, *body.invariants], outer, strict=True))
+    found[body.index] = COUNT
+    for item, end in zip(body.carry, body.after, strict=True):
+        start, steps = found[item], _counted(item, end)
+        if not once and end is not item:
+            found[item] = None if start is None or steps is None else max(start, steps) + 1
+    goes_round = set(ancestors([end for end in body.after if end not in body.carry and _is_int(end)]))
+    for node in body.nodes():
+        if node.op is CONST:
+            found[node] = _size(node)
+        elif node.op in GROWING and _is_int(node):
+            a, b = [found.get(arg) for arg in node.args]
+            if a is not None and b is not None:
+                found[node] = GROWING[node.op](a, b)
+            elif node.op in SUMS and node not in goes_round:  # of two that there is room for
+                found[node] = ROOM - 1
+    return {node: bits for node, bits in found.items() if bits is not None}
+
+
+def _is_int(node: Node) -> bool:
+    return type(node.aval) is Aval and node.aval.kind == "python" and node.aval.dtype.kind == "i"
+
+
+def _size(node: Node) -> float | None:
+    """How many bits a number in the code has."""
+    value = dict(node.params)["value"]
+    return math.log2(max(abs(value), 1)) if isinstance(value, int) else None
+
+
+def _counted(item: Node, end: Node) -> float | None:
+    """How many bits all steps of a number have that an iteration counts up or down; None of any other."""
+    bits = float(COUNT)
+    while is_count(end):
+        first, second = end.args
+        end, step = (second, first) if first.op is CONST else (first, second)
+        bits += _size(step) or 0.0
+    return bits if end is item else None
 
 
 def batch_body(b: Batch, body: Body, args: list[Any], flags: list[bool]) -> tuple[list[Tracer], Batch]:
