@@ -55,6 +55,17 @@ def test_products_with_derivatives():
     close(third(X), grad(lambda x: np.sum(grad(lambda x: np.sum(grad(theirs)(x) ** 2))(x) ** 2))(X))
 
 
+def test_squares_of_roots_made_outside():
+    squares = lambda r: np.sin(r * r) + r**2
+    part = checkpoint(squares)
+    for root in (np.abs, lambda x: np.hypot(x, 1.0), lambda x: np.sqrt(1 + x * x)):
+        fun, plain = lambda x, root=root: part(root(x)), lambda x, root=root: squares(root(x))
+        derivative, slope = jacfwd(fun), jacobian(plain)(X)
+        for _ in range(3):
+            close(derivative(X), slope)
+            close(jvp(fun, (X,), (X,))[1], slope @ X)
+
+
 def test_it_is_computed_once_more():
     ours, plain = (str(grad(twice(part)).source(X)) for part in (checkpoint(wave), wave))
     assert ours.count("# once more") == 2

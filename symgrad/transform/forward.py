@@ -21,6 +21,7 @@ from symgrad.transform.reverse import floor_of, in_numpys, path, reverse, tuple_
 
 def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Any]) -> list[Any | None]:
     """The tangents of ``outputs``, given those of ``wrt``; ``None`` where nothing flows. Writes nodes into the trace."""
+    starts = set(wrt)
     known: dict[Node, Any] = {node: t for node, t in zip(wrt, tangents, strict=True) if t is not None}
     order = path(outputs, wrt)
     unsure, steep = wild(outputs, order, floor_of(wrt)) if trace.double_where else (set[Node](), False)
@@ -35,7 +36,7 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
             if node not in known and any(arg in known for arg in node.args):
                 trace.line = node.line
                 with np.errstate(divide="ignore", invalid="ignore") if unsure else nullcontext():  # of what masks hide, too
-                    t = tangent(trace, node, known, unsure, live if steep else None)
+                    t = tangent(trace, node, known, unsure, live if steep else None, starts)
                 if t is not None:
                     known[node] = t
                     _name(node, t)
@@ -47,8 +48,11 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
     return [known.get(node) for node in outputs]
 
 
-def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node], live: dict[Node, Any] | None) -> Any:
-    """The tangent of one node, from those of its arguments; those of ``unsure`` nodes may be infinite or NaN.
+def tangent(
+    trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node], live: dict[Node, Any] | None, starts: set[Node]
+) -> Any:
+    """The tangent of one node, from those of its arguments; those of ``unsure`` nodes may be infinite or NaN, those of
+    ``starts`` are not made of others.
 
     ``live`` are the masks of where tangents may be other than zero, after choices, if they are wanted; the node's own is added.
 
@@ -62,7 +66,7 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node],
     if not active:
         return None
     root = _root_of(node)
-    if root in known and root not in unsure:
+    if root in known and root not in unsure and root not in starts:
         if live is not None and root in live:
             live[node] = live[root]
         return _of_square(trace, node, known)
