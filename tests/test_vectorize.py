@@ -659,6 +659,33 @@ def test_what_is_added_is_added_in_the_totals_precision(line, dtype, tmp_path):
         np.testing.assert_allclose(slope, plain(*args)[1], rtol=1e-12)
 
 
+def differences(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        total = total + x[i] - y[i]
+    return total
+
+
+def differences_of_rows(x, y):
+    total = np.zeros((2, 2))
+    for i in range(len(x)):
+        total[1] += x[i]
+        total[0] += 1.0
+        total[1] -= y[i]
+    return total[1, 0] + total[0, 0] - len(x)
+
+
+@pytest.mark.parametrize("fun", [differences, differences_of_rows])
+def test_what_one_iteration_adds_may_cancel(fun):
+    y = np.floor(np.random.default_rng(0).uniform(1, 2, 100) * 1e15)
+    derivative = value_and_grad(fun)
+    for scale in (1.0, 1.0, 1e292):  # which is exact, and would overflow
+        value, slope = derivative((y + 1.0) * scale, y * scale)
+        assert value == fun((y + 1.0) * scale, y * scale)
+        np.testing.assert_array_equal(slope, np.ones(100))
+    assert not re.search(LOOP, derivative.source(y, y, fast=True))
+
+
 def pairs_of_places(x):
     f = np.zeros(80)
     for i in range(40):

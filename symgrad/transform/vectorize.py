@@ -413,28 +413,39 @@ class _Together(Batch):
 
     def _applied(self, item: Node, terms: list[Term]) -> Any:
         """What the iterations do to a carried value, one after the other."""
-        total = self.starts[item]
-        for term in terms:
+        total, aval = self.starts[item], item.aval
+        rounds = aval.dtype.kind in ("f" if aval.kind == "python" else "fc")
+        for term, *others in _added_together(terms) if rounds else [[term] for term in terms]:
             self.trace.line = term.line
             if term.spec:
-                total = self._written(total, item.aval, term)
+                total = self._written(total, aval, term, others)
             elif term.flag is not None:
-                total = self._replaced(total, item.aval, term.flag, term.node)
+                total = self._replaced(total, aval, term.flag, term.node)
+            elif others:
+                total = total + _of_kind(np.sum(self._in_each(aval, aval, term, others), axis=0), aval)
             elif term.adds:
-                total = total + self._sum(term.node, item.aval)
+                total = total + self._sum(term.node, aval)
             else:
-                total = total - self._sum(term.node, item.aval)
+                total = total - self._sum(term.node, aval)
         return total
 
-    def _written(self, total: Any, aval: Aval, term: Term) -> Any:
-        """What iterations put, or add, to elements or rows."""
-        values = _as_added(self._values(term.node, row_of(aval, term.spec, term.places)), aval)
+    def _in_each(self, aval: Aval, row: Aval, term: Term, others: Sequence[Term]) -> Any:
+        """What each iteration puts, or adds, to a ``row`` of a value of ``aval``: its terms may cancel one another."""
+        values = _as_added(self._values(term.node, row), aval)
         values = values if term.adds else -values
+        for other in others:
+            more = _as_added(self._values(other.node, row), aval)
+            values = values + more if other.adds else values - more
+        return values
+
+    def _written(self, total: Any, aval: Aval, term: Term, others: Sequence[Term]) -> Any:
+        """What iterations put, or add, to elements or rows."""
+        values = self._in_each(aval, row_of(aval, term.spec, term.places), term, others)
         rows = self.rows[term.steps[-1]]
         if rows is not None:
-            others = [self._same(place) for place in rows.others]
+            places = [self._same(place) for place in rows.others]
             values = _moved(values, 0, _before(rows))
-            return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *others, spec=rows.spec)
+            return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *places, spec=rows.spec)
         if all(map(self._is_same, term.places)):
             return index.INDEX_ADD(total, np.sum(values, axis=0), *map(self._same, term.places), spec=term.spec)
         spec = term.spec
@@ -581,6 +592,15 @@ def _goes_on(term: Term, first: Term) -> bool:
     """Whether what is done is done where the first thing was, and leaves nothing of what was there."""
     same = (term.spec, term.places) == (first.spec, first.places)
     return same and term.puts and term.node.aval.dtype == term.steps[-1].aval.dtype
+
+
+def _added_together(terms: Sequence[Term]) -> list[list[Term]]:
+    """Those that an iteration adds at the same places, if it does nothing but add."""
+    found: dict[Any, list[Term]] = {}
+    for i, term in enumerate(terms):
+        adds = not any([other.puts for other in terms])
+        found.setdefault((term.spec, term.places) if adds else i, []).append(term)
+    return [*found.values()]
 
 
 def _counted(body: Body, course: Course, fixed: Mapping[Node, Any], starts: Sequence[Any] = ()) -> dict[Node, list[Any]]:
