@@ -684,6 +684,44 @@ def test_what_is_made_of_counts_has_room():
     agrees(sine, np.array([0.5, 2.0]))
 
 
+def stepped(x):
+    y = -2.0
+    while y + 3 < x:
+        y += 1.0
+    return y
+
+
+def rounded(x):
+    return round(stepped(x) + 3.15, 1) * x
+
+
+def complex_root(x):
+    return np.real(stepped(x) ** 0.5) * x
+
+
+def complex_power(x):
+    y = x.item()
+    return np.real((y - 4) ** (y / 2)) * x
+
+
+@pytest.mark.parametrize(("fun", "why"), [(rounded, "rounds"), (complex_root, "no float"), (complex_power, "no float")])
+def test_pythons_floats_are_others_than_numpys(fun, why):
+    agrees(fun, np.array([0.5, 3.0, 7.0, 2.0]), explained=why)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+def test_divisions_by_zero_of_pythons_are_errors():
+    inverse = vmap(lambda x: x * (1 / stepped(x)))
+    for _ in range(3):
+        inverse(np.array([1.0, 6.0, 14.0]))
+    with pytest.raises(ZeroDivisionError):
+        inverse(np.array([1.0, 3.0, 14.0]))
+
+
+def test_powers_of_pythons_floats_that_are_floats():
+    agrees(lambda x: stepped(x) ** 2 + 2.0 ** x.item() - (x.item() - 4) ** 3 + 1 / x.item(), np.array([0.5, 3.0, 7.0, 2.0]))
+
+
 def side(x):
     if x < 0:
         return x * x

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Node, ancestors, aval_of
-from symgrad.ops.core import REGISTRY, Op, fit
+from symgrad.ops.core import REGISTRY, Op, fit, ops_of
 from symgrad.ops.engine import ASTYPE
 from symgrad.tracing.frames import shown
 from symgrad.tracing.trace import Guard, Trace, active_trace
@@ -181,6 +181,8 @@ def _strong(b: Batch, args: list[Any], node: Node, flags: list[bool]) -> list[An
         args = [ASTYPE(a, dtype=int) if truth else a for a, truth in zip(args, truths, strict=True)]
         if counts and node.op in GROWING:
             _require_room(b, node, args)
+        elif not counts and b.one_by_one and node.phase is None:
+            _require_real(b, node, args)
         return args
     dtype = np.result_type(*strong)
     weak = [flag and n.aval.kind == "python" for n, flag in zip(node.args, flags, strict=True)]
@@ -211,6 +213,18 @@ def _require_room(b: Batch, node: Node, args: list[Any]) -> None:
         b.require(GROWING[node.op](*bits) < ROOM, "Python's ints know no bounds")
 
 
+def _require_real(b: Batch, node: Node, args: list[Any]) -> None:
+    """See to it that Python's floats raise no error, and give no complex number, where NumPy's give infinity, or NaN."""
+    known = dict(node.args[1].params)["value"] if len(args) > 1 and node.args[1].op is CONST else None
+    if node.op is REGISTRY[np.power] and "c" not in [arg.aval.dtype.kind for arg in node.args]:
+        base, exponent = args
+        if known is None or known < 0 or known % 1:
+            whole = exponent == np.floor(exponent)
+            b.require((base > 0) | (whole & ((base < 0) | (exponent >= 0))), "a power of Python's numbers may be no float")
+    elif node.op in _DIVISIONS and known is None and active_trace() is b.trace:  # of what loops divide, NumPy warns
+        b.require(args[1] != 0, "Python raises an error where something is divided by zero")
+
+
 def is_count(node: Node) -> bool:
     """Whether it is a number, and one that is there in the code added to it, or taken away."""
     return node.op in SUMS and any([arg.op is CONST for arg in node.args])
@@ -224,6 +238,7 @@ GROWING: dict[Any, Callable[[Any, Any], Any]] = {  # how many bits there are at 
     REGISTRY[np.power]: lambda a, b: a * 2.0 ** np.minimum(b, ROOM),
     REGISTRY[np.left_shift]: lambda a, b: a + 2.0 ** np.minimum(b, ROOM),
 }
+_DIVISIONS = ops_of(np.true_divide, np.floor_divide, np.remainder)
 _NUMBERS = {"b": True, "i": 1, "f": 1.0, "c": 1j}
 
 
