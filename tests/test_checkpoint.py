@@ -66,6 +66,33 @@ def test_squares_of_roots_made_outside():
             close(jvp(fun, (X,), (X,))[1], slope @ X)
 
 
+def chosen_logarithms(part):
+    return lambda x: np.sum(np.where(x > 0, part(x), 0.0) ** 2)
+
+
+def logarithms_of_chosen(part):
+    inner = lambda y: part(np.where(y > 1.0, y, 1.0)) * np.sqrt(np.abs(y))
+    return lambda x: np.sum(np.where(x > 0.5, inner(np.sqrt(x)), 1.0))
+
+
+def picked_logarithms(part):
+    return lambda x: np.sum(part(x)[x > 0])
+
+
+@pytest.mark.filterwarnings("ignore:(divide by zero|invalid value):RuntimeWarning")
+@pytest.mark.parametrize("make", [chosen_logarithms, logarithms_of_chosen, picked_logarithms])
+@pytest.mark.parametrize("kind", [grad, hessian, jacfwd])
+def test_poles_that_are_not_chosen(make, kind):
+    x = np.array([0.0, 1.0, 2.0, -1.0, 0.0])
+    logarithm = lambda y: np.log(y) * np.sqrt(y)
+    ours, theirs = make(checkpoint(logarithm)), make(logarithm)
+    expected = kind(theirs, mode="dynamic")(x)
+    assert np.all(np.isfinite(expected))
+    derivative = kind(ours)
+    for _ in range(3):
+        close(derivative(x), expected)
+
+
 def test_it_is_computed_once_more():
     ours, plain = (str(grad(twice(part)).source(X)) for part in (checkpoint(wave), wave))
     assert ours.count("# once more") == 2

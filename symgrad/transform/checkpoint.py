@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexact
@@ -14,7 +15,8 @@ from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_loops import batch_body
 from symgrad.transform.forward import forward
-from symgrad.transform.loop import Body, fingerprint, replay
+from symgrad.transform.lanes import Around, worst_of
+from symgrad.transform.loop import Body, Loop, fingerprint, replay
 from symgrad.transform.reverse import reverse
 
 
@@ -27,7 +29,7 @@ class Checkpoint(Op):
 
     def __init__(self, body: Body) -> None:
         count = len(body.invariants)
-        super().__init__(self, "op", (), name="checkpoint", fun=lambda *leaves: tuple(leaves[count:]))
+        super().__init__(self, "op", (), name="checkpoint", fun=lambda *leaves: tuple(leaves[count:]), lanes="loop")
         self.body, self.behind = body, count
         self.joint = self._joint
         self.jvp = self._jvp
@@ -35,7 +37,44 @@ class Checkpoint(Op):
     def differentiable(self, position: int) -> bool:
         return position < len(self.body.invariants) and is_inexact(self.body.invariants[position].aval)
 
+    @functools.cached_property
+    def _worst(self) -> tuple[int, bool]:
+        return worst_of(self.body.nodes())
+
+    @property
+    def inside(self) -> int:
+        return self._worst[0]
+
+    @property
+    def chooses(self) -> bool:
+        return self._worst[1] or self.parts
+
+    @functools.cached_property
+    def forks(self) -> bool:
+        """Whether there is an ``if`` in it."""
+        return any([isinstance(node.op, Loop) and node.op.forks for node in self.body.nodes()])
+
+    @functools.cached_property
+    def parts(self) -> bool:
+        """Whether Python chooses something in it."""
+        return any([isinstance(node.op, Loop) and node.op.parts for node in self.body.nodes()])
+
+    def adding(self, args: Sequence[Node]) -> list[int]:
+        """The arguments to whose cotangents it adds in their place: none."""
+        return []
+
     def _joint(self, g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
+        return self.joint_in_lanes(g, args, [None] * len(g), [0] * len(args), {})[0]
+
+    def joint_in_lanes(
+        self,
+        g: Sequence[Any],
+        args: Sequence[Any],
+        live: Sequence[Any],
+        levels: Sequence[int],
+        before: Mapping[int, tuple[Any, Any]],
+    ) -> tuple[list[Any], list[Any]]:
+        """The cotangents of all arguments, and masks of where they may be other than zero, as those of a loop are made."""
         given = args[: len(self.body.invariants)]
         after = next(part for part in g if part is not None)
         trace: Trace = given[0].tape
@@ -48,8 +87,13 @@ class Checkpoint(Op):
         finally:
             trace.line, trace.phase = outer
         seeds = [(known[out].node, part) for out, part in zip(self.body.saved, g, strict=True) if part is not None]
-        found = reverse(trace, seeds, [x.node for x in inputs])
-        return found + [None] * (len(args) - len(given))
+        around, ends = None, [x.node for x in inputs]
+        if max([*levels, self.inside]) > 0 and (self.chooses or any([mask is not None for mask in live])):
+            masks = [mask for part, mask in zip(g, live, strict=True) if part is not None]
+            around = Around(dict(zip(ends, levels, strict=False)), masks, self.forks)
+        found, rest = reverse(trace, seeds, ends, around=around), [None] * (len(args) - len(given))
+        tests = [None if around is None else around.found.get(end) for end in ends]
+        return found + rest, tests + rest
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
         """By the body, not by what the results were made of: that may be elsewhere, where a loop has taken it."""
