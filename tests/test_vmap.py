@@ -671,6 +671,32 @@ def test_pythons_ints_know_no_bounds(fun, explained):
     agrees(fun, np.array([1.0, 3.0, 8.0, 2.5]), explained=explained)
 
 
+def put_in_small_ones(x):
+    small = np.zeros(3, np.uint8)
+    small[1] = counted_up_to(x)
+    return small * x
+
+
+def filled_small_ones(x):
+    return np.full(3, counted_up_to(x), np.uint8) * x
+
+
+def counted_up_to(x):
+    k = 0
+    while k < x:
+        k += 50
+    return k
+
+
+@pytest.mark.parametrize("fun", [put_in_small_ones, filled_small_ones])
+def test_ints_that_do_not_fit_are_errors(fun):
+    x = np.array([1.0, 120.0, 260.0])
+    function = agrees(fun, x[:2])
+    with pytest.raises(OverflowError, match="300 out of bounds for uint8"):
+        function(x)
+    agrees(fun, x[:2] + 1)
+
+
 def sine(x):
     k, total, term = 1, x, x
     while abs(term) > 1e-12:
@@ -710,8 +736,9 @@ def test_pythons_floats_are_others_than_numpys(fun, why):
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
-def test_divisions_by_zero_of_pythons_are_errors():
-    inverse = vmap(lambda x: x * (1 / stepped(x)))
+@pytest.mark.parametrize("fun", [lambda x: x * (1 / stepped(x)), lambda x: x * (7 // int(stepped(x)))])
+def test_divisions_by_zero_of_pythons_are_errors(fun):
+    inverse = vmap(fun)
     for _ in range(3):
         inverse(np.array([1.0, 6.0, 14.0]))
     with pytest.raises(ZeroDivisionError):

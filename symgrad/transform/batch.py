@@ -181,28 +181,28 @@ def _strong(b: Batch, args: list[Any], node: Node, flags: list[bool]) -> list[An
         args = [ASTYPE(a, dtype=int) if truth else a for a, truth in zip(args, truths, strict=True)]
         if counts and node.op in GROWING:
             _require_room(b, node, args)
-        elif not counts and b.one_by_one and node.phase is None:
+        elif b.one_by_one and node.phase is None:
             _require_real(b, node, args)
         return args
     dtype = np.result_type(*strong)
     weak = [flag and n.aval.kind == "python" for n, flag in zip(node.args, flags, strict=True)]
-    if dtype.kind in "iu" and any(weak):
-        ints = [a for a, n, moves in zip(args, node.args, weak, strict=True) if moves and n.aval.dtype.kind == "i"]
-        if ints and isinstance(node.aval, Aval) and node.aval.dtype.kind == "b":  # which NumPy tells of any two whole numbers
-            return args
-        _require_fit(b, ints, dtype)
+    kinds = [n.aval.dtype.kind for n, moves in zip(node.args, weak, strict=True) if moves]
+    if isinstance(node.aval, Aval) and node.aval.dtype.kind == "b" and dtype.kind in "iu" and "i" in kinds:
+        return args  # NumPy compares any two whole numbers
+    for a, n, moves in zip(args, node.args, weak, strict=True):
+        if moves:
+            require_fit(b, a, n, dtype)
     return [
         ASTYPE(a, dtype=np.result_type(_NUMBERS[n.aval.dtype.kind], dtype)) if moves else a
         for a, n, moves in zip(args, node.args, weak, strict=True)
     ]
 
 
-def _require_fit(b: Batch, ints: list[Any], dtype: Any) -> None:
-    """See to it that Python's ints are of an array's dtype; NumPy raises an error of those that are not."""
-    least, most = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(int).max)
-    if dtype != int:
-        for a in ints:
-            b.require((a >= least) & (a <= most), "a number does not fit into an array's dtype")
+def require_fit(b: Batch, a: Any, node: Node, dtype: Any) -> None:
+    """See to it that what is an int of Python's in each element has room in an array's dtype; if not, NumPy raises an error."""
+    if node.aval.kind == "python" and node.aval.dtype.kind == "i" and dtype.kind in "iu" and dtype != int:
+        least, most = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(int).max)
+        b.require((a >= least) & (a <= most), "a number does not fit into an array's dtype")
 
 
 def _require_room(b: Batch, node: Node, args: list[Any]) -> None:

@@ -18,7 +18,7 @@ from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
 from symgrad.ops.scan import FROM_RUNNING, FROM_SEGMENTS, RECURRENCE, SHARES, Running, Segments
 from symgrad.ops.sort import FROM_PARTS
-from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, rows_of, rule
+from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, require_fit, rows_of, rule
 from symgrad.transform.loop import plain
 
 Args = list[Any]
@@ -109,6 +109,7 @@ def conjunction(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 
 @rule(create.FULL)
 def full(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
+    require_fit(b, args[0], node.args[0], node.aval.dtype)
     column = np.reshape(args[0], (b.size,) + (1,) * _ndim(node))
     return np.broadcast_to(column, (b.size, *node.aval.shape))
 
@@ -416,6 +417,8 @@ def scatter(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 @rule(index.SETITEM, index.INDEX_ADD)
 def write(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     base, value, *arrays = args
+    if flags[1]:
+        require_fit(b, value, node.args[1], node.aval.dtype)
     if _is_mask(dict(node.params)["spec"], node.args[2:]) and flags[2] and not _ndim(node.args[1]):  # how many is not asked
         ndim = _ndim(node)
         mask = np.reshape(arrays[0], np.shape(arrays[0]) + (1,) * (ndim - _ndim(node.args[2])))
