@@ -1217,6 +1217,45 @@ def test_truth_values_are_no_numbers(fun):
             assert np.allclose(slope, steps)
 
 
+def _written_flags(a, b, k):
+    m = np.zeros(3, bool)
+    m[0], m[1] = a > 0, b > 0
+    return (m[0] + m[1]) * 1.0
+
+
+def _written_int(a, b, k):
+    held = np.zeros(3, int)
+    held[0] = k
+    return held[0] * 10**18
+
+
+NUMPYS = {
+    "written flags": _written_flags,
+    "written int": _written_int,
+    "an opposite": lambda a, b, k: float(~np.logical_or(a > 0, False)),
+    "both": lambda a, b, k: np.logical_and(a > 0, True) + np.logical_and(b > 0, True),
+    "chosen flags": lambda a, b, k: np.where(True, a > 0, False) + np.where(True, b > 0, False),
+    "times one": lambda a, b, k: (k * np.int64(1)) * 10**18,
+    "and nothing": lambda a, b, k: (k + np.int64(0)) * 10**18,
+    "chosen": lambda a, b, k: np.where(True, k, k) * 10**18,
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", NUMPYS)
+def test_numpys_flags_and_ints_do_not_become_pythons(name):
+    """``True + True`` is 2, ``~True`` is -2, and ints have no end."""
+
+    def fun(x, *numbers):
+        return np.sum(x) * NUMPYS[name](*numbers)
+
+    derivative, x = value_and_grad(fun), np.array([1.0, 2.0])
+    for _ in range(4):
+        value, slope = derivative(x, 1.0, 2.0, 50)
+        assert value == fun(x, 1.0, 2.0, 50)
+        np.testing.assert_array_equal(slope, NUMPYS[name](1.0, 2.0, 50) * np.ones(2))
+
+
 def _log_sum_exp(axis, shape):
     """``log(sum(exp(z)))`` with the maximum taken out and put back, in the ways that people write it."""
 

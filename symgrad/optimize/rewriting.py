@@ -259,11 +259,12 @@ def is_whole(array: Any) -> bool:
 def compatible(new: Any, old: Any, single: bool) -> bool:
     """Whether a rewritten node may stand in for another: same shape and dtype, and no array where a number was.
 
-    Beside ``single`` precision, Python's numbers take its type, and NumPy's keep their own.
+    Beside ``single`` precision, Python's numbers take its type, and NumPy's keep their own. Python's flags are numbers, which
+    NumPy's are not, and its ints know no overflow.
     """
     if not isinstance(old, Aval) or not isinstance(new, Aval):
         return bool(new == old)
-    if single and (new.kind == "python") != (old.kind == "python"):
+    if (single or old.dtype.kind in "bi") and (new.kind == "python") != (old.kind == "python"):
         return False
     return new.shape == old.shape and (new.dtype == old.dtype) and (new.kind == old.kind or not old.shape)
 
