@@ -468,6 +468,62 @@ def test_decisions_are_as_written():
         np.testing.assert_allclose(derivative(w, sign * x), plain(w, sign * x), rtol=1e-12)
 
 
+def a_state(x, rows, w):
+    h = x
+    for t in range(12):
+        h = np.tanh(h @ w + rows[t] @ w)
+    return h
+
+
+def a_total(x, rows, w):
+    h, m = x, x * 0.5
+    for t in range(12):
+        h = np.tanh(h @ w + rows[t])
+        m = m + h * rows[t]
+    return m
+
+
+def added_to_a_part(x, rows, w):
+    h, m = x, np.zeros((2, x.size))
+    for t in range(12):
+        h = np.tanh(h @ w + rows[t])
+        m[1] += h * rows[t]
+    return m[1]
+
+
+def saved_states(x, rows, w):
+    h, states = x, []
+    for t in range(12):
+        h = np.tanh(h @ w + rows[t] @ w)
+        states.append(h * x)
+    return np.array(states)[7]
+
+
+def of_two_loops(x, rows, w):
+    h = x
+    for t in range(12):
+        inner = rows[t] * 1.0
+        for k in range(4):
+            inner = np.tanh(inner @ w + rows[k] @ w)
+        h = np.tanh(h @ w + inner)
+    return h
+
+
+@pytest.mark.parametrize("looked_at", [a_state, a_total, added_to_a_part, saved_states, of_two_loops])
+def test_what_a_branch_looks_at_is_computed_in_the_loop_as_written(looked_at):
+    def fun(x, rows, w, c):
+        v = looked_at(x, rows, w)
+        return np.sum(v * v) if v[0] >= c else np.sum(v)
+
+    rng, derivative = np.random.default_rng(1), symgrad.value_and_grad(fun)
+    w = rng.normal(size=(64, 64)) * 0.1
+    for _ in range(12):
+        x, rows = rng.normal(size=64), rng.normal(size=(12, 64))
+        v = float(looked_at(x, rows, w)[0])
+        for c in (v, float(np.nextafter(v, np.inf)), v - 0.1, v + 0.1):
+            np.testing.assert_allclose(derivative(x, rows, w, c)[0], fun(x, rows, w, c), rtol=1e-9)
+
+
 def test_bodies_are_made_cheaper_but_not_decisions():
     def loss(w, x):
         steps = 0

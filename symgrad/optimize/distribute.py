@@ -237,7 +237,7 @@ class _Planner:
         node = total
         while node is not end:  # on the way there, one value after another is added
             reader = self.reads[node][0] if self.uses[node] == 1 and node in self.reads else None
-            if reader is None or reader.aval != total.aval or len(reader.args) < 2:
+            if reader is None or reader.exact or reader.aval != total.aval or len(reader.args) < 2:
                 return []
             a, b = reader.args[:2]
             if reader.op is index.INDEX_ADD and node is a and together(reader, self.body, self.course) is not None:

@@ -284,7 +284,7 @@ class _Trimmer(Simplifier):
         results = {i: body.after[i] for i in ends}
         for node in ancestors(results.values()):
             if node not in mapping:
-                mapping[node] = copier.visit(node, tuple([mapping[arg] for arg in node.args]))
+                mapping[node] = copier.again(node)
         return {i: mapping[node] for i, node in results.items()}
 
 
@@ -513,7 +513,7 @@ def copied(
         if node not in mapping:
             twin = same.get(node, node)  # which may be a later one
             if twin not in mapping:
-                mapping[twin] = copier.visit(twin, tuple([mapping[arg] for arg in twin.args]))
+                mapping[twin] = copier.again(twin)
             mapping[node] = mapping[twin]
 
     made = body.renamed(copier.graph, mapping)

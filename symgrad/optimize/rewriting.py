@@ -119,7 +119,13 @@ class Simplifier:
         """``node`` with another operation in its place, or of another ``aval``."""
         new = self.graph.add(op, args, node.params, node.aval if aval is None else aval)
         new.name, new.line, new.phase = node.name, node.line, node.phase
+        new.exact = new.exact or self.exact
         return new
+
+    def again(self, node: Node) -> Node:
+        """A node rebuilt apart from a run, to the bit where it was so; its arguments are there."""
+        self.exact = node.exact
+        return self.visit(node, tuple([self.mapping[arg] for arg in node.args]))
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         """The simplified form of ``node`` on simplified arguments."""

@@ -179,7 +179,7 @@ class _Merger(Simplifier):
         if node in self.covered:
             for one in ancestors([self.covered[node].loop]):  # which come later in the program, and do not need this one
                 if one not in self.mapping:
-                    self.mapping[one] = self.visit(one, tuple([self.mapping[arg] for arg in one.args]))
+                    self.mapping[one] = self.again(one)
             return self.mapping[self.covered[node].loop]
         if node.op is ITEM and node.args[0] in self.covered:
             item = self.covered[node.args[0]].places[dict(node.params)["item"]]

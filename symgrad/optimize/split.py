@@ -164,10 +164,10 @@ class _Inner(Simplifier):
     def _outside(self, value: Node) -> Node:
         """What is fixed, before the loop."""
         copier = Simplifier(self.program, {})
-        copier.graph = self.outer.graph
+        copier.graph, copier.mapping = self.outer.graph, self.before
         for node in ancestors([value]):
             if node not in self.before:
-                self.before[node] = copier.visit(node, tuple([self.before[arg] for arg in node.args]))
+                self.before[node] = copier.again(node)
         return self.before[value]
 
     def _part(self, node: Node) -> Part | None:

@@ -215,7 +215,7 @@ class _Uncutter(Simplifier):
         """The same of slices."""
         for one in ancestors(ends):
             if one not in self.mapping:
-                self.mapping[one] = self.visit(one, tuple([self.mapping[arg] for arg in one.args]))
+                self.mapping[one] = self.again(one)
         new = self.graph.add(op, (*args, *[self.mapping[end] for end in ends]), params, node.aval)
         new.line, new.phase, new.name, new.exact, new.active = node.line, node.phase, node.name, node.exact, node.active
         return new

@@ -298,7 +298,7 @@ class _Again:
             return graph.captured(self.body.graph.arrays[node])
         args = [self.of(arg) for arg in node.args]
         made: Node = graph.add(node.op, tuple([arg for arg in args if arg is not None]), node.params, node.aval)
-        made.line, made.phase = node.line, "backward"
+        made.line, made.phase, made.exact = node.line, "backward", node.exact
         return made
 
     def _input(self, node: Node, arg: Node) -> Node:
