@@ -365,6 +365,32 @@ def test_one_decomposition_for_all_systems_of_a_matrix(fun, scipy, dtype, monkey
         assert "np.linalg" not in source or dtype == "f4"  # the kernel is of double precision
 
 
+DECIDING = {
+    "of a factor": lambda k, low, y: np.linalg.solve(low, y)[20],
+    "of a factor, turned": lambda k, low, y: np.linalg.solve(low.T, y)[20],
+    "of both": lambda k, low, y: np.linalg.solve(low.T, np.linalg.solve(low, y))[20],
+    "of the matrix": lambda k, low, y: np.linalg.solve(k, y)[20] * low[0, 0],
+    "an inverse": lambda k, low, y: np.linalg.inv(low)[20, 10],
+    "an inverse times": lambda k, low, y: (np.linalg.inv(low) @ y)[20],
+}
+
+
+@pytest.mark.parametrize("name", DECIDING)
+def test_systems_that_a_branch_looks_at_are_solved_as_written(name):
+    def fun(k, y, c):
+        low = np.linalg.cholesky(k)
+        v = DECIDING[name](k, low, y)
+        return v + np.sum(np.linalg.solve(low, y)) if v >= c else 2.0 * v
+
+    rng, derivative = np.random.default_rng(0), value_and_grad(fun)
+    for _ in range(8):
+        a, y = rng.normal(size=(40, 40)), rng.normal(size=40)
+        k = a @ a.T + 40 * np.eye(40)
+        v = float(DECIDING[name](k, np.linalg.cholesky(k), y))
+        for c in (v, float(np.nextafter(v, np.inf))):
+            np.testing.assert_allclose(derivative(k, y, c)[0], fun(k, y, c), rtol=1e-9)
+
+
 @pytest.mark.parametrize("scipy", [True, False])
 def test_singular_systems_are_refused_as_ever(scipy, monkeypatch):
     if not scipy:

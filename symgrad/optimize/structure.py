@@ -402,6 +402,8 @@ class _Solver(Simplifier):
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if _factored(node) is not None and _is_real_matrix(node):
             return self.visit_as(self._decomposition(node.args[0]), node, args)
+        if node.exact:  # other ways to solve a system round otherwise
+            return super().visit(node, args)
         triangle = is_op(node, np.linalg.inv) and _is_real_matrix(node) and _factored(node.args[0]) is not None
         if triangle and node.aval.shape[0] >= LEAST:
             return self.visit_as(HALF, node, args)
