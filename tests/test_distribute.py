@@ -627,6 +627,26 @@ def test_factors_of_single_precision_meet_as_written(step, argnums):
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("h", [0.0, 1e-320])
+def test_products_meet_as_written(h):
+    """In double precision, too, a product of the factors that are known before may be out of range."""
+
+    def fun(a, b, xs, w, h):
+        for t in range(12):
+            h = np.tanh(h * a[t] * b[t] + xs[t] @ w)
+        return np.sum(h)
+
+    rng = np.random.default_rng(0)
+    a, b, xs = rng.normal(size=(3, 12, 64))
+    a[0] = b[0] = 1e160
+    args = a, b, xs, rng.normal(size=(64, 64)) * 0.1, np.full(64, h)
+    derivative, dynamic = symgrad.value_and_grad(fun), symgrad.value_and_grad(fun, mode="dynamic")
+    for _ in range(4):
+        for found, expected in zip(derivative(*args), dynamic(*args), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
 def test_many_numbers_over_one_of_each_iteration():
     """What lowers a quotient takes one number; all iterations have several."""
     rays = np.random.default_rng(0).normal(size=(576, 3))

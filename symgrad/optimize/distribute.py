@@ -342,7 +342,7 @@ def _needed(outputs: Several[Node], given: Several[Node]) -> set[Node]:
 
 
 def regrouped(body: Body) -> Body:
-    """The body, its products of arrays multiplied in another order, what hangs on no carried value first; and in derivatives,
+    """The body, in derivatives its products of arrays multiplied in another order, what hangs on no carried value first, and
     multiples of one array added up to one: ``g * a + g * b`` to ``g * (a + b)``."""
     return copied(body, _Regrouper(BodyProgram(body), set(body.carry), {body.index, *body.elements}), {})
 
@@ -392,12 +392,12 @@ class _Regrouper(Simplifier):
         return self._made(np.multiply, node, rest, known)
 
     def _factors(self, node: Node, up: bool = True) -> list[tuple[Node, bool]]:
-        """The factors of a product of arrays alike, those of its factors that nothing else needs in their place; of a
-        derivative, of arrays that need not be alike, and also what it is divided by, which is not ``up``."""
-        quotient, derived = is_op(node, np.true_divide), node.phase is not None
-        if node.exact or not (is_op(node, np.multiply) or (quotient and derived and node.args[1] not in self.carried)):
+        """The factors of a product of arrays in a derivative, those of its factors that nothing else needs in their place, and
+        also what it is divided by, which is not ``up``. The user's own are made as written: in between, others overflow."""
+        quotient, as_written = is_op(node, np.true_divide), node.exact or node.phase is None
+        if as_written or not (is_op(node, np.multiply) or (quotient and node.args[1] not in self.carried)):
             return []
-        if any(arg.aval != node.aval and not (derived and arg.aval.dtype == node.aval.dtype) for arg in node.args):
+        if any(arg.aval.dtype != node.aval.dtype for arg in node.args):
             return []
         ways = up, up != quotient
         apart = [arg in self.carried and self.uses[arg] == 1 for arg in node.args]
