@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad
+from symgrad.ir import Aval, Graph
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize.distribute import ALL
+from symgrad.optimize.distribute import ALL, regrouped
 from symgrad.pytree import flatten
 from symgrad.testing import check_grads
+from symgrad.transform.loop import Body, Course, loop_of
 
 
 def rnn(w, u, b, xs, h):
@@ -645,6 +647,29 @@ def test_products_meet_as_written(h):
     for _ in range(4):
         for found, expected in zip(derivative(*args), dynamic(*args), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("opposites", ["", "a", "ab"])
+def test_terms_alone_keep_their_sign_where_others_meet(opposites):
+    """A minus is taken off of what is added up as multiples of one array, and off of nothing else."""
+    graph, row = Graph(), Aval((3,), np.dtype(float), "array")
+    g, a, b = [graph.input(name, row) for name in "gab"]
+    number = graph.input("i", Aval((), np.dtype(int), "python"))
+
+    def made(key, *args):
+        node = graph.add(REGISTRY[key], args, (), row)
+        node.phase = "backward"
+        return node
+
+    end = made(np.negative, made(np.cumsum, g))
+    for name, one in (("a", a), ("b", b)):
+        product = made(np.multiply, g, one)
+        end = made(np.add, end, made(np.negative, product) if name in opposites else product)
+    op = loop_of(Body(graph, [g], number, [a, b], [], [end], []), Course(count=1))
+    again = loop_of(regrouped(op.body), op.course)
+    assert [node.op.key for node in again.body.nodes()].count(np.multiply) == 1
+    args = np.arange(3.0), [np.full(3, 2.0)], [np.full(3, 5.0)]
+    np.testing.assert_array_equal(again.run(*args)[0], op.run(*args)[0])
 
 
 def test_many_numbers_over_one_of_each_iteration():

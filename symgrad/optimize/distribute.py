@@ -348,13 +348,19 @@ def regrouped(body: Body) -> Body:
 
 
 class _Multiple(NamedTuple):
-    """A term ``of`` an array times all that is ``up``, by all that it is ``over``: a ``node``, ``added`` or subtracted."""
+    """A term ``of`` an array times all that is ``up``, by all that it is ``over``, ``added`` or subtracted: a ``node``, or, where
+    it is ``turned``, the opposite of one."""
 
     added: bool
+    turned: bool
     of: Node
     up: list[Node]
     over: list[Node]
     node: Node
+
+    def whole(self) -> _Multiple:
+        """The same as the very node."""
+        return self._replace(added=self.added is not self.turned, turned=False)
 
 
 def _is_sum(node: Node) -> bool:
@@ -412,14 +418,15 @@ class _Regrouper(Simplifier):
         if not any([len(several) > 1 for several in found.values()]):
             return None
         total: Node | None = None
-        for of, several in sorted(found.items(), key=lambda pair: not pair[1][0].added):  # what is subtracted last
+        groups = [several if len(several) > 1 else [several[0].whole()] for several in found.values()]
+        for several in sorted(groups, key=lambda several: not several[0].added):  # what is subtracted last
             added, term = several[0].added, self.mapping[several[0].node]
             if len(several) > 1:
                 times = [(one.added is added, self._times(node, one)) for one in several]
                 factor = times[0][1]
                 for same, other in times[1:]:
                     factor = self._made(np.add if same else np.subtract, node, factor, other)
-                term = self._made(np.multiply, node, self.mapping[of], factor)
+                term = self._made(np.multiply, node, self.mapping[several[0].of], factor)
             if total is None:
                 total = term if added else self._made(np.negative, node, term)
             else:
@@ -432,10 +439,10 @@ class _Regrouper(Simplifier):
         if _is_sum(node) and alike and (first or self.uses[node] == 1):
             a, b = node.args
             return [*self._multiples(a, added), *self._multiples(b, added is (node.op is _ADD))]
-        of, up, over = node, list[Node](), list[Node]()
+        turned, of, up, over = False, node, list[Node](), list[Node]()
         while of.phase is not None and not of.exact and (not up + over or _may_meet(node.aval.dtype)):
             if is_op(of, np.negative):
-                added, of = not added, of.args[0]
+                turned, of = not turned, of.args[0]
                 continue
             x, y = of.args if is_op(of, np.multiply) or is_op(of, np.true_divide) else (of, of)
             if is_op(of, np.multiply) and x not in self.carried:
@@ -444,7 +451,7 @@ class _Regrouper(Simplifier):
                 break
             (over if is_op(of, np.true_divide) else up).append(y)
             of = x
-        return [_Multiple(added, of, up, over, node)]
+        return [_Multiple(added is not turned, turned, of, up, over, node)]
 
     def _times(self, node: Node, one: _Multiple) -> Node:
         """What a term is a multiple by."""
