@@ -348,8 +348,8 @@ def regrouped(body: Body) -> Body:
 
 
 class _Multiple(NamedTuple):
-    """A term ``of`` an array times all that is ``up``, by all that it is ``over``, ``added`` or subtracted: a ``node``, or, where
-    it is ``turned``, the opposite of one."""
+    """A term ``of`` an array times all that is ``up``, by all that it is ``over``, ``added`` or subtracted: a ``node``, or the
+    opposite of one that is ``turned``."""
 
     added: bool
     turned: bool
