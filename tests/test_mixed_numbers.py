@@ -4,7 +4,7 @@ power, and what the function asks about them, is as the function has it."""
 import numpy as np
 import pytest
 
-from symgrad import hessian, value_and_grad
+from symgrad import grad, hessian, value_and_grad
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
@@ -517,3 +517,20 @@ def test_narrow_numbers_stay_narrow_in_loops():
         for _ in range(6):
             x = rng.normal(size=20)
             np.testing.assert_allclose(derivative(x)[0], fun(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+def test_slopes_of_pythons_numbers_add_up_in_double_precision(dtype):
+    """Beside narrow numbers, too: in half precision, a sum of ones would end at 2048."""
+
+    def fun(c, x):
+        total = np.float64(0.0)
+        for v in x:
+            total = total + np.real(c * v)
+        return total
+
+    x = np.full(3000, 1.0 if dtype is np.float16 else 0.1, dtype)
+    for mode, rtol in (("auto", 1e-6), ("dynamic", 1e-12)):
+        derivative = grad(fun, mode=mode)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(1.0, x), np.sum(x.real, dtype=float), rtol=rtol)

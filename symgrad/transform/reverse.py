@@ -271,8 +271,21 @@ def _give(pending: dict[Node, Any], node: Node, part: Any, lanes: Masks | None, 
 
 
 def _add(a: Any, b: Any, node: Node) -> Any:
-    """The sum of two cotangents of a node."""
-    return ADD_LISTS(a, b) if isinstance(node.aval, Sequence_) else a + b
+    """The sum of two cotangents of a node; of a Python number, which is double, plain ones add up in double precision."""
+    if isinstance(node.aval, Sequence_):
+        return ADD_LISTS(a, b)
+    if node.aval.kind == "python":
+        a, b = _in_double(a), _in_double(b)
+    return a + b
+
+
+_DOUBLE: dict[Any, Callable[[Any], Any]] = {np.float16: np.float64, np.float32: np.float64, np.complex64: np.complex128}
+
+
+def _in_double(x: Any) -> Any:
+    """A plain number in double precision; whatever else as it is."""
+    double = _DOUBLE.get(type(x))
+    return x if double is None else double(x)
 
 
 def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: Masks) -> list[tuple[Any, State]]:
