@@ -365,6 +365,20 @@ def test_one_decomposition_for_all_systems_of_a_matrix(fun, scipy, dtype, monkey
         assert "np.linalg" not in source or dtype == "f4"  # the kernel is of double precision
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("u", "w"), [(1e-200, 1e200), (1e200, 1e-200)])
+def test_outer_products_are_multiplied_in_the_users_order(u, w):
+    """With another vector first, numbers would leave the range, or come back into it."""
+
+    def fun(u, w, m):
+        return np.sum(np.outer(u, w) @ m) + np.sum((np.outer(w, u) + np.eye(9)) @ m) + np.sum(m @ np.outer(u, w))
+
+    args = np.full(9, u), np.full(9, w), np.full((9, 9), 1e200)
+    derivative = value_and_grad(fun)
+    for _ in range(4):
+        np.testing.assert_allclose(derivative(*args)[0], fun(*args), rtol=1e-12)
+
+
 DECIDING = {
     "of a factor": lambda k, low, y: np.linalg.solve(low, y)[20],
     "of a factor, turned": lambda k, low, y: np.linalg.solve(low.T, y)[20],

@@ -170,6 +170,8 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         v = _diagonal(x)
         if v is not None:
             return s.call(np.multiply, s.call(np.expand_dims, v, axis=1) if left else y, y if left else v)
+        if s.phase is None:  # the user's own are multiplied in their order: others overflow in between
+            continue
         pair = _outer(x)
         if pair is not None and len({one.aval.dtype for one in (*pair, y)}) == 1:
             u, w = pair
