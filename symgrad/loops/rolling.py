@@ -83,6 +83,7 @@ SHORTEST = 4  # iterations that are worth a loop
 SHORT = 2  # those of a loop that decides, in another one
 BRIEF, FEW = 5, 6  # iterations, of so many operations, that are better written out in those of another loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
+WORTH = 16  # iterations of a loop in another one, which leaps by the ways that those before have gone
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
 BIG, HUGE = 64, 256  # operations of an iteration, of which it takes fewer to leap
 LARGE = 512  # operations of a run of iterations that decide alike, which are a loop however few they are
@@ -1185,7 +1186,7 @@ class Roller:
         """Run those of the next ``ahead`` iterations, the first of which is number ``place``, at once that go ways which others
         have gone; whether there are any. None: of all but the last."""
         trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
-        others = self._known(None)[1] if self.around is not None else ()
+        others = self._known(None)[1] if self.around is not None and ahead is not None and count + ahead >= WORTH else ()
         if count < self.wait or not trace.leaps or self.section or not count or (self.around is not None and not others):
             return False
         few = 1 if others else self._few(count)
@@ -1212,8 +1213,12 @@ class Roller:
             *[(*run, one.sites, one, self.serial, True, None) for run in runs for one in sorted(others, key=Ways.many)[-2:]],
             *[(*run, at, None, self.serial, False, None) for run in runs if not others for at in (meeting(trace, run[1]), ())],
         ]
+        length, met = len(trace.graph.nodes), len(trace.met)
         found = next(filter(None, itertools.starmap(fork, tries)), None)
         if found is None or found.pattern is None or (found.plain and self.place in trace.asking):
+            found = None
+            del trace.met[met:]  # what was made again to see how it goes
+            trace.forget(length)
             return False
         pairs = iterations(bounds[found.ways.first :])
         changed = {key for b, c in pairs for key, node in c.nodes.items() if b.nodes.get(key) is not node}
