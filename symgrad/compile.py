@@ -1640,7 +1640,9 @@ class Compiler:
                 self._learn(user, family, traced, True)
             found = family.of_call([*leaves, user.fun])
             if found is None:  # dynamic mode: for the reader alone
+                assert traced.draws is not None
                 found = Variant(family)
+                found.plan = traced.draws.as_run()
                 found.program.add(traced.run)
                 found.take(traced.state)
         return found

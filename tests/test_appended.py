@@ -1784,7 +1784,7 @@ def by_lags_while(a, r, parents):
 
 def by_windows(a, r, parents):
     items, total = [], 0.0
-    for t in range(100):
+    for t in range(40):
         items.append(np.tanh(r[t] + a[0]))
         for k in range(max(0, t - 3), t + 1):
             total += items[k] * a[1]

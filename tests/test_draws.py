@@ -564,3 +564,122 @@ def test_many_at_once_are_those_one_after_the_other(kind, name):
             np.testing.assert_allclose(derivative(W, sources[0])[0], fun(W, sources[1]), rtol=1e-12)
             assert state(sources[0]) == state(sources[1])
         assert derivative.cache_info().hits
+
+
+def relaxing(w, seed):
+    r, x = np.random.default_rng(seed), w[0]
+    for _ in range(120):
+        x = w[1] * x + 0.1 * r.normal()
+        if x > 0.2:
+            x = x * 0.5
+    return x + r.random()
+
+
+def in_order(w, seed):
+    r, x = np.random.default_rng(seed), w[0]
+    for _ in range(100):
+        x = w[1] * x + 0.1 * r.normal()
+    return x * r.random() + r.normal(size=2) @ w[:2]
+
+
+def noisy_rows(w, seed):
+    r, x, other = np.random.RandomState(seed), w[:3], np.random.default_rng(seed)
+    for i in range(50):
+        x = 0.9 * x + 0.1 * r.normal(size=3)
+        if x[0] > 0.1:
+            x = x - w[3] * other.random()
+        else:
+            x = x + w[4] * other.random() * (i % 3)
+    return np.sum(x)
+
+
+def walks(w, seed):
+    r, total = np.random.default_rng(seed), 0.0
+    for _ in range(6):
+        x = w[0]
+        for _ in range(14):
+            x = x * np.exp(0.1 * w[1] * r.normal())
+            if x > 1.2:
+                x = x - 0.1
+        total += max(x - 0.5, 0.0)
+    return total / 6
+
+
+def until(w, seed):
+    """How many are drawn hangs on values."""
+    r, total = np.random.default_rng(seed), 0.0
+    for _ in range(8):
+        x = w[0]
+        for _ in range(10):
+            x = x + 0.3 * r.normal()
+            if x > 0.8 + w[1]:
+                break
+        total += x
+    return total
+
+
+def on_one_side(w, seed):
+    r, x = np.random.default_rng(seed), w[0]
+    for i in range(40):
+        x = 0.9 * x + 0.1 * r.normal()
+        if x > 0.2:
+            x = x - 0.2 * r.random()
+    return x
+
+
+def looked_into(w, seed):
+    r, x = np.random.default_rng(seed), w[0]
+    for i in range(80):
+        x = 0.9 * x + 0.1 * r.normal()
+        if x > 0.2:
+            x = x - 0.1
+        if i in (50, 70):
+            x = x + r.bytes(1)[0] / 256
+    return x
+
+
+def handed_on(w, seed):
+    r, x = np.random.default_rng(seed), w[0]
+    for i in range(80):
+        x = 0.9 * x + 0.1 * r.normal()
+        if x > 0.2:
+            x = x - 0.1
+        if i in (50, 70):
+            x = x + np.random.Generator(r.bit_generator).random()
+    return x
+
+
+OWN = [relaxing, in_order, noisy_rows, walks, until, on_one_side, looked_into, handed_on]
+
+
+@pytest.mark.parametrize("fun", OWN)
+def test_what_generators_give_that_the_function_makes(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for k in range(9):
+        w, seed = np.random.default_rng(k).normal(size=6) * 0.5, 3 if k < 6 else 4
+        found, expected = derivative(w, seed), dynamic(w, seed)
+        assert found[0] == pytest.approx(fun(w, seed), rel=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-13)
+    if fun not in (until, on_one_side, handed_on):
+        assert derivative.cache_info().hits
+
+
+def test_loops_that_draw_from_their_own_generator_are_loops():
+    derivative = value_and_grad(relaxing)
+    for k in range(6):
+        derivative(np.random.default_rng(k).normal(size=6) * 0.5, 3)
+    assert derivative.cache_info().misses == 3
+    assert len(derivative.source(W, 3).splitlines()) < 60
+
+
+def test_readers_see_draws_of_functions_in_dynamic_mode():
+    def loss(w):
+        np.random.seed(0)
+        total = 0.0
+        for i in range(6):
+            total = total + np.random.normal() * w[i]
+        return total
+
+    derivative = grad(loss)
+    derivative(W)
+    assert "runs in dynamic mode" in derivative.source(W)

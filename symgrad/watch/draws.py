@@ -239,9 +239,10 @@ class Met(NamedTuple):
 
 
 class Plan:
-    """All draws of a call, in order, and where each one is found: in which ``slot``, and in which row of it, if it has rows."""
+    """All draws of a call, in order, and where each one is found: in which ``slot``, and in which row of it, if it has rows:
+    where ``tabled``, those that loops draw."""
 
-    def __init__(self, met: Sequence[Met]) -> None:
+    def __init__(self, met: Sequence[Met], tabled: bool = True) -> None:
         self.met = tuple(met)
         kinds: dict[Draw, set[Aval]] = defaultdict(set)
         for one in met:
@@ -252,7 +253,7 @@ class Plan:
         self.where: list[tuple[int, int | None]] = []
         tables: dict[Draw, tuple[int, Iterator[int]]] = {}
         for draw, _, _, aval in met:
-            rows = often[draw] if looped[draw] >= FEWEST and len(kinds[draw]) == 1 else None
+            rows = often[draw] if tabled and looped[draw] >= FEWEST and len(kinds[draw]) == 1 else None
             if rows is None or draw not in tables:
                 self.slots.append((draw, aval, rows))
             if rows is None:
@@ -524,6 +525,10 @@ class Draws:
     def outcome(self) -> Plan | None:
         """The plan of the next such run; None where it draws nothing."""
         return self.plan or (Plan(self.met) if self.met else None)
+
+    def as_run(self) -> Plan | None:
+        """What this run has drawn, as its graph names it."""
+        return self.plan or (Plan(self.met, tabled=False) if self.met else None)
 
     def rewind(self) -> None:
         """As if nothing had been drawn."""
