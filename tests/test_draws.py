@@ -586,10 +586,7 @@ def noisy_rows(w, seed):
     r, x, other = np.random.RandomState(seed), w[:3], np.random.default_rng(seed)
     for i in range(50):
         x = 0.9 * x + 0.1 * r.normal(size=3)
-        if x[0] > 0.1:
-            x = x - w[3] * other.random()
-        else:
-            x = x + w[4] * other.random() * (i % 3)
+        x = x - w[3] * other.random() if x[0] > 0.1 else x + w[4] * other.random() * (i % 3)
     return np.sum(x)
 
 
@@ -620,7 +617,7 @@ def until(w, seed):
 
 def on_one_side(w, seed):
     r, x = np.random.default_rng(seed), w[0]
-    for i in range(40):
+    for _ in range(40):
         x = 0.9 * x + 0.1 * r.normal()
         if x > 0.2:
             x = x - 0.2 * r.random()
