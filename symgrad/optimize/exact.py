@@ -14,7 +14,9 @@ import numpy as np
 
 from symgrad.ir import INPUT, Node, ancestors, is_inexact
 from symgrad.ops.core import ops_of
+from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.scan import Running, Segments
+from symgrad.optimize.scalars import CHOICE
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop
 
@@ -57,8 +59,9 @@ def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node], ends: Iterable[No
     goes on in the next round. ``known`` is that of the bodies of loops."""
     found: set[Node] = set()
     waiting = [*ends]
+    extremes = _of_extremes(nodes, ends)
     for node in nodes:
-        if node.phase is None and (isinstance(node.op, Loop) or _jumps(node)):
+        if node.phase is None and (isinstance(node.op, Loop) or (_jumps(node) and node not in extremes)):
             waiting += _given(node, False, known) if isinstance(node.op, Loop) else node.args
     while waiting:
         node = waiting.pop()
@@ -86,6 +89,22 @@ def _given(node: Node, whole: bool, known: _Known) -> list[Node]:
         found = known[body, whole] = _looked_at(body.nodes(), rounds, ends, known)
     given = zip([*body.carry, *body.elements, *body.invariants], node.args, strict=True)
     return [arg for item, arg in given if item in found]
+
+
+def _of_extremes(nodes: list[Node], ends: Iterable[Node]) -> set[Node]:
+    """Comparisons of two numbers by which the larger one, or the smaller one, is chosen, and nothing else, but for derivatives:
+    whichever it is, it is the other one but for the last bit."""
+    found, others = set[Node](), {*ends}
+    for node in nodes:
+        for place, arg in enumerate(node.args):
+            if node.phase is None and arg.op in _COMPARISONS:
+                chosen = place == 0 and node.op in _CHOICES and {*node.args[1:]} == {*arg.args}
+                (found if chosen else others).add(arg)
+    return found - others
+
+
+_COMPARISONS = ops_of(np.greater, np.less, np.greater_equal, np.less_equal)
+_CHOICES = {EXTREME, CHOICE, *ops_of(np.where)}
 
 
 def _jumps(node: Node) -> bool:
