@@ -585,7 +585,9 @@ def in_order(w, seed):
 def noisy_rows(w, seed):
     r, x, other = np.random.RandomState(seed), w[:3], np.random.default_rng(seed)
     for i in range(50):
-        x = 0.9 * x + 0.1 * r.normal(size=3)
+        noise = r.normal(size=3)
+        noise *= 0.1
+        x = 0.9 * x + noise
         x = x - w[3] * other.random() if x[0] > 0.1 else x + w[4] * other.random() * (i % 3)
     return np.sum(x)
 

@@ -287,7 +287,8 @@ class Calls(Reads):
         if draw is None or any([one is not draw.path for one in draw.reads()]):
             own.passes()
             return None
-        return own.take(draw, fun.__self__, lambda: self.own(fun, fun(*plain([*args]), **plain(kwargs)), args))
+        found = own.take(draw, fun.__self__, lambda: fun(*plain([*args]), **plain(kwargs)))
+        return found if type(found) is Tracer else self.own(fun, found, args)
 
     def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of NumPy's, or a method of the ufunc ``owner``."""

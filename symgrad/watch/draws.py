@@ -598,7 +598,7 @@ class OwnDraws(Draws):
             self._unknown |= not _is_numeric(value) or len(self.met) >= MOST
             if not self._unknown:
                 self.met.append(Met(draw, turns, number, aval_of(value)))
-                self._values.append(value)
+                self._values.append(value.copy() if type(value) is np.ndarray else value)  # somebody may write into it
             return value
         found = self._planned(self.plan, (draw, turns, number), loops)
         value, planned = call(), self.plan.values[self._last]
