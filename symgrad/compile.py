@@ -87,6 +87,7 @@ SEVERAL = 2  # names of one namespace that are looked up together
 OFTEN = 64  # calls that code begins, and a piece answers from the beginning on, before code is made of both
 TRIES = 8  # to put something where other threads go on putting something, too, before a call is traced
 REDRAWN = 2  # runs that draw other numbers than the one before, before nobody expects those
+SEEDS = 8  # of generators that the function makes, whose numbers are kept in memory
 DIVERGED = 3  # runs with loops that decide, which contradict earlier ones, before nobody tries to make code of them
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
@@ -238,7 +239,7 @@ class Family:
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
         self.plan: Plan | None = None  # the random numbers of its calls, where loops draw some
-        self.own_plan: OwnPlan | None = None
+        self.own_plans: Sequence[OwnPlan] = ()  # and those of generators that they make, by their seeds
         self.redrawn = self.followed = 0  # how often a run drew others, or those
         self.diverged = 0  # how often a run with loops that decide contradicted others, which knew fewer of their ways
         self.learnt = 0  # how often it has learnt something, or forgotten
@@ -250,7 +251,7 @@ class Family:
         apart = {*self.apart}
         fills = kind is not Trace or self.fills or may_fill(user.fun, leaves)
         while True:
-            own = OwnDraws(self.own_plan if kind is Trace and PLAIN_DRAWS not in apart else None)
+            own = OwnDraws(self.own_plans if kind is Trace and PLAIN_DRAWS not in apart else ())
             draws = Draws(self.plan if kind is Trace else None, own)
             undo: list[Callable[[], None]] = []
             doubts: set[Any] = set()
@@ -442,10 +443,9 @@ class Family:
             self.give_up(str(Redrawn()))
             return None
         own = traced.draws.own.outcome() if traced.draws.own is not None else None
-        if own is not self.own_plan:
-            self.own_plan = own
-            if own is not None:
-                return None
+        if own is not None and not any([own is one for one in self.own_plans]):
+            self.own_plans = [*self.own_plans, own][-SEEDS:]
+            return None
         if plan is not None and plan.has_tables and plan is not traced.draws.plan:
             self.plan = plan
             return None

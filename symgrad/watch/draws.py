@@ -564,21 +564,25 @@ class OwnDraws(Draws):
 
     plan: OwnPlan | None
 
-    def __init__(self, plan: OwnPlan | None) -> None:
-        super().__init__(plan)
+    def __init__(self, plans: Sequence[OwnPlan]) -> None:
+        super().__init__(None)
+        self._plans = plans  # of which the first generator tells whose turn it is: calls may hand seeds
         self._owners: dict[int, tuple[Any, Made]] = {}
         self._values: list[Any] = []
         self._unknown = False  # whether something was drawn that no plan has
 
     def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
-        """The arrays are there in a run by a plan."""
+        """A run begins."""
         self.trace = trace
-        for array, value in () if self.plan is None else zip(self.plan.tables, self.plan.singles, strict=True):
-            self.tables.append(value if array is None else trace.lookup(trace.constant(array)[0]))
 
     def made(self, owner: Any) -> Made:
         """Where a generator is, of which something is drawn."""
-        return self._owners.setdefault(id(owner), (owner, self._made(owner)))[1]
+        made = self._made(owner)
+        if not self._owners:
+            self.plan = next((plan for plan in self._plans if made in plan.made), None)
+            for array, value in () if self.plan is None else zip(self.plan.tables, self.plan.singles, strict=True):
+                self.tables.append(value if array is None else self.trace.lookup(self.trace.constant(array)[0]))
+        return self._owners.setdefault(id(owner), (owner, made))[1]
 
     def _made(self, owner: Any) -> Made:
         known = self._owners.get(id(owner))
@@ -618,7 +622,8 @@ class OwnDraws(Draws):
 
     def is_planned(self, generator: Any) -> bool:
         """Whether what a generator gives is known, so that iterations that draw from it are alike."""
-        return self.plan is not None and self._made(generator) in self.plan.made
+        plans = self._plans if not self._owners else () if self.plan is None else (self.plan,)
+        return bool(plans) and any([self._made(generator) in plan.made for plan in plans])
 
     def otherwise(self) -> SymgradError:
         """What ends a run that draws otherwise than was planned: in the next one, what is drawn is as it comes."""
