@@ -669,6 +669,10 @@ def test_loops_that_draw_from_their_own_generator_are_loops():
         derivative(np.random.default_rng(k).normal(size=6) * 0.5, 3)
     assert derivative.cache_info().misses == 3
     assert len(derivative.source(W, 3).splitlines()) < 60
+    for k in range(4):  # another seed
+        derivative(np.random.default_rng(k).normal(size=6) * 0.5, 5)
+    derivative(W, 3)
+    assert derivative.cache_info().misses == 6
 
 
 def test_readers_see_draws_of_functions_in_dynamic_mode():

@@ -567,21 +567,24 @@ class OwnDraws(Draws):
     def __init__(self, plans: Sequence[OwnPlan]) -> None:
         super().__init__(None)
         self._plans = plans  # of which the first generator tells whose turn it is: calls may hand seeds
+        self._arrays: list[list[Any]] = []
         self._owners: dict[int, tuple[Any, Made]] = {}
         self._values: list[Any] = []
         self._unknown = False  # whether something was drawn that no plan has
 
     def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
-        """A run begins."""
+        """The arrays are there before the function runs: no iteration makes them."""
         self.trace = trace
+        for plan in self._plans:
+            arrays = zip(plan.tables, plan.singles, strict=True)
+            self._arrays.append([one if array is None else trace.lookup(trace.constant(array)[0]) for array, one in arrays])
 
     def made(self, owner: Any) -> Made:
         """Where a generator is, of which something is drawn."""
         made = self._made(owner)
         if not self._owners:
-            self.plan = next((plan for plan in self._plans if made in plan.made), None)
-            for array, value in () if self.plan is None else zip(self.plan.tables, self.plan.singles, strict=True):
-                self.tables.append(value if array is None else self.trace.lookup(self.trace.constant(array)[0]))
+            known = [(plan, arrays) for plan, arrays in zip(self._plans, self._arrays, strict=True) if made in plan.made]
+            self.plan, self.tables = known[0] if known else (None, [])
         return self._owners.setdefault(id(owner), (owner, made))[1]
 
     def _made(self, owner: Any) -> Made:
