@@ -1919,3 +1919,30 @@ def test_iterations_that_never_read_there_may_do_so_in_other_calls(fun):
         found = derivative(a, r)
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-12)
+
+
+def conditional_variances(p, r):
+    variances, total = [], 0.0
+    for t in range(100):
+        v = p[0]
+        for k in range(1, 4):
+            if t - k >= 0:
+                v += p[1] / k * r[t - k] ** 2 + p[2] / k * variances[t - k]
+                if r[t - k] < 0:
+                    v += p[3] * r[t - k] ** 2
+        variances.append(v)
+        total += 0.5 * (np.log(v) + r[t] ** 2 / v)
+    return total
+
+
+def test_a_loop_goes_on_as_it_leapt():
+    """From the iteration on from which all read as far back as the others."""
+    derivative, dynamic = value_and_grad(conditional_variances), value_and_grad(conditional_variances, mode="dynamic")
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        args = rng.uniform(0.05, 0.3, 4), rng.standard_normal(100)
+        found, expected = derivative(*args), dynamic(*args)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
+    assert derivative.cache_info().misses == 2
+    assert len(derivative.source(*args).splitlines()) < 150

@@ -184,6 +184,7 @@ class Roller:
         self.alike = 0  # iterations in a row
         self.wait = 0  # iterations before those to come are run as they were
         self.leapt = False  # whether some were
+        self.like = 0  # from which boundary on those were like the iterations before
         self.look = WAYS  # iterations before it is asked whether all go ways of their own
         self.flags: set[Node] = set()  # that tell whether one of these went another way
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
@@ -1018,7 +1019,7 @@ class Roller:
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
         shortest = 1 if self.section else SHORT if self.what is not None and self.what.length < SHORTEST else SHORTEST
         least = 0 if self.open else 1  # of a run of which others tell
-        firsts = sorted({0, 1, self._settled(), self._grown()})
+        firsts = sorted({0, 1, self._settled(), self._grown(), self.like})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
         tries: list[tuple[int, Ways | None, Sequence[Any]]] = []
         for known in [*most(others[::-1]), *most([known for known in every[::-1] if id(known) not in shared])]:
@@ -1248,6 +1249,7 @@ class Roller:
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         self.boundaries.append(Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True))
         self.leapt, self.skipped, self.wait = True, self.skipped + self.ahead - 1, count + 1 + LEAP
+        self.like = found.ways.first
         return True
 
     def _few(self, count: int) -> int:
