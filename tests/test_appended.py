@@ -1938,9 +1938,9 @@ def conditional_variances(p, r):
 def test_a_loop_goes_on_as_it_leapt():
     """From the iteration on from which all read as far back as the others."""
     derivative, dynamic = value_and_grad(conditional_variances), value_and_grad(conditional_variances, mode="dynamic")
+    r = np.random.default_rng(0).standard_normal(100)
     for seed in range(4):
-        rng = np.random.default_rng(seed)
-        args = rng.uniform(0.05, 0.3, 4), rng.standard_normal(100)
+        args = np.random.default_rng(seed).uniform(0.05, 0.3, 4), r
         found, expected = derivative(*args), dynamic(*args)
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
