@@ -162,7 +162,7 @@ class Grown:
         return GROWN, {**self.arrays(name), **self._last(name, 0, trace)}
 
     def deeper(self, name: str, deepest: int, trace: Trace) -> dict[Key, Tracer]:
-        """The first iteration reads so far from the end: the values that go round from here on, too."""
+        """One of the first iterations reads so far from the end: the values that go round from here on, too."""
         before, self.deepest = self.deepest, max(self.deepest, deepest if deepest <= FAR else 0)
         return self._last(name, before, trace)
 
