@@ -626,26 +626,22 @@ def on_one_side(w, seed):
     return x
 
 
-def looked_into(w, seed):
-    r, x = np.random.default_rng(seed), w[0]
-    for i in range(80):
-        x = 0.9 * x + 0.1 * r.normal()
-        if x > 0.2:
-            x = x - 0.1
-        if i in (50, 70):
-            x = x + r.bytes(1)[0] / 256
-    return x
+def with_a_look(look):
+    def fun(w, seed):
+        r, x = np.random.default_rng(seed), w[0]
+        for i in range(80):
+            x = 0.9 * x + 0.1 * r.normal()
+            if x > 0.2:
+                x = x - 0.1
+            if i in (50, 70):
+                x = x + look(r)
+        return x
+
+    return fun
 
 
-def handed_on(w, seed):
-    r, x = np.random.default_rng(seed), w[0]
-    for i in range(80):
-        x = 0.9 * x + 0.1 * r.normal()
-        if x > 0.2:
-            x = x - 0.1
-        if i in (50, 70):
-            x = x + np.random.Generator(r.bit_generator).random()
-    return x
+looked_into = with_a_look(lambda r: r.bytes(1)[0] / 256)
+handed_on = with_a_look(lambda r: np.random.Generator(r.bit_generator).random())
 
 
 OWN = [relaxing, in_order, noisy_rows, walks, until, on_one_side, looked_into, handed_on]

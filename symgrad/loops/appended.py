@@ -360,9 +360,7 @@ def _is_int(item: Any) -> bool:
 
 def counts(node: Node, loop: Any) -> bool:
     """Whether a node is what a loop counts its iterations by, or as far from it in all iterations."""
-    while node.op in _SHIFTS and node.args[1].op is CONST:
-        node = node.args[0]
-    return node.op is INDEX and bool(dict(node.params)["loop"] == loop)
+    return lead(node, loop, {}) is not None
 
 
 def lead(node: Node, loop: Any, others: Mapping[Any, int]) -> int | None:

@@ -1187,8 +1187,10 @@ class Roller:
         """Run those of the next ``ahead`` iterations, the first of which is number ``place``, at once that go ways which others
         have gone; whether there are any. None: of all but the last."""
         trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
+        if count < self.wait or not trace.leaps or self.section or not count:
+            return False
         others = self._known(None)[1] if self.around is not None and ahead is not None and count + ahead >= WORTH else ()
-        if count < self.wait or not trace.leaps or self.section or not count or (self.around is not None and not others):
+        if self.around is not None and not others:
             return False
         few = 1 if others else self._few(count)
         if count < 2 * few or (ahead is not None and ahead < few):

@@ -95,9 +95,10 @@ def _of_extremes(nodes: list[Node], ends: Iterable[Node]) -> set[Node]:
     """Comparisons of two numbers by which the larger one, or the smaller one, is chosen, and nothing else, but for derivatives:
     whichever it is, it is the other one but for the last bit."""
     found, others = set[Node](), {*ends}
-    for node in nodes:
+    compared = {node for node in nodes if node.op in _COMPARISONS}
+    for node in nodes if compared else ():
         for place, arg in enumerate(node.args):
-            if node.phase is None and arg.op in _COMPARISONS:
+            if node.phase is None and arg in compared:
                 chosen = place == 0 and node.op in _CHOICES and {*node.args[1:]} == {*arg.args}
                 (found if chosen else others).add(arg)
     return found - others

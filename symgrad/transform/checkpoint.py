@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexact
-from symgrad.ops.core import Op
 from symgrad.ops.engine import AGAIN
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_loops import batch_body
 from symgrad.transform.forward import forward
-from symgrad.transform.lanes import Around, worst_of
-from symgrad.transform.loop import Body, Loop, fingerprint, replay
+from symgrad.transform.lanes import Around
+from symgrad.transform.loop import Body, Embodied, fingerprint, replay
 from symgrad.transform.reverse import reverse
 
 
-class Checkpoint(Op):
+class Checkpoint(Embodied):
     """Stands behind the results of a checkpointed function: takes (what it reads, results), gives the results.
 
     Its ``body`` is the function's graph, with what it reads as invariants, and the results as what is saved. Reverse mode
@@ -36,28 +34,6 @@ class Checkpoint(Op):
 
     def differentiable(self, position: int) -> bool:
         return position < len(self.body.invariants) and is_inexact(self.body.invariants[position].aval)
-
-    @functools.cached_property
-    def _worst(self) -> tuple[int, bool]:
-        return worst_of(self.body.nodes())
-
-    @property
-    def inside(self) -> int:
-        return self._worst[0]
-
-    @property
-    def chooses(self) -> bool:
-        return self._worst[1] or self.parts
-
-    @functools.cached_property
-    def forks(self) -> bool:
-        """Whether there is an ``if`` in it."""
-        return any([isinstance(node.op, Loop) and node.op.forks for node in self.body.nodes()])
-
-    @functools.cached_property
-    def parts(self) -> bool:
-        """Whether Python chooses something in it."""
-        return any([isinstance(node.op, Loop) and node.op.parts for node in self.body.nodes()])
 
     def adding(self, args: Sequence[Node]) -> list[int]:
         """The arguments to whose cotangents it adds in their place: none."""

@@ -88,21 +88,11 @@ class Course:
     once: bool = False
 
 
-class Loop(Op):
-    """The operation of a loop. See the module's docstring."""
+class Embodied(Op):
+    """An operation that runs a ``body``, and what lanes ask of what is in there. ``once``: it is an ``if``."""
 
-    def __init__(self, body: Body, course: Course) -> None:
-        super().__init__(self, "loop", (), name="loop", fun=self.run, lanes="loop")
-        assert body.elements or course.count is not None or course.test is not None, "nothing tells how often it runs"
-        self.body, self.course = body, course
-        self.joint = self._joint
-        self.jvp = self._jvp
-        self.reach = self._reach
-        self.like = self._like if course.count is not None else None
-        self.saves = [node.aval for node in body.saved]
-        self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
-        self.needed: dict[int, list[int]] = {}  # which arguments each result needs, as optimize.loops finds
-        self._made: dict[Any, Any] = {}
+    body: Body
+    once = False
 
     @functools.cached_property
     def _worst(self) -> tuple[int, bool]:
@@ -117,6 +107,34 @@ class Loop(Op):
         return self._worst[1] or self.parts
 
     @functools.cached_property
+    def forks(self) -> bool:
+        """Whether it is an ``if``, or has one in it."""
+        return self.once or any([isinstance(node.op, Loop) and node.op.forks for node in self.body.nodes()])
+
+    @functools.cached_property
+    def parts(self) -> bool:
+        """Whether Python chooses something in it, by an ``if``, ``min`` or ``max``: masks go round for that at poles alone."""
+        nodes = self.body.nodes()
+        return self.forks or any([node.op is EXTREME or (isinstance(node.op, Loop) and node.op.parts) for node in nodes])
+
+
+class Loop(Embodied):
+    """The operation of a loop. See the module's docstring."""
+
+    def __init__(self, body: Body, course: Course) -> None:
+        super().__init__(self, "loop", (), name="loop", fun=self.run, lanes="loop")
+        assert body.elements or course.count is not None or course.test is not None, "nothing tells how often it runs"
+        self.body, self.course, self.once = body, course, course.once
+        self.joint = self._joint
+        self.jvp = self._jvp
+        self.reach = self._reach
+        self.like = self._like if course.count is not None else None
+        self.saves = [node.aval for node in body.saved]
+        self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
+        self.needed: dict[int, list[int]] = {}  # which arguments each result needs, as optimize.loops finds
+        self._made: dict[Any, Any] = {}
+
+    @functools.cached_property
     def hides(self) -> bool:
         """Whether masks in it may hide infinities of a derivative, of which no warning is raised."""
         return worst_of([node for node in self.body.nodes() if node.phase is not None]) == (POLES, True)
@@ -126,17 +144,6 @@ class Loop(Op):
         """Whether how it runs, or what in it does, hangs on what is computed."""
         inner = [node.op for node in self.body.nodes() if isinstance(node.op, Loop)]
         return self.course.test is not None or any([op.decides for op in inner])
-
-    @functools.cached_property
-    def forks(self) -> bool:
-        """Whether it is an ``if``, or has one in it."""
-        return self.course.once or any([isinstance(node.op, Loop) and node.op.forks for node in self.body.nodes()])
-
-    @functools.cached_property
-    def parts(self) -> bool:
-        """Whether Python chooses something in it, by an ``if``, ``min`` or ``max``: masks go round for that at poles alone."""
-        nodes = self.body.nodes()
-        return self.forks or any([node.op is EXTREME or (isinstance(node.op, Loop) and node.op.parts) for node in nodes])
 
     @functools.cached_property
     def alike(self) -> Any:

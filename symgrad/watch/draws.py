@@ -626,7 +626,7 @@ class OwnDraws(Draws):
     def is_planned(self, generator: Any) -> bool:
         """Whether what a generator gives is known, so that iterations that draw from it are alike."""
         plans = self._plans if not self._owners else () if self.plan is None else (self.plan,)
-        return bool(plans) and any([self._made(generator) in plan.made for plan in plans])
+        return bool(plans) and self._made(generator) in set().union(*[plan.made for plan in plans])
 
     def otherwise(self) -> SymgradError:
         """What ends a run that draws otherwise than was planned: in the next one, what is drawn is as it comes."""
