@@ -19,14 +19,14 @@ from symgrad.ir import CONST, Aval, Node
 from symgrad.loops.patterns import BOOL, INT, TAKEN, WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import INDEX, TO_PYTHON, TOTAL
+from symgrad.ops.engine import INDEX, ITEM, TO_PYTHON, TOTAL
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Run, Tracer, plain
 
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 KEPT = "a list of some items"  # a cause of ``Mixed``
-FAR = 3  # from the end of a list, where its items go round
+FAR = 6  # from the end of a list, where its items go round
 _SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
 EXACT = 1 << 53  # up to which a float is the int that it is made of
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
@@ -104,12 +104,13 @@ class Grown:
                 trace.mixed[self.array.node] = Mixed(None, frozenset())
 
     def at(self, key: Any, now: Any, least: int | None, lead: int | None) -> Any:
-        """The number at a traced place of the list, in iteration number ``now``; None for one that no iteration has appended.
+        """What is at a traced place of the list, in iteration number ``now``; None for what no iteration has appended. Of an
+        item that is an array, it is a view of the one that goes round.
 
         ``least``: what the place is at least, in all iterations, and ``lead``: by how much the number of any is more, as far
         as these are known: others ask, as other calls may read there in other iterations.
         """
-        array, plainly = self.array, self.constants is None and not (self.shape or self.some)
+        array, plainly = self.array, self.constants is None and not self.some
         if array is None or not (self.whole and plainly and array.dtype.kind in "fc"):
             return None
         if not self.begin <= key.value < len(self.owner):
@@ -121,7 +122,12 @@ class Grown:
         if (lead is None or lead + self.begin - self.first + own < 1) and not place < now + own:
             return None
         item: Any = array[place]
-        return TO_PYTHON(item) if all(self.python) and item.node not in item.tape.mixed else item
+        return TO_PYTHON(item) if not self.shape and all(self.python) and item.node not in item.tape.mixed else item
+
+    def part(self, place: Any) -> None:
+        """Items may be copies of each other from here on, as the loop at this ``place`` reads them from the array."""
+        for item in self.items:
+            item.owner().parted |= {place}
 
     def take_last(self, place: Tracer) -> None:
         """What is left of the iteration in which the loop has ended has appended an item."""
@@ -219,9 +225,29 @@ class Grown:
             return
         array = self.array if self.constants is None else self.array.astype(self.constants)
         items = [index.GETITEM(array, spec=(self.first + i,)) for i in range(len(self.items))]
-        if self.shape:
-            items = [self.array.tape.alone(item) for item in items]
-        self.owner[self.begin :] = _numbers(self.array, items, self.python)
+        items = _numbers(self.array, items, self.python)
+        for far, item in self._ends().items():
+            self.array.tape.ends[item.node] = items[-far].node
+            items[-far] = item
+        self.owner[self.begin :] = [self.array.tape.alone(item) for item in items] if self.shape else items
+
+    def _ends(self) -> dict[int, Any]:
+        """What the last iterations of the loop, which is rolled up, have appended, as far as it goes round as well: by how far
+        that is from the end."""
+        array, found = self.array, dict[int, Any]()
+        if array is None or self.constants is not None or array.node.op is not ITEM or array.node in array.tape.mixed:
+            return found
+        (loop,), place = array.node.args, dict(array.node.params)["item"]
+        body, last = loop.op.body, loop.op.body.after[place]
+        item = last.args[1] if last.op is index.SETITEM and last.args[0] is body.carry[place] else None
+        kind = "array" if self.shape else "python" if all(self.python) else "scalar"
+        while item in body.after[: len(body.carry)] and len(found) < len(self.items):
+            place = body.after.index(item)
+            node = array.tape.graph.find(ITEM, (loop,), (("item", place),))
+            if node is None or (node.aval.dtype, node.aval.kind) != (array.dtype, kind):
+                break
+            found[len(found) + 1], item = array.tape.lookup(node), body.carry[place]
+        return found
 
     def chosen(self) -> Chosen | list[Any]:
         """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""

@@ -570,21 +570,27 @@ class Roller:
             return None
         if not isinstance(kind, Aval) or kind.shape or kind.dtype.kind not in "iu":
             return None
-        if what.step != 1:
-            return grown.at(key, self._place(), None, None)
         run = [(one.serial, one.what) for one in self.trace.rollers if one.what is not None and one.ends is None]
-        ahead = lead(key.node, self.serial, {serial: other.start for serial, other in run if other.step > 0})
-        if ahead is None:
-            return grown.at(key, self._place(), None, None)
-        return grown.at(key, self._place(), what.start - ahead if counts(key.node, self.serial) else None, ahead - what.start)
+        others = {serial: other.start for serial, other in run if other.step > 0}
+        ahead = lead(key.node, self.serial, others) if what.step == 1 else None
+        least = what.start - ahead if ahead is not None and counts(key.node, self.serial) else None
+        item = grown.at(key, self._place(), least, None if ahead is None else ahead - what.start)
+        if item is None or not grown.shape:
+            return item
+        self.trace.copied.add(self.place)  # nobody may write into the copy, nor into items
+        grown.part(self.place)
+        copy = self.trace.alone(item)
+        copy.parted |= {self.place}
+        return copy
 
     def _place(self) -> Any:
         """Which item of what it runs over is at hand, from 0 on."""
         assert self.what is not None
         at = self.boundaries[-1].at if self.boundaries else None
         place: Any = self.counter if at is None else self.trace.lookup(at)
-        if (self.what.start, self.what.step) != (0, 1):
-            place = (place - self.what.start) // self.what.step
+        start, step = self.what.start, self.what.step
+        if (start, step) != (0, 1):
+            place = place - start if step == 1 else (place - start) // step
         return place
 
     def _append(self, name: str, grown: Grown) -> None:
@@ -599,6 +605,8 @@ class Roller:
                     bound.holds[key], bound.nodes[key] = array, array.node
                     bound.containers.add(id(array))
         grown.take_in(self.trace, place)
+        if grown.shape and self.place in self.trace.copied:
+            grown.part(self.place)
 
     def met_last(self) -> tuple[int, int, int]:
         """The lengths of graph and notes where all ways met last: behind a statement, or as the iteration began."""

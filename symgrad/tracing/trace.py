@@ -100,6 +100,7 @@ class Trace:
         self.graph = Graph()
         self.values: dict[Node, Any] = {}
         self.likes: dict[Node, Any] = {}  # of what is computed later: see ``Tracer``
+        self.ends: dict[Node, Node] = {}  # of what loops carry in the end: what takes the same from an array that they filled
         self.mixed: dict[
             Node, Mixed
         ] = {}  # numbers that Python has as its own where some way was taken: see symgrad.tracing.mixed
@@ -369,7 +370,7 @@ class Trace:
         apart = self.ways.values() if TURNING in self.apart else ()  # what runs of loops told stands apart from this one
         seen = set[int]()
         noted = itertools.chain.from_iterable([ways.held(seen) for every in apart for ways in every])
-        self.graph.sweep(start, self.values, self.likes, self.mixed, held=noted)
+        self.graph.sweep(start, self.values, self.likes, self.mixed, self.ends, held=noted)
         self.untidy = True
 
     def add(self, op: Any, args: tuple[Node, ...], params: Any, aval: Any) -> Node:
@@ -1755,7 +1756,7 @@ def _taken(item: Any) -> Node | None:
     """The node that takes an item from an array; None for anything else."""
     if type(item) is not Tracer or item.base is not None:
         return None
-    node: Node = item.node
+    node: Node = item.tape.ends.get(item.node, item.node)
     if node.op is TO_PYTHON and node.args[0].aval.dtype == node.aval.dtype:
         node = node.args[0]
     return node if node.op is index.GETITEM else None

@@ -111,6 +111,7 @@ class Run(Protocol):
     guards: list[Any]
     peeks: list[Peek]
     values: dict[Node, Any]
+    ends: dict[Node, Node]
     writes: list[Any]
     outside: dict[int, tuple[Tracer, Any]]
     taken: list[tuple[weakref.ReferenceType[Tracer], Run]]
