@@ -29,6 +29,7 @@ KEPT = "a list of some items"  # a cause of ``Mixed``
 FAR = 6  # from the end of a list, where its items go round
 _SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
 EXACT = 1 << 53  # up to which a float is the int that it is made of
+LONG = 1 << 12  # items that were there before a loop, which are written into its array one by one
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 
 
@@ -46,6 +47,7 @@ class Grown:
         self.places: Any = None  # the loop, if it counts its iterations by ints, and all append such
         self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
         self.first = 0
+        self.front = 0  # how many items that were there before are in the array, too: all, or none
         self.items: list[Any] = []  # that were appended
         self.python: list[bool] = []  # whether these are Python's, rather than NumPy's
         self.all_python = False  # whether all items are that any iteration of the loop, which is rolled up, appends
@@ -60,9 +62,25 @@ class Grown:
 
     def make(self, trace: Trace, count: int, dtype: Any) -> None:
         """Make the array, of ``count`` items, and the mask."""
+        self.front = 0
         self.array = trace.constant_like(0.0, Aval((count, *self.shape), np.dtype(dtype), "array"))
         if self.some:
             self.taken = trace.constant_like(False, Aval((count,), np.dtype(bool), "array"))
+
+    def may_begin(self) -> bool:
+        """Whether the items that were there before are numbers, or arrays, of one kind, as those that were appended are."""
+        kinds = {_kind_of(item) for item in [*self.owner[: self.begin], *self.items[:1]]}
+        return len(kinds) == 1 and None not in kinds and not (self.some or self.constants) and self.begin <= LONG
+
+    def begin_with(self, trace: Trace, count: int) -> None:
+        """Make the array, of ``count`` items and those that were there before."""
+        if self.begin and self.may_begin():
+            items = trace.gather(self.owner)
+            self.shape = items.shape[1:]
+            self.make(trace, self.begin + count, items.dtype)
+            assert self.array is not None
+            self.array[: self.begin] = items
+            self.front = self.begin
 
     def begins(self, trace: Trace, count: int, number: int, loop: Any) -> None:
         """Iteration ``number`` has appended the first item, of whose kind all are; ``loop``: its number, if it is in no other
@@ -79,7 +97,8 @@ class Grown:
         self.whole = (
             self.whole and dtype is not None and dtype.kind in ("fc" if not self.some and self.places is None else "fci")
         )
-        if self.whole and (self.array is None or (self.array.shape[1:], self.array.dtype) != (self.shape, dtype)):
+        late = self.front > 0 and (number > 0 or _kind_of(item) != _kind_of(self.owner[0]))
+        if self.whole and (late or self.array is None or (self.array.shape[1:], self.array.dtype) != (self.shape, dtype)):
             self.make(trace, count, dtype)
 
     def take_in(self, trace: Trace, place: Tracer) -> None:
@@ -92,7 +111,7 @@ class Grown:
             self.copied += self.array.value.size
             self.whole = self.copied < MOST
         if self.whole and self.array is not None:
-            self.array[place] = item
+            self.array[place + self.front if self.front else place] = item
             if self.taken is not None:
                 self.taken[place] = True
             self.items.append(item)
@@ -113,20 +132,21 @@ class Grown:
         array, plainly = self.array, self.constants is None and not self.some
         if array is None or not (self.whole and plainly and array.dtype.kind in "fc"):
             return None
-        if not self.begin <= key.value < len(self.owner):
+        low, before = (0, 0) if self.front else (self.begin, self.begin - self.first)
+        if not low <= key.value < len(self.owner):
             return None
-        place: Any = key if self.first == self.begin else key - (self.begin - self.first)
+        place: Any = key - before if before else key
         own = self.end - int(plain(now)) - self.begin + self.first  # how many this one has appended
-        if (least is None or least < self.begin) and not key >= self.begin:
+        if (least is None or least < low) and not key >= low:
             return None
-        if (lead is None or lead + self.begin - self.first + own < 1) and not place < now + own:
+        if (lead is None or lead + self.begin - self.first + own < 1) and not place < now + (own + self.front):
             return None
         item: Any = array[place]
         return TO_PYTHON(item) if not self.shape and all(self.python) and item.node not in item.tape.mixed else item
 
     def part(self, place: Any) -> None:
         """Items may be copies of each other from here on, as the loop at this ``place`` reads them from the array."""
-        for item in self.items:
+        for item in [*self.owner[: self.front], *self.items]:
             item.owner().parted |= {place}
 
     def take_last(self, place: Tracer) -> None:
@@ -198,7 +218,7 @@ class Grown:
         every = np.arange(self.first, self.first + len(self.items) + ahead)
         places = (every if self.taken is None else np.flatnonzero(self.taken.value)).tolist()
         self.python = (self.python or [False])[:1] * len(places)
-        items: list[Any] = [index.GETITEM(self.array, spec=(place,)) for place in places]
+        items: list[Any] = [index.GETITEM(self.array, spec=(self.front + place,)) for place in places]
         if self.shape:
             items, self.since = [self.array.tape.alone(item) for item in items], [self.array.tape.graph.next_index] * len(items)
             for item in items:
@@ -224,7 +244,7 @@ class Grown:
             self.owner[self.begin :] = self.array.value[self.first : self.first + len(self.items)].tolist()
             return
         array = self.array if self.constants is None else self.array.astype(self.constants)
-        items = [index.GETITEM(array, spec=(self.first + i,)) for i in range(len(self.items))]
+        items = [index.GETITEM(array, spec=(self.front + self.first + i,)) for i in range(len(self.items))]
         items = _numbers(self.array, items, self.python)
         for far, item in self._ends().items():
             self.array.tape.ends[item.node] = items[-far].node
@@ -359,6 +379,20 @@ class Chosen:
         for item in items:
             item.parted |= self.parted
         return items
+
+
+def _kind_of(item: Any) -> tuple[Any, ...] | None:
+    """The shape and dtype of a float, or of an array of such, and whether it is Python's; None for anything else."""
+    if type(item) in NUMBERS:
+        dtype, python = np.result_type(item), type(item) in (float, complex)
+        return ((), dtype, python) if dtype.kind in "fc" else None
+    if type(item) is not Tracer or item.lent is not None:
+        return None
+    array = type(item.like) is np.ndarray
+    if array and not (item.like.ndim and item.like.flags.c_contiguous):
+        return None
+    dtype = np.result_type(item.like)
+    return (item.shape if array else (), dtype, type(item.like) in (float, complex)) if dtype.kind in "fc" else None
 
 
 def _all_true(trace: Run, count: int) -> Tracer:

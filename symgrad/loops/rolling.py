@@ -111,6 +111,13 @@ class Crossed(NamedTuple):
     place: Any
 
 
+class Begun(NamedTuple):
+    """Among what is ``apart``: a loop appends to a list of this name, and reads, wherever it is told, what was there before."""
+
+    place: Any
+    name: str
+
+
 class Roller:
     """Watches one loop statement. ``what`` is what a ``for`` statement runs over; ``private`` are the names of the locals
     that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
@@ -528,6 +535,8 @@ class Roller:
                 kinds = [(aval.shape[1:], aval.dtype) for aval in every]
                 grown.shape, dtype = next((kind for kind in kinds if kind != _OF_NUMBERS), _OF_NUMBERS)
                 grown.make(self.trace, self.what.length, dtype)
+            if self.what is not None and Begun(self.place, name) in self.trace.apart:
+                grown.begin_with(self.trace, self.what.length)
         return self.grown[name] if name in self.grown and self.grown[name].owner is value else None
 
     def _is_growing(self, name: str, value: list[Any]) -> Grown | None:
@@ -574,6 +583,8 @@ class Roller:
         others = {serial: other.start for serial, other in run if other.step > 0}
         ahead = lead(key.node, self.serial, others) if what.step == 1 else None
         least = what.start - ahead if ahead is not None and counts(key.node, self.serial) else None
+        if 0 <= key.value < grown.begin and not grown.front and grown.may_begin():
+            self._ask_for_begin(name)
         item = grown.at(key, self._place(), least, None if ahead is None else ahead - what.start)
         if item is None or not grown.shape:
             return item
@@ -582,6 +593,12 @@ class Roller:
         copy = self.trace.alone(item)
         copy.parted |= {self.place}
         return copy
+
+    def _ask_for_begin(self, name: str) -> None:
+        """End the run: in the next one, the array beside a list has the items, too, that were there before the loop."""
+        trace, hooks, cause = self.trace, self.trace.hooks, Begun(self.place, name)
+        if cause not in trace.apart and not (trace.impure or trace.lanes or trace.exemplary or hooks.impure or hooks.effects):
+            raise trace.refuse(Otherwise(frozenset([cause])))
 
     def _place(self) -> Any:
         """Which item of what it runs over is at hand, from 0 on."""

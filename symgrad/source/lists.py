@@ -70,8 +70,9 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
         deepest = _deepest(loop, name, len(statements))
         if deepest is not None:
             every, early = set[int]().union(*_counts(loop.body, statements)), way_out(loop) is not None
-            read = [item for item in _items(loop, name) if isinstance(item.slice, _INDICES)]
-            some = (0 in every or early) and 2 not in every and not (deepest or read or loop.orelse)
+            items = _items(loop, name)
+            read = [item for item in items if from_the_end(item.slice) == 0 and not isinstance(item.slice, ast.Constant)]
+            some = (0 in every or early) and 2 not in every and not (items or loop.orelse)
             if some or not (early or 2 in every):  # two at times, and none at others, are one each only as it happens
                 kinds = {kind for item in statements for kind in _constants(item.value.args[0])}
                 one = next(iter(kinds)) if len(kinds) == 1 else "some" if kinds & {"int", "bool"} else ""
@@ -501,12 +502,12 @@ def _items(node: ast.For, name: str) -> list[Any]:
     return [item for item in walk(node) if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name]
 
 
-_INDICES = (ast.Name, ast.BinOp)
+FAR = 6  # from the end of a list, where its items go round
 
 
 def from_the_end(index: ast.expr) -> int | None:
     """How far from the end of a list a constant index is, 0 for other indices; None for those that no loop reads there."""
-    if isinstance(index, _INDICES):
-        return 0
     place = int_of(index)
-    return -place if place in (-1, -2, -3) else None
+    if place is None:
+        return None if isinstance(index, (ast.Slice, ast.Tuple, ast.Constant, ast.Starred)) else 0
+    return max(-place, 0) if place >= -FAR else None
