@@ -14,10 +14,10 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, frozen
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import INDEX
+from symgrad.ops.engine import INDEX, ITEM
 from symgrad.ops.index import INDEX_ADD, SCATTER
 from symgrad.pytree import TreeDef
-from symgrad.transform.loop import Loop
+from symgrad.transform.loop import Loop, arguments_of
 
 ADD = REGISTRY[np.add]
 SAMPLED = 64  # numbers of an array, about, by which those that may be equal are found
@@ -231,8 +231,18 @@ class Program:
         return looked + [x for place, x in kept if place in read and isinstance(x, Node) and x.aval.kind != "array"]
 
     def settled(self) -> set[Node]:
-        """What these hang on."""
-        return set(ancestors(self.decisions()))
+        """What these hang on; loops, but where nothing is computed of what is looked at that rounding might change."""
+        found, waiting = set[Node](), self.decisions()
+        while waiting:
+            node = waiting.pop()
+            if node in found:
+                continue
+            found.add(node)
+            loop = node.args[0] if node.op is ITEM else node
+            place = dict(node.params)["item"] if node.op is ITEM else 0
+            plain = node.op is ITEM and isinstance(loop.op, Loop) and not loop.op.rounds(place)
+            waiting += [loop.args[i] for i in arguments_of(loop.op, place)] if plain else node.args
+        return found
 
     def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:
         """The same program over another graph."""

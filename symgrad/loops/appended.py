@@ -10,6 +10,8 @@ in other calls: there the loop stays as it is.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -137,9 +139,12 @@ class Grown:
             return None
         place: Any = key - before if before else key
         own = self.end - int(plain(now)) - self.begin + self.first  # how many this one has appended
-        if (least is None or least < low) and not key >= low:
-            return None
-        if (lead is None or lead + self.begin - self.first + own < 1) and not place < now + (own + self.front):
+        inside: list[Any] = []
+        if least is None or least < low:
+            inside.append(key >= low)
+        if lead is None or lead + self.begin - self.first + own < 1:
+            inside.append(place < now + (own + self.front))
+        if inside and not functools.reduce(operator.and_, inside):  # one decision for both
             return None
         item: Any = array[place]
         return TO_PYTHON(item) if not self.shape and all(self.python) and item.node not in item.tape.mixed else item

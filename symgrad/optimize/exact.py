@@ -8,6 +8,7 @@ of matrices, ``exp`` and its kin, is no part of that arithmetic.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -41,8 +42,9 @@ SUMS = ops_of(
 
 def decisive(program: Program) -> set[Node]:
     """What is computed to the bit, with what loops are given that decide."""
-    loops = [node for node in program.nodes() if isinstance(node.op, Loop) and node.op.decides]
-    return settled(program) | set(ancestors([arg for node in loops for arg in node.args]))
+    loops = [node for node in program.nodes() if isinstance(node.op, Loop)]
+    given = [node.args if node.op.decides else [node.args[i] for i in node.op.watched] for node in loops]
+    return settled(program) | set(ancestors(itertools.chain.from_iterable(given)))
 
 
 def settled(program: Program) -> set[Node]:

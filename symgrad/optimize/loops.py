@@ -31,7 +31,7 @@ from symgrad.optimize.rewriting import (
 from symgrad.optimize.simplify import EXPANSIONS, RULES
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
-from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.transform.loop import Body, Course, Loop, loop_of, needed
 
 STACK = Op(np.stack, "constant", (), name="stacked", fun=lambda *rows, shape: np.stack(rows, -1).reshape(shape))
 
@@ -156,42 +156,6 @@ class _Demand:
         spare = len(kept) < len(loop.args) or len(saved) < len(body.saved)
         self.slack = self.slack or spare or number or bool(settled)
         return kept
-
-
-def needed(body: Body, course: Course, ends: Iterable[int], settled: Container[int] = ()) -> tuple[list[int], set[Node]]:
-    """The carried values that results of a loop need, but for those that are ``settled``, and what they need of its body."""
-    n = len(body.carry)
-    carried = {i for i in ends if i < n} | ({course.test} if course.test is not None else set())
-    places = {item: i for i, item in enumerate(body.carry) if i not in settled}
-    found: set[Node] = set()
-    waiting = [*(body.after[i] for i in carried), *(body.saved[i - n] for i in ends if i >= n)]
-    while waiting:
-        node = waiting.pop()
-        if node in found:
-            continue
-        found.add(node)
-        if node in places and places[node] not in carried:
-            carried.add(places[node])
-            waiting.append(body.after[places[node]])
-        if node.op is ITEM and isinstance(node.args[0].op, Loop):
-            loop = node.args[0]
-            waiting += [loop.args[i] for i in _arguments(loop.op, dict(node.params)["item"])]
-        else:
-            waiting += node.args
-    return sorted(carried), found
-
-
-def _arguments(loop: Loop, item: int) -> list[int]:
-    """The arguments of a loop that one of its results needs."""
-    if item not in loop.needed:
-        body, course = loop.body, loop.course
-        carry, inner = needed(body, course, [item])
-        counts = course.test is None and course.count is None  # the elements tell how often it runs
-        elements = [counts or part in inner for part in body.elements]
-        n = len(body.carry)
-        rest = [*elements, *[part in inner for part in body.invariants]]
-        loop.needed[item] = [*carry, *[n + i for i, is_needed in enumerate(rest) if is_needed]]
-    return loop.needed[item]
 
 
 class _Trimmer(Simplifier):

@@ -191,6 +191,8 @@ def _cost(node: Node) -> float:
         return UNPACKING + ELEMENT * float(math.prod(node.args[0].aval.shape))
     if op is PICK:
         return OPERATION * len(node.args)
+    if op is CHOICE:  # one of two names
+        return OPERATION
     if op is CELL:
         return NUMBER
     if op is STACK:

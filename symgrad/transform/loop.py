@@ -14,7 +14,7 @@ import functools
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -141,9 +141,28 @@ class Loop(Embodied):
 
     @functools.cached_property
     def decides(self) -> bool:
-        """Whether how it runs, or what in it does, hangs on what is computed."""
+        """Whether how it runs, or what in it does, hangs on what it computes, so that rounding may change it."""
         inner = [node.op for node in self.body.nodes() if isinstance(node.op, Loop)]
-        return self.course.test is not None or any([op.decides for op in inner])
+        free = self.course.test is not None and not self.once
+        return free or any([op.decides for op in inner]) or any(map(_rounds, self._tests))
+
+    @functools.cached_property
+    def watched(self) -> list[int]:
+        """The arguments that it hangs on how it runs, and what in it does."""
+        if self.course.test is not None and not self.once:
+            return [*range(len(self.body.inputs) - 1)]
+        inputs = [*self.body.carry, *self.body.elements, *self.body.invariants]
+        return [i for i, item in enumerate(inputs) if item in self._tests or i == self.course.test]
+
+    @functools.cached_property
+    def _tests(self) -> set[Node]:
+        """What the loops, and the ``if``s, in it hang on in any iteration."""
+        inner = [node for node in self.body.nodes() if isinstance(node.op, Loop)]
+        return _reached(self.body, [node.args[i] for node in inner for i in node.op.watched], set())
+
+    def rounds(self, place: int) -> bool:
+        """Whether one of its results hangs on numbers that it computes, other than whole ones and truth values."""
+        return any(map(_rounds, needed(self.body, self.course, [place])[1]))
 
     @functools.cached_property
     def alike(self) -> Any:
@@ -689,6 +708,54 @@ def loop_of(body: Body, course: Course) -> Loop:
     if found is None:
         found = _loops.setdefault(key, Loop(body, course))
     return found
+
+
+def needed(body: Body, course: Course, ends: Iterable[int], settled: Container[int] = ()) -> tuple[list[int], set[Node]]:
+    """The carried values that results of a loop need, but for those that are ``settled``, and what they need of its body."""
+    n = len(body.carry)
+    carried = {i for i in ends if i < n} | ({course.test} if course.test is not None else set())
+    found = _reached(body, [*(body.after[i] for i in carried), *(body.saved[i - n] for i in ends if i >= n)], carried, settled)
+    return sorted(carried), found
+
+
+def _reached(body: Body, ends: Iterable[Node], carried: set[int], settled: Container[int] = ()) -> set[Node]:
+    """What nodes of a body need of it, in any iteration; ``carried`` gets the carried values among that."""
+    places = {item: i for i, item in enumerate(body.carry) if i not in settled}
+    found, waiting = set[Node](), [*ends]
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        found.add(node)
+        if node in places and places[node] not in carried:
+            carried.add(places[node])
+            waiting.append(body.after[places[node]])
+        if node.op is ITEM and isinstance(node.args[0].op, Loop):
+            loop = node.args[0]
+            waiting += [loop.args[i] for i in arguments_of(loop.op, dict(node.params)["item"])]
+        else:
+            waiting += node.args
+    return found
+
+
+def _rounds(node: Node) -> bool:
+    """Whether it is a number that is computed, or comes from such in a loop."""
+    if node.op is ITEM and isinstance(node.args[0].op, Loop):
+        return bool(node.args[0].op.rounds(dict(node.params)["item"]))
+    return bool(node.args) and is_inexact(node.aval) and not node.op.alias
+
+
+def arguments_of(loop: Loop, item: int) -> list[int]:
+    """The arguments of a loop that one of its results needs."""
+    if item not in loop.needed:
+        body, course = loop.body, loop.course
+        carry, inner = needed(body, course, [item])
+        counts = course.test is None and course.count is None  # the elements tell how often it runs
+        elements = [counts or part in inner for part in body.elements]
+        n = len(body.carry)
+        rest = [*elements, *[part in inner for part in body.invariants]]
+        loop.needed[item] = [*carry, *[n + i for i, is_needed in enumerate(rest) if is_needed]]
+    return loop.needed[item]
 
 
 def copied(graph: Graph, node: Node, args: Sequence[Node], source: Graph) -> Node:
