@@ -33,7 +33,8 @@ from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.elementwise import operator_power
 from symgrad.optimize.pipeline import improve
-from symgrad.program import Branch, Leaf, Program, Tree, leaves_of, preorder
+from symgrad.optimize.rewriting import const
+from symgrad.program import Branch, Leaf, Program, Tree, branches_of, leaves_of, preorder
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.transform.loop import Body, Loop
 from symgrad.transform.solver import Called, Solver
@@ -516,6 +517,9 @@ class Builder:
         self.places: dict[Node, tuple[int, int]] = {}  # of such results: where in the tuples, and how wide those are
         self.lists: dict[int, str] = {}  # of arrays that are there as lists, too, which the namespace holds: where
         self.rows: dict[Node, str] = {}  # of loops that are printed: what an iteration saves, and the row that is for it
+        self.unseen: dict[Node, Branch] = {}  # of loops: whether an iteration went a way that no call has gone
+        self.stops: dict[Node, Branch] = {}  # the ``if``s in them that say so
+        self.covered: dict[Node, int] = {}  # of loops of which all do: the flag that is never true, then
         self.hidden: set[Node] = set()  # what masks alone choose from
         self.hiding: set[Node] = set()  # what has that in its expression
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
@@ -537,6 +541,10 @@ class Builder:
         assert program.root is not None
         self.common = _common(program.root)
         self.decided, self.made = _later(program.root, self.nodes)
+        for branch in branches_of(program.root):
+            loop = branch.node.args[0] if branch.node.op is engine.ITEM else branch.node
+            if branch.yields and [*branch.cases] == [False] and isinstance(loop.op, Loop):
+                self.unseen[loop] = branch
         self._tree(program.root, block, set())
         header = f"{signature.name}({signature.parameters})"
         rows = statements(self._finished(block))
@@ -623,6 +631,13 @@ class Builder:
             boolean = isinstance(cases[0][0], bool)
             if len(cases) == 1 and boolean:
                 value, rest = cases[0]
+                if (
+                    tree.node.op is engine.ITEM
+                    and tree is self.unseen.get(tree.node.args[0])
+                    and tree.node.args[0] in self.covered
+                ):
+                    tree = rest
+                    continue
                 unseen = ast.UnaryOp(ast.Not(), test) if value else test
                 stop = [Line(self._unexplored(tree, ast.Constant(not value)))]
                 block.append(If(unseen, stop, comment=comment, origin=Origin(tree.line, None)))
@@ -787,7 +802,11 @@ class Builder:
                 self.weight[node] = 0
             elif node.op is create.ZEROS and node not in self.uses:
                 pass  # every write into it makes its own
+            elif node in self.stops:
+                self._stop(node, block)
             elif isinstance(node.op, Loop):
+                if node in self.unseen:
+                    self._look_for_stops(node)
                 self._loop(node, block)
             elif node.op is engine.ITEM and node.args[0] in self.results:
                 self.exprs[node], self.weight[node] = self.results[node.args[0]][dict(node.params)["item"]], 0
@@ -895,6 +914,23 @@ class Builder:
                     return True
         return False
 
+    def _look_for_stops(self, loop: Node) -> None:
+        """The ``if``s in a loop that say that no call has gone this way."""
+        branch, inner = self.unseen[loop], dict[Node, int]()
+        place = dict(branch.node.params)["item"]
+        found = [*_flagging(loop.op, place, inner)]
+        if None not in found:
+            self.covered |= {loop: place, **inner}
+        self.stops |= dict.fromkeys([node for node in found if node is not None], branch)
+
+    def _stop(self, node: Node, block: list[Any]) -> None:
+        """An ``if`` that does nothing but say that no call has gone this way: it need not wait until its loop has ended."""
+        test, *firsts = [self.exprs[arg] for arg in node.args]
+        if isinstance(test, ast.Call) and text(test.func) == "np.logical_not":  # of one truth value
+            test = ast.UnaryOp(ast.Not(), *test.args)
+        block.append(If(test, [Line(self._unexplored(self.stops[node], ast.Constant(True)))]))
+        self.results[node] = [test, *firsts]
+
     def _loop(self, node: Node, block: list[Any]) -> None:
         """A loop: its carried values as variables, its sequences as lists."""
         op: Loop = node.op
@@ -906,7 +942,7 @@ class Builder:
         written = self._overwritten(body)
         for place, (variable, item, first) in enumerate(zip(variables, body.carry, carry, strict=True)):
             value = self._own(first)
-            if course.once and place == course.test:
+            if (course.once and place == course.test) or place == self.covered.get(node):
                 self.exprs[item], self.weight[item] = value, self.weight[first]
                 continue
             if course.once and self._is_passed_on(first) and isinstance(value, ast.Name):
@@ -966,6 +1002,7 @@ class Builder:
             (ast.Name(variable, ast.Store()), item)
             for variable, item, old in zip(variables, body.after, body.carry, strict=True)
             if item is not old
+            and not (node in self.covered and old is body.carry[self.covered[node]])
             and not (old in written and text(self.exprs[item]) == variable)
             and not (course.once and old is body.carry[course.test])  # type: ignore[index]
         ]
@@ -991,6 +1028,8 @@ class Builder:
                 if variable not in rows:
                     block.append(Line(ast.Expr(method(name(variable), "reverse"))))
         self.results[node] = [name(variable) for variable in (*variables, *lists)]
+        if node in self.covered:
+            self.results[node][self.covered[node]] = self.exprs[node.args[self.covered[node]]]
         self.filled[node] = [(("item", i),) for i, item in enumerate(body.carry) if item in written]
         for item in (*body.inputs, *nodes):  # the same body may run elsewhere, with other variables
             self.exprs.pop(item, None)
@@ -1100,6 +1139,26 @@ class Builder:
             return place(node.line)
         block.append(Comment(f"{place(node.line)}{': ' if line else ''}{line}"))
         return ""
+
+
+def _flagging(loop: Loop, place: int, inner: dict[Node, int]) -> Iterator[Node | None]:
+    """The ``if``s in a loop that do nothing but make one of its carried values, a flag, true; None for what else does.
+    ``inner`` gets the loops that it goes through, and where it is in those."""
+    node, first = loop.body.after[place], loop.body.carry[place]
+    while node is not first and node.op is engine.ITEM and isinstance(node.args[0].op, Loop):
+        whole, at = node.args[0], dict(node.params)["item"]
+        body, course = whole.op.body, whole.op.course
+        if at >= len(body.carry):
+            break
+        alone = [i for i, (x, y) in enumerate(zip(body.carry, body.after, strict=True)) if x is not y and i != course.test]
+        if course.once and course.test == 0 and alone == [at] and const(body.after[at]) is True:
+            yield whole
+        else:
+            inner[whole] = at
+            yield from _flagging(whole.op, at, inner)
+        node = whole.args[at]
+    if node is not first:
+        yield None
 
 
 def written_over(body: Body, only: int | None = None) -> Iterator[tuple[Node, list[tuple[Node, list[Node]]]]]:

@@ -516,7 +516,7 @@ class FastBuilder(BlockBuilder):
         self.cells.loops -= 1
         if not node.op.course.once and "buffers" not in self.off:
             place = max([i for i, item in enumerate(block) if isinstance(item, For | While)])
-            carried = [expr_name(variable) for variable in self.results[node][: len(node.op.body.carry)]]
+            carried = [x.id for x in self.results[node][: len(node.op.body.carry)] if isinstance(x, ast.Name)]
             block[place:place] = settled(block[place], carried, self.dead, self.seen, self.namespace, self.names.unique)
         for arg, left in zip(node.args, self._left_views(node.op), strict=True):
             self.lent[arg] += left is not None and self.early.issuperset(left)

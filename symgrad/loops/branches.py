@@ -13,8 +13,10 @@ import numpy as np
 from symgrad.ir import CONST, Aval, Graph, Node
 from symgrad.loops.patterns import BOOL, COUNTER, EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
 from symgrad.loops.ways import Parts, Unclear, Way, is_float, joined_kind, narrow, same_step, sure, united
-from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
+from symgrad.ops.core import REGISTRY, ops_of
+from symgrad.ops.elementwise import EXTREME
+from symgrad.ops.engine import AND, INDEX, ITEM, NAMED, NOT, TO_NUMPY
+from symgrad.ops.engine import BOOL as TO_BOOL
 from symgrad.ops.index import GETITEM, SETITEM, Hole
 from symgrad.ops.spans import SPANS, Span, span_of
 from symgrad.tracing.trace import IN_PLACE, Trace
@@ -267,6 +269,11 @@ class Builder:
     ) -> dict[Key, Any]:
         """The two sides of a decision, one after the other; what there is after them."""
         opposite = NOT if out.aval(test).kind == "python" else REGISTRY[np.logical_not]
+        sides = {way.tests[depth][1] for way in ways}
+        behind = [step for way in ways for i, step in enumerate(way.steps) if i not in made]
+        if len(sides) == 1 and TEST not in self.kinds and EXIT not in self.kinds and all([_is_calm(op) for op, *_ in behind]):
+            other = out.add(opposite, [test], (), out.aval(test), None) if True in sides else test
+            return self._checked(out, ways, depth + 1, other, made, outer)
         of = functools.partial(_there, made, outer)
         first: dict[Part, Key] = {}  # what locals begin a side with
         results: dict[Key, Any] = {}
@@ -286,6 +293,15 @@ class Builder:
             again = test if side else out.add(opposite, [test], (), out.aval(test), None)
             results = self._side(out, taken, depth + 1, again, results, first, made, outer)
         return results
+
+    def _checked(
+        self, out: Any, ways: list[Way], depth: int, other: Any, made: dict[int, Any], outer: Callable[[Part], Any]
+    ) -> dict[Key, Any]:
+        """What all ways do after a decision that went one way: nobody uses what there is in the end of the ``other`` one."""
+        unseen = ("carry", UNSEEN)
+        alone = Builder({UNSEEN: self.kinds[UNSEEN]}, self.begin, self.blank, self.spans)
+        flag = alone._side(out, [], depth, other, {UNSEEN: outer(unseen)}, {}, made, outer)[UNSEEN]
+        return self.grow(out, ways, depth, made, lambda part: flag if part == unseen else outer(part))
 
     def _base(self, key: Key, ways: list[Way], made: dict[int, Any]) -> Part | None:
         """The array, there before a decision, into which all ways write, or which they leave: a local that all of them assign
@@ -352,6 +368,22 @@ class Builder:
         args = [again, *(before[key] for key in self.keys), *(there for there, _ in given.values())]
         loop = out.add(loop_of(body, Course(test=0, once=True)), args, (), avals, None)
         return {key: out.add(ITEM, [loop], (("item", i + 1),), self.kinds[key], None) for i, key in enumerate(self.keys)}
+
+
+def _is_calm(op: Any) -> bool:
+    """Whether an operation, on what it was not meant for, gives no warning to speak of: then it may come before a decision that
+    rules that out."""
+    if isinstance(op, Loop):
+        return not may_go_on(op) and all([_is_calm(node.op) for node in op.body.nodes() if node.args])
+    return op in _CALM or op.family in ("linear", "multilinear")
+
+
+_CALM = {NOT, AND, TO_BOOL, INDEX, EXTREME} | ops_of(
+    np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.fabs, np.square, np.sign, np.conj, np.where,
+    np.maximum, np.minimum, np.fmax, np.fmin, np.tanh, np.arctan, np.sin, np.cos, np.isfinite, np.isnan, np.isinf,
+    np.greater, np.less, np.greater_equal, np.less_equal, np.equal, np.not_equal,
+    np.logical_and, np.logical_or, np.logical_not, np.bitwise_and, np.bitwise_or,
+)  # fmt: skip
 
 
 def _last_sure(way: Way, ways: list[Way], depth: int) -> float:
