@@ -60,19 +60,27 @@ class Cells:
             return  # it is read beyond this block
         loops = [i for i, found in enumerate(uses) if any([use.inside for use in found])]
         whole = [i for i, found in enumerate(uses) if any([use.cell is None for use in found])]
-        end = whole[0] if whole else len(uses)
+        before = [i for i in whole if loops and i < loops[0]]
+        if not all([_leaves_no_view(home[start + 1 + i]) for i in before]):
+            return
+        begin = before[-1] + 1 if before else 0
+        end = min([i for i in whole if i >= begin], default=len(uses))
         if not loops or loops[-1] >= end:
             return
-        reads = sum([use.turns for found in uses[:end] for use in found])
-        if (LISTING + PACKING * bool(whole)) * math.prod(self.shapes[variable]) > GAIN * reads:
+        reads, back = sum([use.turns for found in uses[begin:end] for use in found]), end < len(uses)
+        if (LISTING + PACKING * back) * math.prod(self.shapes[variable]) > GAIN * reads:
             return
-        made = home[start].node.value
-        home[start].node = assign(name(variable), method(made.func.value if _is_copy(made) else made, "tolist"))
+        first = start + 1 + begin
         listing = _Listing(variable, self.places)
-        for item in home[start + 1 : start + 1 + end]:
+        for item in home[first : start + 1 + end]:
             listing.go(item)
-        if whole:
+        if back:
             home.insert(start + 1 + end, Line(assign(name(variable), call("np.array", name(variable)))))
+        if begin:
+            home.insert(first, Line(assign(name(variable), method(name(variable), "tolist"))))
+        else:
+            made = home[start].node.value
+            home[start].node = assign(name(variable), method(made.func.value if _is_copy(made) else made, "tolist"))
 
     def _uses_of(self, variable: str, item: Any) -> list[Use]:
         """Where one of the variables stands in a statement, which is looked through once for all of them."""
@@ -143,6 +151,14 @@ def _blocks(item: Any) -> Iterator[list[Any]]:
     for part in ("body", "orelse"):
         if hasattr(item, part):
             yield getattr(item, part)
+
+
+def _leaves_no_view(item: Any) -> bool:
+    """Whether a statement binds nothing, which might show the array: it writes into it, or is a call."""
+    statement = item.node if isinstance(item, Line) else None
+    if isinstance(statement, ast.Assign):
+        return all([isinstance(target, ast.Subscript) for target in statement.targets])
+    return isinstance(statement, ast.Expr)
 
 
 def _homes(block: list[Any], variable: str) -> Iterator[tuple[list[Any], int]]:

@@ -113,7 +113,8 @@ class Grown:
             self.copied += self.array.value.size
             self.whole = self.copied < MOST
         if self.whole and self.array is not None:
-            self.array[place + self.front if self.front else place] = item
+            at: Any = place
+            self.array[at + self.front if self.front else at] = item
             if self.taken is not None:
                 self.taken[place] = True
             self.items.append(item)

@@ -193,8 +193,10 @@ def _cost(node: Node) -> float:
         return OPERATION * len(node.args)
     if op is CHOICE:  # one of two names
         return OPERATION
-    if op is CELL:
+    if op is CELL or (is_cell(node) and op is not index.GETITEM):
         return NUMBER
+    if op in IN_PLACE and len(node.args) > 1 and isinstance(node.args[1].aval, Aval):
+        return CALL + STREAM * math.prod(node.args[1].aval.shape)
     if op is STACK:
         return CALL + ELEMENT * float(math.prod(aval.shape))
     if op is PACK:

@@ -21,11 +21,23 @@ from symgrad.optimize.exact import decisive
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram
 from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
-from symgrad.optimize.whole import LARGEST, filled_tables, is_cell, is_kept, is_left, is_long, is_narrow, is_window, tables_of
+from symgrad.optimize.whole import (
+    LARGEST,
+    filled_tables,
+    is_cell,
+    is_kept,
+    is_left,
+    is_long,
+    is_narrow,
+    is_row,
+    is_window,
+    tables_of,
+)
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 MOST = 2000  # operations on numbers that arrays are taken apart into, so that the first call stays quick
+NARROW = 4  # numbers of a row of a table that are read and written one by one
 MORE = 1.5  # times the operations that there are anyway: a long program of numbers may stay one
 HOPE = 3  # how many times more than that there may be at first, for zeros and equal numbers shorten it
 TURNS = 10  # of a loop that says not how many
@@ -130,14 +142,16 @@ class Scalarizer(Simplifier):
             self.arrays[node] = new = self.graph.add(STACK, self._lists(node.args[0]), node.params, node.aval)
             return None if is_long(node) else self._apart(new)
         if node in self.tables:
-            self.arrays[node] = self._put(node) if is_window(node) else self._called(node)
+            self.arrays[node] = self._put(node) if is_window(node) or _is_narrow_row(node) else self._called(node)
             return None
         if is_left(node) or any(map(is_narrow, node.args)):
             return self._whole(node)
+        if op is index.GETITEM and node.args[0] in self.tables and _is_narrow_row(node):
+            return self._cells(node, np.indices(node.aval.shape))
         if op is index.GETITEM and node.args[0] in self.tables and not (is_cell(node) or is_window(node)):
             return self._whole(node)
         if op is index.GETITEM and node.args[0] in self.tables:
-            return self.each(lambda *place: self.number(CELL, self.array(node.args[0]), *place), *self._places(node))
+            return self._cells(node)
         if not all(isinstance(arg.aval, Aval) for arg in node.args):
             raise Unsuited
         if node in self.places:  # which are no large numbers: Python's have their sums
@@ -162,10 +176,16 @@ class Scalarizer(Simplifier):
             raise Unsuited
         return [self.grids[part] if type(part) is Node else part for part in parts]
 
+    def _cells(self, node: Node, within: Sequence[Any] = ()) -> Grid:
+        """Numbers of an array that stays whole, read one by one; of a row, those ``within`` it."""
+        places = [*self._places(node), *[axis.astype(object) for axis in within]]
+        return self.each(lambda *place: self.number(CELL, self.array(node.args[0]), *place), *places)
+
     def _put(self, node: Node) -> Node:
         """An array with numbers written, or added, one by one."""
         array, parts = self.array(node.args[0]), self._places(node)
-        spec = (("spec", tuple([index.Hole(number) for number in range(len(parts))])),)
+        spec = (("spec", tuple([index.Hole(number) for number in range(len(node.args[0].aval.shape))])),)
+        parts += [*np.indices(node.args[0].aval.shape[len(parts) :])]
         for number, *place in zip(*[grid.flat for grid in np.broadcast_arrays(self.grids[node.args[1]], *parts)], strict=True):
             at = [part if isinstance(part, Node) else self.graph.const(int(part)) for part in place]
             array = self.graph.add(node.op, (array, number, *at), spec, node.aval)
@@ -423,6 +443,11 @@ class Scalarizer(Simplifier):
 def turns_of(course: Course) -> int:
     """About how often a loop runs."""
     return 1 if course.once else course.count or TURNS
+
+
+def _is_narrow_row(node: Node) -> bool:
+    """Whether it is a row of so few numbers that they are read or written one by one."""
+    return is_row(node) and math.prod(node.args[0].aval.shape[len(dict(node.params)["spec"]) :]) <= NARROW
 
 
 def _is_row(node: Node) -> bool:
