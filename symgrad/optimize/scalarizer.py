@@ -147,7 +147,7 @@ class Scalarizer(Simplifier):
         if is_left(node) or any(map(is_narrow, node.args)):
             return self._whole(node)
         if op is index.GETITEM and node.args[0] in self.tables and _is_narrow_row(node):
-            return self._cells(node, np.indices(node.aval.shape))
+            return self._cells(node, [*np.indices(node.aval.shape)])
         if op is index.GETITEM and node.args[0] in self.tables and not (is_cell(node) or is_window(node)):
             return self._whole(node)
         if op is index.GETITEM and node.args[0] in self.tables:
