@@ -22,6 +22,7 @@ from symgrad.tracing.tracer import Tracer, plain
 
 MOST = 65536  # combinations that are listed beforehand
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
+ROWS = "a list of arrays"  # what loops that read one like an array leave as ``parted``
 EITHER = "a list of either's numbers"  # a cause of ``Mixed``
 _ENDS = frozenset([np.dtype(np.int32), np.dtype(np.int64)])  # of arrays of ends: sums of others may be too large for them
 _NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
@@ -189,8 +190,10 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     if type(value) not in (list, tuple) or len(value) < fewest:
         return None
     kinds = {type(item) for item in value}
-    if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
+    if kinds == {Tracer} and len({item.node.aval for item in value}) == 1:
         before = [*value]
+        if value[0].node.aval.shape:
+            return listed(value, before, _read_rows(value, before)) if all(map(_is_row, value)) else None
         return listed(value, before, _read(value, before, value[0].tape.gather(value)))
     if Tracer in kinds and all(map(_is_double, value)):
         return _table_of_either(value)
@@ -199,6 +202,33 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
         return None
     column, before = once(column), [*value]
     return listed(value, before, _read(value, before, column), (column,))
+
+
+def _is_row(item: Tracer) -> bool:
+    """Whether an array may be read from one that has others, too: nobody has looked into its memory."""
+    trace = item.tape
+    known = isinstance(trace, Trace) and trace.draft is None and ROWS not in trace.apart and item.lent is None
+    return known and item.node.aval.kind == "array" and item.like.flags.c_contiguous
+
+
+def _read_rows(value: Items, before: Sequence[Tracer]) -> Callable[[Any], Any]:
+    """The arrays in ``value``, by an index that may be traced: copies of those in one array, if they are what they were
+    ``before``. Nobody can tell, as long as nobody writes into one."""
+    trace: Any = before[0].tape
+    column, unmarked = trace.gather(before), [*before]
+
+    def at(i: Any) -> Any:
+        place = i.value if type(i) is Tracer else i
+        if type(i) is not Tracer or value[place] is not before[place]:
+            return value[place]
+        trace.copied.add(ROWS)
+        made = trace.alone(column[i])
+        for item in [made, *unmarked]:
+            item.owner().parted |= {ROWS}
+        unmarked.clear()
+        return made
+
+    return at
 
 
 def _table_of_either(value: Items) -> Over | None:
