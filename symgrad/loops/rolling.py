@@ -579,6 +579,8 @@ class Roller:
             return None
         if not isinstance(kind, Aval) or kind.shape or kind.dtype.kind not in "iu":
             return None
+        if grown.shape and self.place in self.trace.apart:  # somebody can tell copies from what was appended
+            return None
         run = [(one.serial, one.what) for one in self.trace.rollers if one.what is not None and one.ends is None]
         others = {serial: other.start for serial, other in run if other.step > 0}
         ahead = lead(key.node, self.serial, others) if what.step == 1 else None
