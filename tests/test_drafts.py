@@ -1011,3 +1011,18 @@ def test_what_is_held_when_a_function_raises_is_plain():
     with pytest.raises(RuntimeError):
         grad(fails, mode="dynamic")(X)
     assert type(HELD.array) is np.ndarray
+
+
+def test_large_arrays_of_numbers_that_have_two_names_in_loops_that_decide():
+    def fun(x):
+        d, s = np.zeros(100_001), 0.0
+        held = {"a": d}
+        for i in range(len(x)):
+            held["a"][i + 1 :] = i * 2
+            if x[i] > 0.5:
+                s = s * 0.9 + x[i] * held["a"][i]
+            else:
+                held["a"][i : i + 3] = -1
+        return s + d[5]
+
+    agrees(fun, np.abs(np.sin(np.arange(1.0, 13.0))))

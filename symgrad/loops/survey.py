@@ -220,7 +220,9 @@ def moved(a: Any, b: Any, key: Key) -> set[Key] | None:
 
 def _is_of_value(what: Any) -> bool:
     """Whether it describes a number or an array, traced or not."""
-    return what is TRACED or what[0] is DRAFT or what[0] in NUMBERS or (len(what) == 3 and isinstance(what[1], np.dtype))
+    if what is TRACED or what[0] is DRAFT or (len(what) == 3 and isinstance(what[1], np.dtype)):
+        return True
+    return isinstance(what[0], type) and what[0] in NUMBERS  # in its place may be another description, of an array
 
 
 def without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boundary]:
