@@ -266,6 +266,96 @@ def test_numbers_that_numpy_divides_by_zero():
             assert derivative(x, c)[0] == pytest.approx(divided(x, c))
 
 
+def quotients(a, b):
+    h, out = 1.0, np.zeros(N)
+    for t in range(N):
+        h = h * a[t] / b[t]
+        out[t] = h
+    return out.sum()
+
+
+def products(a, b):
+    h, out = 1.0, np.zeros(N)
+    for t in range(N):
+        h = h * a[t] * b[t]
+        out[t] = h
+    return out[-1]
+
+
+def sums(a, b):
+    s, out = 0.0, np.zeros(N)
+    for t in range(N):
+        s = s + a[t] - b[t]
+        out[t] = s
+    return out[-1]
+
+
+def distributed(a, b):
+    s, out = 1.0, np.zeros(N)
+    for t in range(N):
+        s = (s - a[t]) * b[t]
+        out[t] = s
+    return out[0]
+
+
+def reciprocals(a, b):
+    h, out = 49.0 * a[0], np.zeros(N)
+    for t in range(N):
+        h = h / b[t]
+        out[t] = h
+    return np.floor(out).sum()
+
+
+def drifts(a, b):
+    s, out = 0.0, np.zeros(N)
+    for t in range(N):
+        s = 0.5 * s + a[t] - b[t]
+        out[t] = s
+    return out[-1]
+
+
+def relaxes(a, b):
+    s, out = 0.0, np.zeros(N)
+    for t in range(N):
+        s = s + 0.1 * (a[t] - b[t] * s)
+        out[t] = s
+    return out[-1]
+
+
+def first_of(*numbers):
+    return np.append(numbers, np.ones(N - len(numbers)))
+
+
+LAST = np.zeros(N)
+LAST[-2:] = -1e20, 1e20
+EXTREMES = [
+    (quotients, first_of(1e-200, 1e200, 1e-200), first_of(1.0, 1e-200)),
+    (products, first_of(1e200, 1e-200), first_of(1e-200, 1e200)),
+    (sums, LAST, np.append(LAST[1:], 1.0)),
+    (distributed, np.full(N, 0.5), first_of(np.inf)),
+    (reciprocals, np.ones(N), first_of(49.0)),
+    (drifts, np.ones(N), np.ones(N)),
+    (relaxes, np.ones(N), np.ones(N)),
+]
+
+
+@pytest.mark.parametrize(("fun", "a", "b"), EXTREMES)
+def test_products_and_sums_are_made_in_order(fun, a, b):
+    derivative, generic = value_and_grad(fun, (0, 1)), (1 + 0.01 * X, 1 - 0.01 * np.flip(X))
+    for _ in range(3):
+        value, slopes = derivative(*generic)
+    expected, by = value_and_grad(fun, (0, 1), mode="dynamic")(*generic)
+    np.testing.assert_allclose(value, expected)
+    np.testing.assert_allclose(slopes, by, rtol=1e-6, atol=1e-12)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(derivative(a, b)[0], fun(a, b))
+
+
+@pytest.mark.parametrize("fun", [products, sums, drifts, relaxes])
+def test_steps_in_order_leave_no_loop(fun):
+    assert not re.search(r"(?m)^ *for ", grad(fun, (0, 1)).source(X, X))
+
+
 PARTS = ["x[t]", "p[0]", "0.4", "np.sin(x[t])", "s", "u", "y[t - 1]", "y[t - 2]"]
 MADE = [
     "{c} * {own} + {part}",

@@ -303,21 +303,33 @@ class _Together(Batch):
         """What each iteration begins with, and leaves, of a value of which it leaves a multiple, and something added."""
         end, aval, n = self.ends[item], item.aval, self.size
         long = n * math.prod(aval.shape) >= self.long
-        found = affine(item, end, lambda node: self._lined(node, len(aval.shape))) if long else None
-        if found is None:
+        steps = affine(item, end, lambda node: self._lined(node, len(aval.shape))) if long else None
+        if steps is None:
             raise CannotBatch("each iteration goes on from what the one before has made")
-        slope, rest = [np.broadcast_to(part, (n, *aval.shape)) for part in found]
-        if is_number(found.slope, 1):
-            every = np.cumsum(self._begun(item, rest), axis=0)
-        elif is_number(found.rest, 0):
-            every = np.cumprod(self._begun(item, slope), axis=0)
+        slopes, rests = [step.slope for step in steps], [step.rest for step in steps]
+        if all([is_number(slope, 1) for slope in slopes]):
+            every = np.cumsum(self._begun(item, self._one_by_one(rests, aval)), axis=0)
+        elif all([rest is None for rest in rests]):
+            every = np.cumprod(self._begun(item, self._one_by_one(slopes, aval)), axis=0)
         elif math.prod(aval.shape) >= WIDE:
             raise CannotBatch("a step at a time takes as many calls")
         else:
-            every = RECURRENCE(self._begun(item, rest), slope, axis=-1 - len(aval.shape), back=False)
+            begun, slope = self._begun(item, self._one_by_one(rests, aval)), self._one_by_one(slopes, aval)
+            every = RECURRENCE(begun, slope, axis=-1 - len(aval.shape), back=False)
         if every.dtype != aval.dtype:
             every = every.astype(aval.dtype)
+        every = every if len(steps) == 1 else every[:: len(steps)]
         self.known[item], self.known[end] = every[:-1], every[1:]
+
+    def _one_by_one(self, parts: list[Any], aval: Aval) -> Any:
+        """What the steps of each iteration multiply by, or add, one after the other; None is a zero that keeps the sign."""
+        shape = (self.size, *aval.shape)
+        parts = [-0.0 if part is None else part for part in parts]
+        parts = [aval.dtype.type(part) if type(part) in (int, float) else part for part in parts]
+        rows = [np.broadcast_to(part, shape) for part in parts]
+        if len(rows) == 1:
+            return rows[0]
+        return np.reshape(np.stack([row.astype(aval.dtype, copy=False) for row in rows], axis=1), (-1, *aval.shape))
 
     def _begun(self, item: Node, rows: Any = None) -> Any:
         """What the first iteration begins with, and further rows."""
