@@ -498,3 +498,36 @@ def test_what_is_overwritten_has_no_share_in_a_pole_forward(fun):
     for _ in range(4):
         _, change = jvp(fun, (x,), (t,))
         assert change == pytest.approx(slope @ t, rel=1e-12)
+
+
+def of_elements(p, labels):
+    q, s = np.log(p), 0.0
+    for i in range(len(labels)):
+        s -= q[i, labels[i]] * (1 + 0.01 * s)
+    return s
+
+
+def of_elements_in_two_loops(p, labels):
+    q, s = np.sqrt(p), 0.5
+    for i in range(len(labels)):
+        for _ in range(2):
+            s = np.sin(s + q[i, labels[i]])
+    return s
+
+
+def of_rows(p, labels):
+    q, s = np.log(p[:, 1:].T), np.zeros(3)
+    for i in range(8):
+        s = np.tanh(s + q[i % 2, labels])
+    return s[0] * s[1]
+
+
+@pytest.mark.parametrize("fun", [of_elements, of_elements_in_two_loops, of_rows])
+@pytest.mark.parametrize("derive", [grad, jacrev])
+def test_elements_that_loops_do_not_read_take_no_part(fun, derive):
+    p, labels = np.full((6, 3), 0.5), np.array([0, 2, 4]) if fun is of_rows else np.arange(6) % 3
+    p[(slice(1, None, 2),) if fun is of_rows else (np.arange(6), (labels + 1) % 3)] = 0.0
+    derivative, expected = derive(fun), derive(fun, mode="dynamic")(p, labels)
+    assert np.isfinite(expected).all()
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(p, labels), expected, atol=1e-14)

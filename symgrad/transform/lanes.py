@@ -520,7 +520,10 @@ _ASKING, _MAX = {REGISTRY[key] for key in (np.isfinite, np.isnan, np.isinf)}, RE
 
 def _picks(node: Node, position: int) -> bool:
     """Whether elements are picked by their places, which the user's own mask does not say."""
-    return node.op.lanes_of(position) == "some" and not any(map(_is_mask, node.args[1:]))
+    lane = node.op.lanes_of(position)
+    if lane == "loop":
+        return bool(node.op.picks_alone)
+    return lane == "some" and not any(map(_is_mask, node.args[1:]))
 
 
 def below_poles(order: Sequence[Node], hot: set[Node]) -> set[Node]:

@@ -25,6 +25,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, con
 from symgrad.ops.core import REGISTRY, Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
+from symgrad.ops.index import GETITEM
 from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway, without_errors
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
@@ -104,7 +105,18 @@ class Embodied(Op):
 
     @property
     def chooses(self) -> bool:
-        return self._worst[1] or self.parts
+        return self._worst[1] or self.parts or self.picks
+
+    @functools.cached_property
+    def picks(self) -> bool:
+        """Whether it reads elements, or rows, of arrays that it is given: those that no iteration reads are left out."""
+        nodes = self.body.nodes()
+        return any([node.op is GETITEM or (isinstance(node.op, Loop) and node.op.picks) for node in nodes])
+
+    @property
+    def picks_alone(self) -> bool:
+        """Whether it reads elements, and chooses nothing else."""
+        return self.picks and not (self.parts or self._worst[1])
 
     @functools.cached_property
     def forks(self) -> bool:
@@ -377,7 +389,7 @@ class Loop(Embodied):
         double = tape is None or tape.double_where
         masked = self._worst[1] or any(mask is not None for mask in live)
         worst = max([*levels, self.inside if self.forks or self.inside == POLES else 0])
-        followed = double and worst > 0 and (masked or self.forks or (self.parts and worst == POLES))
+        followed = double and worst > 0 and (masked or self.forks or ((self.parts or self.picks) and worst == POLES))
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
         with np.errstate(all="ignore"):  # what NumPy warns of, it says where the loop runs
