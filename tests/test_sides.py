@@ -264,6 +264,47 @@ def test_sides_that_are_not_taken_do_not_raise():
         np.testing.assert_allclose(derivative(w, ms), grad(fun, mode="dynamic")(w, ms))
 
 
+def of_valid_rows(w, x, valid):
+    total = 0.0
+    for i in range(len(x)):
+        if valid[i]:
+            total += np.tanh(x[i] @ w)
+    return total
+
+
+def of_small_margins(w, x, y):
+    total = 0.0
+    for row, label in zip(x, y, strict=True):
+        margin = label * (row @ w)
+        if margin < 1:
+            total += (1 - margin) ** 2
+    return total
+
+
+def of_valid_rows_again_and_again(w, x, valid):
+    for _ in range(4):
+        total = 0.0
+        for i in range(len(x)):
+            if valid[i]:
+                total += np.tanh(x[i] @ w)
+        w = w * np.cos(total)
+    return w @ w
+
+
+@pytest.mark.parametrize("fun", [of_valid_rows, of_small_margins, of_valid_rows_again_and_again])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_rows_that_are_no_numbers_take_no_part_where_ifs_leave_them_out(fun):
+    x, valid, w = X[:40].copy(), np.ones(40), np.ones(3)
+    x[7], valid[7] = np.nan, 0.0
+    derivative = grad(fun)
+    expected = grad(fun, mode="dynamic")(w, x, valid)
+    assert np.isfinite(expected).all()
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(w, x, valid), expected)
+    along = lambda w: fun(w, x, valid)
+    np.testing.assert_allclose(hvp(along)(w, w), hvp(along, mode="dynamic")(w, w))
+
+
 def test_random_loops_have_ifs():
     assert sum("if " in "\n".join(lines(random.Random(seed), True)) for seed in range(20)) == 20
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -510,6 +511,19 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
     return False
 
 
+def leaves_out(trace: Any) -> bool:
+    """Whether masks stand for ``if``s of loops in a trace: what these leave out may be infinite or NaN."""
+    return trace in _leaving_out
+
+
+def note_left_out(trace: Any) -> None:
+    """Note that masks stand for ``if``s of loops in a trace."""
+    _leaving_out.add(trace)
+
+
+_leaving_out: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
 def asks(nodes: Sequence[Node]) -> bool:
     """Whether the function asks what is a finite number; what it does with maxima, sums of exponentials have done for them."""
     return any([node.op in _ASKING and node.args[0].op is not _MAX for node in nodes])
@@ -573,7 +587,7 @@ def _steepness(node: Node, position: int, hot: set[Node], wary: bool) -> int:
     """How bad the partial derivatives by one argument get, if lanes are followed there; ``wary``: of products, too."""
     lane = node.op.lanes_of(position)
     if lane is None or lane == "loop":
-        return max(node.op.inside, FINITE if node.op.forks else 0) if lane else 0
+        return max(node.op.inside, FINITE if node.op.forks or (wary and node.op.selects) else 0) if lane else 0
     if lane in MANY:
         return POLES if node.args[position] in hot or not isinstance(node.aval, Aval) else FINITE
     if node.op.family == "multilinear":  # the numbers that it is given are taken to be finite

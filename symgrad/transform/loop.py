@@ -29,8 +29,10 @@ from symgrad.ops.index import GETITEM
 from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway, without_errors
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
-from symgrad.transform.lanes import POLES, Around, aval_of_mask, mask_like, worst_of
+from symgrad.transform.lanes import POLES, Around, aval_of_mask, leaves_out, mask_like, note_left_out, worst_of
 from symgrad.transform.reverse import reverse
+
+_WHERE = REGISTRY[np.where]
 
 
 @dataclass(eq=False, frozen=True)
@@ -105,7 +107,12 @@ class Embodied(Op):
 
     @property
     def chooses(self) -> bool:
-        return self._worst[1] or self.parts or self.picks
+        return self._worst[1] or self.parts or self.picks or self.selects
+
+    @functools.cached_property
+    def selects(self) -> bool:
+        """Whether masks select something in it."""
+        return any([node.op is _WHERE or (isinstance(node.op, Loop) and node.op.selects) for node in self.body.nodes()])
 
     @functools.cached_property
     def picks(self) -> bool:
@@ -388,10 +395,11 @@ class Loop(Embodied):
         given = tuple(part is not None for part in g)
         double = tape is None or tape.double_where
         masked = self._worst[1] or any(mask is not None for mask in live)
-        worst = max([*levels, self.inside if self.forks or self.inside == POLES else 0])
-        followed = double and worst > 0 and (masked or self.forks or ((self.parts or self.picks) and worst == POLES))
+        forks = self.forks or (self.selects and tape is not None and leaves_out(tape))
+        worst = max([*levels, self.inside if forks or self.inside == POLES else 0])
+        followed = double and worst > 0 and (masked or forks or ((self.parts or self.picks) and worst == POLES))
         sure = [mask is not None and followed for mask in live[n:]]
-        key = given, tuple(levels) if followed else None, tuple(sure), double
+        key = given, tuple(levels) if followed else None, tuple(sure), double, forks
         with np.errstate(all="ignore"):  # what NumPy warns of, it says where the loop runs
             back, flows, uses, elements, around = self._backward(key, carry, sequences, invariants)
         fixed = [*invariants, *_given(tape, around)]
@@ -428,7 +436,7 @@ class Loop(Embodied):
 
     def _backward(
         self,
-        key: tuple[tuple[bool, ...], tuple[int, ...] | None, tuple[bool, ...], bool],
+        key: tuple[tuple[bool, ...], tuple[int, ...] | None, tuple[bool, ...], bool, bool],
         carry: list[Any],
         sequences: list[Any],
         invariants: list[Any],
@@ -438,11 +446,12 @@ class Loop(Embodied):
         And what it takes besides, which rules of the user's read; None where there are no such rules.
 
         ``key``: which results have cotangents; the ``levels`` of ``joint_in_lanes``, if masks go round, too; which saved
-        results have masks; and whether what is not selected stays out.
+        results have masks; whether what is not selected stays out; and whether ``if``s, or masks in their place, may
+        leave out what is infinite or NaN.
         """
         if ("backward", key) in self._made:
             return self._made["backward", key]  # type: ignore[no-any-return]
-        given, levels, sure, double = key
+        given, levels, sure, double, forks = key
         n, m, invariant = self.counts
         reaching = {i for item in itertools.compress(range(len(given)), given) for i in self._reach(item)}
         flows, elements, uses = [  # the others' cotangents stay zero
@@ -450,6 +459,8 @@ class Loop(Embodied):
         ]
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
         sub.phase, sub.double_where = "backward", double
+        if forks and not self.forks:
+            note_left_out(sub)
         gs = [sub.input(("cotangent", i), one_like(plain(carry[i]))) for i in flows]
         totals = [sub.input(("total", i), zero_like(plain(invariants[i]))) for i in uses]
         for t, node in zip(
@@ -474,7 +485,7 @@ class Loop(Embodied):
             beyond += [levels[n + m + i] for i in uses] + [levels[n + i] for i in elements]
             masks = [more.get(j) for j in range(len(saved)) if given[n + j]]
             masks += [mask for mask, place in zip(lives[len(flows) :], placed, strict=True) if place]
-            around = Around(dict(zip(wrt, beyond, strict=True)), [*lives[: len(flows)], *masks], self.forks)
+            around = Around(dict(zip(wrt, beyond, strict=True)), [*lives[: len(flows)], *masks], forks)
         kept = [is_inexact(node.aval) for node, _ in seeds]
         if around is not None:
             around.live = [mask for mask, keep in zip(around.live, kept, strict=True) if keep]

@@ -16,7 +16,7 @@ from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, fill
 from symgrad.runtime import add_at
 from symgrad.tracing.trace import IN_PLACE, Tape, Trace
 from symgrad.tracing.tracer import Tracer
-from symgrad.transform.lanes import NOTHING, Around, Masks, State, asks, fit_to, matters
+from symgrad.transform.lanes import NOTHING, Around, Masks, State, asks, fit_to, leaves_out, matters
 
 Lookup = Callable[[Node], Any]
 
@@ -65,7 +65,8 @@ def reverse(
         else:
             if _is_finite(found):
                 return found
-    wary = around.forks if around is not None else not symbolic and asks(trace.graph.nodes)  # of what is a constant here, too
+    asking = around is None and not symbolic and asks(trace.graph.nodes)  # of what is a constant here, too
+    wary = around.forks if around is not None else asking or leaves_out(trace)
     if not chooses or (around is None and not matters(order, wrt, floor_of(wrt), lookup, wary)):
         start = len(trace.graph.nodes)
         found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
