@@ -379,6 +379,14 @@ alias: L = [2.0]; M = L | L[0] + M[0] | M[0] = 3.0 | M = [5.0] | L[0] = 7.0
 same_object: L = [2.0]; C = {"l": L} | L[0] * C["l"][0] | L[0] = 3.0 | C["l"] = [5.0] | L[0] = 9.0
 literal_equal: W = 2.0 | W * 2.0 | W = 3.0
 int_literal: N = 2 | N * 2 | N = 3 | N = 5
+# what keys and members are, and their order
+set_order: S = {8, 16} | next(iter(S)) * 1.0 | S.clear(); S.update((16, 8)) | S.clear(); S.update((8, 16))
+set_of_objects: class K: w = 2.0\nS = {K()} | sum([o.w for o in S]) | next(iter(S)).w = 3.0 | S.add(K())
+frozenset_of_objects: class K: w = 2.0\nS = frozenset({K()}) | sum([o.w for o in S]) | next(iter(S)).w = 3.0 | S = frozenset({K()})
+keys_of_objects: class K: w = 2.0\nC = K(); D = {(C, 1): 2.0, (C, 2): 1.0} | sum([c.w * n for c, n in D]) | C.w = 3.0 | del D[C, 2]
+keys_of_dates: from datetime import date\nD = {date(2026, 1, 2): 2.0} | sum(D.values()) * len([k.year for k in D]) | D[date(2026, 1, 2)] = 3.0 | D[date(2026, 1, 3)] = 3.0
+keys_of_places: P = collections.namedtuple("P", "w v"); D = {P(2.0, 1.0): 3.0} | sum([k.w * w for k, w in D.items()]) | D[P(2.0, 1.0)] = 5.0 | D[P(1.0, 1.0)] = 2.0
+keys_of_records!: @dataclasses.dataclass(frozen=True)\nclass K: w: list = dataclasses.field(compare=False)\nD = {K([2.0]): 1.0} | sum([k.w[0] for k in D]) | next(iter(D)).w[0] = 3.0
 """)
 
 

@@ -188,8 +188,8 @@ class Path:
 class Check(NamedTuple):
     """A guard: what was found at a path. ``kind`` says how that is compared.
 
-    ``is``; ``eq`` (and of the same type); ``type``; ``len``; ``keys`` in order; ``set``; ``array`` (content); ``same``: it is
-    the very object that another path leads to.
+    ``is``; ``eq`` (and of the same type); ``type``; ``len``; ``keys``, or members, in order; ``array`` (content); ``same``: it
+    is the very object that another path leads to.
     """
 
     kind: str
@@ -209,8 +209,6 @@ class Check(NamedTuple):
             return is_same(tuple(value), expected)
         if kind == "array":
             return same_value(value, expected)
-        if kind == "set":
-            return is_same(frozenset(value), expected)
         return is_same(value, expected)
 
     def text(self, found: str, shown: Callable[[Path], str], bind: Callable[[Any], str]) -> str:
@@ -224,10 +222,9 @@ class Check(NamedTuple):
             return f"type({found}) is {bind(expected)}"
         if kind == "len":
             return f"len({found}) == {expected}"
-        if kind in ("keys", "set"):
-            found = f"tuple({found})" if kind == "keys" else f"frozenset({found})"
+        if kind == "keys":
             text = all([type(item) is str for item in expected])
-            return f"{found} == {bind(expected)}" if text else f"{bind(is_same)}({found}, {bind(expected)})"
+            return f"tuple({found}) == {bind(expected)}" if text else f"{bind(is_same)}(tuple({found}), {bind(expected)})"
         if kind == "array":
             return f"{bind(same_value)}({found}, {bind(expected)})"
         if not is_exact(expected) and type(expected) is not tuple:  # in which == tells how a derivative was made
@@ -263,7 +260,7 @@ def describe(path: Path, check: Check) -> str | None:
     elif kind == "array":
         text = f"{path!r} has the same content"
     else:
-        signs = {"is": "is", "eq": "==", "len": "has length", "type": "is a", "keys": "has keys", "set": "=="}
+        signs = {"is": "is", "eq": "==", "len": "has length", "type": "is a", "keys": "has keys"}
         shown = getattr(expected, "__qualname__", None) if kind in ("is", "type") else None
         text = f"{path!r} {signs[kind]} {shown or repr(expected):.60}"
     return f"{text} ({os.path.basename(check.line)})"

@@ -515,12 +515,10 @@ class Reads:
         self.check(path, "type", type(value))
         self._guard_ways(type(value), "__iter__", "__getitem__", "__len__", "__contains__")
         if isinstance(value, (set, frozenset)):
-            self.check(path, "set", frozenset(value))
+            self._check_keys(path, value)
             return value
         if isinstance(value, dict):
-            self._check_keys(path, value)
-            if not all(map(self.is_key, value)):
-                self.stop(f"{path!r} has keys that are no strings or numbers, which are not followed")
+            if not self._check_keys(path, value):
                 return value
             made = {key: self.deep(self.read(path.then("item", key), item), depth + 1) for key, item in value.items()}
             return self._noted(made if type(value) is dict else rebuilt(value, made), path)
@@ -795,12 +793,23 @@ class Reads:
             self.check(path, "is", key)
         return path is not None or is_plain_key(key)
 
-    def _check_keys(self, path: Path, owner: dict[Any, Any]) -> None:
-        """Guard the keys of a dict: objects among them are known by themselves."""
+    def _check_keys(self, path: Path, owner: dict[Any, Any] | Set[Any]) -> bool:
+        """Guard the keys of a dict, or the members of a set, in their order: objects among them, also in tuples, are known by
+        themselves. Whether they can be."""
         self.check(path, "keys", tuple(owner))
-        for key in owner:
-            if is_by_identity(key) and self.path_of(key) is None:
+        waiting, plain = [*owner], True
+        while waiting:
+            key = waiting.pop()
+            if isinstance(key, (tuple, frozenset)) and not own_ways(type(key)):
+                waiting += key
+            elif is_by_identity(key) and self.path_of(key) is None:
                 self.root(key, Path(key, ()))
+            elif type(key) not in VALUES and not self.is_key(key):
+                plain = False
+        if not plain:
+            what = "keys" if isinstance(owner, dict) else "members"
+            self.stop(f"{path!r} has {what} that are no strings or numbers, which are not followed")
+        return plain
 
     def _own_item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` of what the function made itself."""
@@ -1176,7 +1185,7 @@ class Reads:
             return
         path = self.path_of(value)
         if path is not None:
-            self.check(path, "keys" if type(value) is tuple else "set", value)
+            self.check(path, "keys", tuple(value))
         else:
             for item in value:
                 self._guard_key(item)
@@ -1465,7 +1474,7 @@ class Reads:
                     self.counted.add(place)
                 self.puts.append((place, value))
         for path, value, line, _ in self.appends:
-            measured = any([(path, kind) in self.checks for kind in ("len", "set", "same")])
+            measured = any([(path, kind) in self.checks for kind in ("len", "same")])
             if measured or any([leads_into(one, path) for one in asked]):
                 self.changes_outside(path, line)
             else:
