@@ -215,6 +215,14 @@ set_sum: S = {1.0, 2.0} | sum(sorted(S)) | S.add(3.0)
 set_subset: S = {1, 2} | (2.0 if S <= {1, 2, 3} else 3.0) | S.add(4)
 set_and: S = {1, 2} | len(S & {2, 3}) + 1.0 | S.add(3)
 frozenset: S = frozenset({1, 2}) | len(S|{5}) | S = frozenset({1})
+array_module: import array; A = array.array("d", [2.0, 3.0]) | A[1] | A[1] = 5.0
+array_module_slice!: import array; A = array.array("d", [2.0, 3.0]) | A[:2][1] | A[1] = 5.0
+bytearray_slice!: B = bytearray(b"abc") | B[:2][1] * 1.0 | B[1] = 100
+memoryview_slice!: A = bytearray(b"abc"); B = memoryview(A) | sum(B[:2]) * 1.0 | A[1] = 100
+user_list_slice!: L = collections.UserList([2.0, 3.0]) | L[:2][1] | L[1] = 5.0
+flat_item: A = np.array([2.0, 3.0]); F = A.flat | F[1] | A[1] = 5.0
+flat_slice!: A = np.array([2.0, 3.0]); F = A.flat | F[:2][1] | A[1] = 5.0
+poly_item: P = np.poly1d([1.0, 2.0]) | P[0] | P[0] = 3.0 | P = np.poly1d([1.0, 5.0])
 range_object: R = range(3) | sum([float(i) for i in R]) | R = range(5)
 # objects
 attribute: C = types.SimpleNamespace(w=2.0) | C.w | C.w = 3.0 | C = types.SimpleNamespace(w=4.0) | del C.w | C.w = 1.0

@@ -767,9 +767,11 @@ class Reads:
             return read
         if isinstance(owner, type) and is_users(getattr(getattr(owner, "__class_getitem__", None), "__func__", None)):
             return self.call(owner.__class_getitem__, key)  # type: ignore[attr-defined]
-        if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
+        if path is None or isinstance(owner, (np.ndarray, np.generic, np.dtype, type)):
             return self._own_item(owner, key)
         if isinstance(key, slice):
+            if not isinstance(owner, (*CONTAINERS, *PLAIN)):
+                self.stop(f"a part of {path!r}, a {kind.__name__}, is read, which is not followed")
             return self.deep(owner)[key]
         value, key = self._fetched(path, owner, key), _key(key)
         if not self.is_key(key):
