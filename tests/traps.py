@@ -379,6 +379,10 @@ zero_weight: W = 0.0 | (W * 2 if W > 0 else 1.5) | W = 3.0
 while_global: N = 3\ndef use():\n    n, s = N, 1.0\n    while n > 0:\n        n, s = n - 1, s * 1.5\n    return s | use() | N = 4 | N = 1
 match_value: C = {"kind": "a", "w": 2.0}\ndef use():\n    match C:\n        case {"kind": "a", "w": w}: return w\n        case {"kind": "b"}: return 1.5\n        case _: return 2.5 | use() | C["w"] = 3.0 | C["kind"] = "b" | C["kind"] = "c"
 match_class!: @dataclasses.dataclass\nclass K:\n    w: float\nC = K(2.0)\ndef use():\n    match C:\n        case K(w=w): return w\n        case _: return 1.5 | use() | C.w = 3.0 | C = 4
+match_nested!: class K: w = 2.0\nC = K(); C.w = 2.0\ndef use():\n    match (C, 1):\n        case (K(w=w), 1): return w | use() | C.w = 3.0
+match_held!: class K:\n    def __init__(self, w): self.w = w\nC = K(2.0)\ndef use():\n    match K([C]):\n        case K(w=[K(w=w)]): return w | use() | C.w = 3.0
+match_class_attribute: class K: w = 2.0\ndef use():\n    match [K()]:\n        case [K(w=w)]: return w | use() | K.w = 3.0
+match_property: W = 2.0\nclass K:\n    @property\n    def w(self): return W\ndef use():\n    match K():\n        case K(w=w): return w | use() | W = 3.0
 match_sequence: L = [2.0, 3.0]\ndef use():\n    match L:\n        case [a, b]: return a - 2 * b\n        case [a, *rest]: return a + len(rest)\n        case _: return 2.5 | use() | L[0] = 3.0 | L.append(5.0) | L.clear()
 walrus: D = {"a": 2.0} | (w if (w := D.get("a")) else 1.5) | D["a"] = 3.0 | del D["a"]
 swap: A = 2.0; B = 3.0 | A - 2 * B | A, B = B, A | A, B = B, A

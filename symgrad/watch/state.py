@@ -35,6 +35,8 @@ from symgrad.source.decisions import changing
 from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import (
     CONTAINERS,
+    FUNCTIONS,
+    PLAIN,
     is_installed,
     is_of_others,
     is_users,
@@ -45,7 +47,7 @@ from symgrad.source.origins import (
 )
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kept import Holders, assigned_outside
-from symgrad.tracing.kinds import CACHED, UNBOUND, Within, fields_of, refuse_unfollowed
+from symgrad.tracing.kinds import CACHED, UNBOUND, Within, attributes, fields_of, refuse_unfollowed
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.trace import NAMES, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, Tracer, tracers
@@ -65,13 +67,14 @@ from symgrad.watch.calls import (
     sparse_product,
 )
 from symgrad.watch.guards import Path
-from symgrad.watch.reads import MAX_ITEMS, TABLED, rebuilt, source
+from symgrad.watch.reads import HOLDING, MAX_ITEMS, QUICK, TABLED, held_in, rebuilt, source
 
 _OF_ITEMS = (zip, enumerate, reversed, itertools.pairwise, itertools.islice)
 # what they give was settled when they were made
 _SNAPSHOTS = (itertools.combinations, itertools.permutations, itertools.product, itertools.combinations_with_replacement)
 _LISTS = (list, collections.deque)
 _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
+_NO_FIELDS = (FunctionType, staticmethod, classmethod, type)  # of what is in classes
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
 
@@ -649,9 +652,33 @@ class State(Calls):
 
     def matched(self, value: Any) -> Any:
         """The subject of a ``match`` statement that looks into objects."""
-        if self.path_of(value) is not None and not isinstance(value, Traced):
-            self.stop("a class pattern looks into an object from outside, which is not followed")
+        waiting, seen = [value], set[int]()
+        while waiting:
+            one = waiting.pop()
+            if type(one) in QUICK or isinstance(one, (Traced, *PLAIN, *FUNCTIONS, type)) or id(one) in seen:
+                continue
+            seen.add(id(one))
+            if self.path_of(one) is not None:
+                self.stop("a class pattern looks into an object from outside, which is not followed")
+            elif isinstance(one, HOLDING):
+                waiting += held_in(one)
+            else:
+                waiting += attributes(one).values()
+                if not self._is_steady_subject(one):
+                    self.stop(f"a class pattern looks into a {type(one).__name__}, whose class is not followed")
         return value
+
+    def _is_steady_subject(self, value: Any) -> bool:
+        """Whether what patterns find of an object in its class reads nothing from outside; it is guarded."""
+        kind, own = type(value), attributes(value)
+        found = [(name, item, base) for base in filter(is_users_class, kind.__mro__) for name, item in vars(base).items()]
+        return all(
+            [
+                self._steady_item(kind, name, base)
+                for name, item, base in found
+                if not (name in own or name.startswith(("__", "_abc_")) or isinstance(item, _NO_FIELDS))
+            ]
+        )
 
     def flagged(self, value: Any, depth: int) -> Any:
         """What patterns that look so deep into it ask to be ``True`` or ``False``: its traced flags as one of these."""
