@@ -275,6 +275,22 @@ float_subclass: class K(float): pass\nW = K(2.0) | W * 1.0 | W = K(3.0)
 list_subclass: class K(list): pass\nL = K([2.0]) | L[0] | L[0] = 3.0
 dict_subclass_missing: class K(dict):\n    extra = 2.0\n    def __missing__(self, key): return self.extra\nD = K() | D["a"] | K.extra = 3.0
 list_subclass_getitem: class K(list):\n    extra = 2.0\n    def __getitem__(self, i): return self.extra\nL = K([1.0]) | L[0] | K.extra = 3.0
+protocol_data: import typing\n@typing.runtime_checkable\nclass P(typing.Protocol): w: float\nclass K: pass\nC = K() | (2.0 if isinstance(C, P) else 3.0) | C.w = 1.0 | del C.w | K.w = 1.0
+# objects that the function makes
+held_in_slots!: class K: w = 1.0\nclass O:\n    __slots__ = ("c",)\n    def __init__(self, c): self.c = c\n    def __lt__(self, o): return self.c.w < o.c.w\nC, D = K(), K()\nD.w = 2.0 | max([O(C), O(D)]).c.w | C.w = 3.0
+held_method!: class K:\n    w = 1.0\n    def get(self): return self.w\nclass O:\n    def __init__(self, f): self.f = f\n    def __lt__(self, o): return self.f() < o.f()\nC, D = K(), K()\nD.w = 2.0 | max([O(C.get), O(D.get)]).f() | C.w = 3.0
+held_partial!: class O:\n    def __init__(self, f): self.f = f\n    def __lt__(self, o): return self.f() < o.f()\nL, M = [1.0], [2.0] | max([O(functools.partial(max, L)), O(functools.partial(max, M))]).f() | L[0] = 3.0
+held_bound!: class O:\n    def __init__(self, f): self.f = f\n    def __lt__(self, o): return self.f(1) < o.f(1)\nD, E = {1: 1.0}, {1: 2.0} | max([O(D.get), O(E.get)]).f(1) | D[1] = 3.0
+held_functions: W = 1.0\ndef g(): return W\ndef h(): return 2.0\nclass O:\n    def __init__(self, f): self.f = [f]\n    def __lt__(self, o): return self.f[0]() < o.f[0]()\n | max([O(g), O(h)]).f[0]() | W = 3.0
+property_of_getter: class K: w = 2.0\nclass O:\n    w = property(operator.attrgetter("c.w"))\n    def __init__(self, c): self.c = c\nC = K() | O(C).w | C.w = 3.0 | K.w = 5.0 | O.w = 1.5
+partialmethod_replaced: class K:\n    def h(self, u, a): return u * a\n    g = functools.partialmethod(h, 1.5) | K().g(2.0) | K.g = functools.partialmethod(K.h, 2.5)
+cached_property_replaced: def named(f):\n    f.__set_name__(None, "w")\n    return f\nclass K: w = named(functools.cached_property(lambda self: 2.0)) | K().w | K.w = named(functools.cached_property(lambda self: 3.0)) | K.w = 1.5
+dispatch_replaced: class K:\n    g = functools.singledispatchmethod(lambda self, a: 2.0)\nC = K() | K().g(1) + C.g(1) | K.g = functools.singledispatchmethod(lambda self, a: 3.0)
+cache_replaced!: class K: g = functools.lru_cache(lambda self: 2.0) | K().g() | K.g = functools.lru_cache(lambda self: 3.0)
+class_gains_attribute: class K: pass | getattr(K(), "w", 2.0) + hasattr(K(), "v") | K.w = 3.0 | K.v = 1.0 | del K.w
+class_gains_getattr: D = {}\nclass K:\n    def __getattr__(self, name):\n        if name in D: return D[name]\n        raise AttributeError(name) | getattr(K(), "w", 2.0) | D["w"] = 3.0 | del D["w"]
+class_gains_init: class K: w = 2.0 | K().w | K.__init__ = lambda self: setattr(self, "w", 3.0) | del K.__init__
+class_gains_truth: class K: pass | (2.0 if K() else 3.0) | K.__bool__ = lambda self: False | del K.__bool__ | K.__len__ = lambda self: 0
 # functions
 helper: def g(a): return a * 2 | g(1.5) | def g(a): return a * 3
 helper_code: def g(a): return a * 2\ndef h(a): return a * 5 | g(1.5) | g.__code__ = h.__code__

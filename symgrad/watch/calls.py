@@ -915,6 +915,8 @@ class Calls(Reads):
             return kind(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         setup, maker = of_class(kind, "__init__"), of_class(kind, "__new__")
         if is_users_class(kind):
+            if not is_users(setup):
+                self._guard_ways(kind, "__init__", "__new__")
             if not self.harmless(getattr(maker, "__func__", maker)) or is_users(of_class(type(kind), "__call__")):
                 self.stop(f"the making of a {kind.__name__} is not followed")
             elif type(kind) in (type, abc.ABCMeta) and maker is object.__dict__["__new__"] and is_users(setup):
@@ -1308,14 +1310,24 @@ class Calls(Reads):
         if isinstance(kinds, abc.ABCMeta) and is_users_class(kinds):  # others may be registered
             kind = value if fun is issubclass else type(value.like) if type(value) is Tracer else type(value)
             self.check(Path(_is_of, (("call", (kinds, kind)),)), "is", _is_of(kinds, kind))
+            if fun is isinstance and getattr(kinds, "_is_protocol", False):  # which may ask for what the value has itself
+                for name in {name for base in kinds.__mro__ for name in vars(base).get("__annotations__", ())}:
+                    self._hasattr(value, name)
         return found
 
     def _hasattr(self, owner: Any, name: str) -> bool:
         if type(owner) is super:
             return self.further_up(owner, name) is not None
+        path, kind = self.path_of(owner), type(owner)
+        if path is None and is_users_class(kind) and not isinstance(owner, (type, ModuleType)):
+            try:
+                self.attribute(owner, name)
+            except AttributeError:
+                self.check(Path(kind, (("has", name),)), "is", hasattr(kind, name))
+                return False
+            return True
         found = hasattr(owner, name)
         self.asks_kind(owner, lambda kind: hasattr(kind, name))
-        path = self.path_of(owner)
         if path is not None and not isinstance(owner, Traced):
             self.check(path.then("has", name), "is", found)
         return found

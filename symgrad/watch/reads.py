@@ -57,7 +57,7 @@ from symgrad.source.origins import (
     ways_of,
 )
 from symgrad.tracing.frames import where
-from symgrad.tracing.kinds import Slots, Within, fields_of
+from symgrad.tracing.kinds import Slots, Within, attributes, fields_of
 from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import NAMES, OF_A_LOCAL, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, Tracer, slides, tracers
@@ -98,6 +98,8 @@ MAX_PAIRS = 256  # of things that what is put into must not be
 _OF_DTYPE = frozenset(["dtype", "item", "tolist", "view", "itemsize", "nbytes", "real", "imag"])  # what tells it
 MAX_BYTES = 1 << 18  # of an array whose content is compared at every call, in less time than tracing a few operations takes
 _ASKED = ("is", "eq", "type", "array")  # kinds of checks of what is read
+_GETTING = (functools.partial, operator.attrgetter, operator.itemgetter, operator.methodcaller)  # what is followed in C
+_SEEN = (staticmethod, classmethod, property)  # of what is in classes, that which is guarded where it is read
 _BY_IDENTITY = object.__dict__["__eq__"]
 _ORDERING = ("__lt__", "__le__", "__gt__", "__ge__")
 _TRUTH = aval_of(np.True_)
@@ -332,9 +334,11 @@ class Reads:
 
     def _guard_ways(self, kind: type, *names: str) -> None:
         """Guard special methods that C code calls: the user may put others into the class."""
-        if is_users_class(kind):
-            for name in names:
-                self.check(Path(kind, (("attr", name),)), "is", getattr(kind, name, None))
+        for name in names if is_users_class(kind) else ():
+            if of_class(kind, name) is not None:
+                self.check(Path(kind, (("attr", name),)), "is", getattr(kind, name))
+            elif not hasattr(kind, name):  # nor has its own class
+                self.check(Path(kind, (("has", name),)), "is", False)
 
     def special(self, kind: type, name: str) -> Any:
         """A special method that a class has, guarded."""
@@ -580,20 +584,20 @@ class Reads:
         if path is not None and (ways or isinstance(value, Iterator)):
             what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
             self.stop(f"{path!r} is used, and {what} is not followed")
-        elif ways and (self._leads_outside(value) or not self._is_harmless(value, ways)):
+        elif ways and (self._leads_outside(value, called=True) or not self.is_harmless_way(kind, *ways)):
             self.stop(f"the special methods of {kind.__name__} read from outside, and are not followed")
 
-    def _is_harmless(self, value: Any, ways: Iterable[str]) -> bool:
-        """Whether special methods of an object of the function's own read nothing from outside, but through what it holds."""
-        return self.is_harmless_way(type(value), *ways) and all(map(self.harmless, _functions_in(value)))
-
-    def _leads_outside(self, value: Any) -> bool:
-        """Whether an object of the function's own holds something from outside that changes, or too much to be sure."""
+    def _leads_outside(self, value: Any, called: bool = False) -> bool:
+        """Whether an object of the function's own holds something from outside that changes, or too much to be sure; or, where
+        what it holds may be ``called``, functions that read from outside."""
         waiting, seen = [value], {id(value)}
         while waiting and len(seen) < MAX_HELD:
-            one = waiting.pop()
-            for item in held_in(one) if isinstance(one, HOLDING) else getattr(one, "__dict__", {}).values():
-                if type(item) in QUICK or isinstance(item, (*PLAIN, *FUNCTIONS, type, ModuleType)) or id(item) in seen:
+            for item in _all_held_in(waiting.pop()):
+                if type(item) in QUICK or isinstance(item, (*PLAIN, type, ModuleType)) or id(item) in seen:
+                    continue
+                if isinstance(item, FUNCTIONS) and isinstance(getattr(item, "__self__", None), (ModuleType, NoneType)):
+                    if called and not self.harmless(item):
+                        return True
                     continue
                 if self.path_of(item) is not None:
                     return True
@@ -648,18 +652,19 @@ class Reads:
             return self._super(owner, name)
         kind, path = type(owner), self.path_of(owner)
         fixed = of_class(kind, name)
-        if isinstance(fixed, property) and is_users(fixed.fget):
+        if isinstance(fixed, property) and (is_users(fixed.fget) or isinstance(fixed.fget, _GETTING)):
             self.check(Path(kind, (("attr", name),)), "is", fixed)
             return self.call(fixed.fget, owner)
+        own = name in getattr(owner, "__dict__", ())
+        if not own and (path is None or isinstance(fixed, functools.singledispatchmethod)):
+            self._guard_descriptor(kind, name, fixed)
         if isinstance(fixed, functools.singledispatchmethod):
             return lambda x, *args, **kwargs: self.call(
                 standard.dispatched(self, fixed.dispatcher, x).__get__(owner, kind), x, *args, **kwargs
             )
         getter = None if fixed is None else of_class(type(fixed), "__get__")
-        own = name in getattr(owner, "__dict__", ())
         if is_users(getter) and (not own or hasattr(type(fixed), "__set__")):
-            home = next(base for base in kind.__mro__ if name in base.__dict__)
-            place = Path(home, (("attr", "__dict__"), ("item", name)))
+            place = _place_in(kind, name)
             self.check(place, "is", fixed)
             self.root(fixed, place)
             self.check(Path(type(fixed), (("attr", "__get__"),)), "is", getter)
@@ -700,6 +705,13 @@ class Reads:
             if isinstance(fixed, (staticmethod, classmethod)) or not hasattr(type(fixed), "__get__"):
                 return self.read(Path(kind, (("attr", name),)), value)
         return value
+
+    def _guard_descriptor(self, kind: type, name: str, fixed: Any) -> None:
+        """Guard what a class of the user's has under a name, where Python makes something of it that no other check sees."""
+        if hasattr(type(fixed), "__get__") and not isinstance(fixed, (*_SEEN, *FUNCTIONS)):
+            place = _place_in(kind, name)
+            if is_users_class(place.root) and id(place.root) not in self.own_classes:
+                self.check(place, "is", fixed)
 
     def filled_by(self, fun: Any, what: str) -> None:
         """A cache from outside is asked, which ``fun`` fills: see ``check_caches``."""
@@ -1110,6 +1122,8 @@ class Reads:
                 return found
         if path is not None and not isinstance(value, (type, *FUNCTIONS)):
             self.check(path.then("true", None), "is", bool(value))
+        elif path is None:
+            self._guard_ways(kind, "__bool__", "__len__")
         return value
 
     def asked(self, value: Any) -> Any:
@@ -1697,6 +1711,22 @@ def held_in(value: Any) -> Iterable[Any]:
     return (*value, *value.values()) if isinstance(value, dict) else value
 
 
+def _all_held_in(value: Any) -> Iterable[Any]:
+    """All that is in a container or an object, or that a method or a partial is made of."""
+    if isinstance(value, METHODS):
+        return value.__self__, getattr(value, "__func__", None)
+    if isinstance(value, functools.partial):
+        return value.func, *value.args, *value.keywords.values(), *vars(value).values()
+    fields = attributes(value).values()
+    return (*held_in(value), *fields) if isinstance(value, HOLDING) else fields
+
+
+def _place_in(kind: type, name: str) -> Path:
+    """Where a class, or the base that has it, has a name."""
+    home = next(base for base in kind.__mro__ if name in base.__dict__)
+    return Path(home, (("attr", "__dict__"), ("item", name)))
+
+
 def _still(check: Check, path: Path, leaves: Sequence[Any]) -> bool:
     """Whether a check holds now."""
     try:
@@ -1712,11 +1742,6 @@ def _finds(path: Path, leaves: Sequence[Any], value: Any) -> bool:
         return same_value(path.find(leaves), value)
     except Exception:
         return False
-
-
-def _functions_in(value: Any) -> list[FunctionType]:
-    """The functions that an object has as attributes, which its methods may call."""
-    return [item for item in getattr(value, "__dict__", {}).values() if isinstance(item, FunctionType)]
 
 
 def _memory_of(owner: Any) -> Any:
