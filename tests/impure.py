@@ -12,6 +12,7 @@ import collections
 import contextlib
 import copy
 import datetime
+import decimal
 import functools
 import heapq
 import itertools
@@ -28,6 +29,13 @@ import uuid
 import warnings
 
 import numpy as np
+
+try:
+    import scipy.cluster.vq
+    import scipy.sparse
+    import scipy.stats.qmc
+except ImportError:
+    scipy = None
 
 CASES = []
 LOG: list = []
@@ -118,7 +126,7 @@ def state():
 
 
 def open_text():
-    with open(PATH) as file:
+    with open(PATH, errors="replace") as file:
         return file.read()
 
 
@@ -965,6 +973,61 @@ def reverse_below_an_array(x):
     held = OF_BYTES
     BYTES.reverse()
     return np.sum(x**2 * held)
+
+
+@dynamic
+def array_to_file(x):
+    BUF.tofile(PATH)
+    (BUF + 1.0).tofile(PATH)
+    return np.sum(x * x)
+
+
+@dynamic
+def array_dumped(x):
+    np.zeros(2).dump(PATH)
+    return np.sum(x * x)
+
+
+@dynamic
+def decimal_precision(x):
+    decimal.getcontext().prec = 11
+    decimal.setcontext(decimal.Context(prec=28 + COUNT))
+    return np.sum(x) * decimal.getcontext().prec
+
+
+@dynamic
+def memory_mapped(x):
+    np.memmap(PATH, float, "w+", shape=2)[:] += 2.0
+    return np.sum(x * np.memmap(PATH, float, "r", shape=2))
+
+
+@dynamic
+def time_in_capitals(x):
+    return np.sum(x * x) + 0.0 * float(np.datetime64("NOW") > np.datetime64("2020-01-01"))
+
+
+if scipy is not None:
+
+    @dynamic
+    def scipy_matrix_of_file(x):
+        scipy.sparse.save_npz(PATH + ".npz", scipy.sparse.csr_array(np.eye(2) * 3.0))
+        return np.sum(scipy.sparse.load_npz(PATH + ".npz") @ x)
+
+    @dynamic
+    def scipy_draws(x):
+        return np.sum(x * scipy.sparse.random(2, 2, density=1.0).toarray()[0])
+
+    @dynamic
+    def scipy_searches(x):
+        return np.sum(x * scipy.cluster.vq.kmeans(np.sin(np.arange(12.0).reshape(6, 2)), 2)[0][0])
+
+    @dynamic
+    def scipy_sequence(x):
+        return np.sum(x * x) + 0.0 * scipy.stats.qmc.Sobol(2).random(2)[0, 0]
+
+    @compiled
+    def scipy_with_a_seed(x):
+        return np.sum(x * scipy.cluster.vq.kmeans(np.sin(np.arange(12.0).reshape(6, 2)), 2, rng=1)[0][0])
 
 
 def beside_a_cache(read):

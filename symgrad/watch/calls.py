@@ -12,6 +12,7 @@ import collections
 import contextlib
 import copy
 import dataclasses
+import decimal
 import enum
 import functools
 import heapq
@@ -95,6 +96,10 @@ _EXTENDING = ("extend", "extendleft", "__add__", "__iadd__")
 _OF_TYPES = ("__subclasses__", "__dir__", "mro")
 _WRITING = MUTATORS | {"fill", "put", "partition", "resize", "setfield", "byteswap", "setflags"}
 _PARTIAL: Any = functools.partial
+# what reads or writes files, or hangs on a setting, of libraries the rest of which does not
+_OF_FILES = (np.memmap, np.lib.npyio.NpzFile, np.lib.npyio.DataSource)
+_OF_SCIPYS_FILES = ("scipy.io", "scipy.datasets", "scipy.sparse._matrix_io")
+_OF_CONTEXTS = (decimal.getcontext, decimal.setcontext, decimal.localcontext)
 _MAKERS = (np.ndarray, np.ufunc, *RANDOM)
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 # what functions have that leads to what may change
@@ -577,6 +582,8 @@ class Calls(Reads):
         if not is_pure(module) or (package == "numpy" and fun.__name__ in STATEFUL):
             self.stop(f"{module}.{fun.__name__}() is called, which may change or depend on anything")
             return fun(*args, **kwargs)
+        if package == "scipy" and (module.startswith(_OF_SCIPYS_FILES) or _draws_anew(fun, args, kwargs)):
+            self.stop(f"{module}.{fun.__name__}() is called, which asks a file, or draws random numbers")
         python = module.startswith("numpy.polynomial")  # which is followed as the user's is, and so counts as hidden
         if package in ("numpy", "functools") and (python or not hides(fun)):
             return self.own(fun, create.call(self.trace, fun, self._seen(args), self._seen(kwargs)), args)
@@ -939,8 +946,12 @@ class Calls(Reads):
             self.silenced |= {name for name, value in kwargs.items() if value == "ignore"}
         elif issubclass(kind, np.errstate):
             self.stop("np.errstate makes NumPy do something about errors, and compiled code would not")
-        elif kind is np.datetime64 and args and args[0] in ("now", "today"):
+        elif kind is np.datetime64 and args and type(args[0]) is str and args[0].lower() in ("now", "today"):
             self.stop("the time is asked for")
+        elif module_of(kind).startswith("scipy.stats") and _draws_anew(kind, args, kwargs):
+            self.stop(f"a {kind.__name__} is made, which draws random numbers")
+        elif issubclass(kind, _OF_FILES):
+            self.stop(f"a {kind.__name__} is made, which reads or changes a file")
         elif not is_pure(module_of(kind)) and module_of(kind) not in ("datetime", "pathlib", "symgrad"):
             self.stop(f"{module_of(kind)}.{kind.__name__} is made, which may depend on anything")
         elif kind is itertools.starmap and len(args) == 2 and not kwargs:
@@ -1131,7 +1142,7 @@ class Calls(Reads):
             args = (args[0], *map(self.deep, args[1:]))
             self._operands(args)
             return fun(*args)
-        if not is_pure(module) and fun not in _BISECTING:
+        if (not is_pure(module) and fun not in _BISECTING) or fun in _OF_CONTEXTS:
             self.stop(f"{module}.{name}() is called, which may change or depend on anything")
             return self._hand(fun, args, kwargs)
         if fun in COMPARING:
@@ -1228,6 +1239,8 @@ class Calls(Reads):
         elif isinstance(owner, Iterator):
             self.uses(owner)
         elif isinstance(owner, np.ndarray):
+            if name in ("tofile", "dump"):
+                self.effect(f"{name}() writes an array to a file")
             place = place_of_out(getattr(np, name, None)) - 1  # of a method, which has its array already
             self.wrote_arrays([owner] if name in _WRITING else args[place : place + 1], kwargs.get("out"))
         elif path is None and name in ("__setattr__", "__delattr__"):  # of ``super()``
@@ -1460,6 +1473,17 @@ def _bound_to(owner: Any, method: Any) -> Any:
     kinds = type(method.__self__).__mro__
     found = next(found for kind in kinds if isinstance(found := vars(kind).get(method.__name__), UNBOUND))
     return found.__get__(owner)
+
+
+def _draws_anew(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether a call of SciPy's may draw random numbers that nobody gave a seed for."""
+    try:
+        call = inspect.signature(fun).bind(*args, **kwargs)
+    except (TypeError, ValueError):  # as the call will say; or it is in C
+        return False
+    call.apply_defaults()
+    seeds = [call.arguments[name] for name in ("rng", "seed", "random_state") if name in call.arguments]
+    return bool(seeds) and all([seed is None for seed in seeds])
 
 
 def _is_plain(value: Any) -> bool:
