@@ -209,6 +209,12 @@ chain_map: M = {"a": 2.0}; D = collections.ChainMap({}, M) | D["a"] | M["a"] = 3
 counter: D = collections.Counter("aab") | D["a"] | D.update("a") | D.update("aa")
 mapping_proxy: M = {"a": 2.0}; D = types.MappingProxyType(M) | D["a"] | M["a"] = 3.0
 deque: L = collections.deque([2.0, 3.0]) | L[0] | L.appendleft(5.0) | L.rotate(1)
+deque_full: L = collections.deque([2.0, 3.0], 2)\ndef use():\n    M = L.copy()\n    M.append(1.0)\n    return sum(M) + sum(L + L) | use() | L.append(5.0) | L = collections.deque([2.0], 3)
+list_subclass_init: class K(list):\n    def __init__(self, n): super().__init__([2.0] * n)\nL = K(3) | sum(L) + np.sum(np.array(L)) | L[0] = 3.0 | L.append(1.0)
+list_subclass_copy: import copy\nclass K(list): scale = 1.0\nL = K([1.0, 2.0])\nL.scale = 3.0 | copy.copy(L).scale * sum(L) | L.scale = 5.0 | K.scale = 2.0; del L.scale
+dict_subclass_init: class K(dict):\n    def __init__(self, a, b): super().__init__(a=a, b=b)\nD = K(2.0, 3.0) | sum(D.values()) | D["a"] = 5.0 | D["c"] = 1.0
+ordered_subclass_init: class K(collections.OrderedDict):\n    def __init__(self, a, b): super().__init__(a=a, b=b)\nD = K(2.0, 3.0) | list(D.values())[0] | D["a"] = 5.0 | D.move_to_end("a")
+namedtuple_new: class K(collections.namedtuple("K", "w v")):\n    def __new__(cls, w): return super().__new__(cls, w, 2 * w)\nC = K(2.0) | sum(C) | C = K(3.0)
 set_in: S = {1, 2} | (2.0 if 2 in S else 3.0) | S.remove(2) | S.add(2)
 set_len: S = {1, 2} | len(S) | S.add(3)
 set_sum: S = {1.0, 2.0} | sum(sorted(S)) | S.add(3.0)

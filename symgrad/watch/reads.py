@@ -525,12 +525,19 @@ class Reads:
             if not self._check_keys(path, value):
                 return value
             made = {key: self.deep(self.read(path.then("item", key), item), depth + 1) for key, item in value.items()}
-            return self._noted(made if type(value) is dict else rebuilt(value, made), path)
+            return self._noted(made if type(value) is dict else self._rebuilt(value, made, path), path)
         self.check(path, "len", len(value))
         items = [self.deep(self.read(path.then("item", i), item), depth + 1) for i, item in enumerate(value)]
         if type(value) is tuple:
             return tuple(items)
-        return self._noted(items if type(value) is list else rebuilt(value, items), path)
+        return self._noted(items if type(value) is list else self._rebuilt(value, items, path), path)
+
+    def _rebuilt(self, like: Any, made: Any, path: Path) -> Any:
+        """The same with the attributes that it has, read."""
+        found = rebuilt(like, made)
+        for name, item in getattr(like, "__dict__", {}).items():
+            vars(found)[name] = self.read(path.then("attr", name), item)
+        return found
 
     def _noted(self, copy: Any, path: Path) -> Any:
         """A copy of what is at a path, which nobody is to take for that when it is changed."""
@@ -1830,9 +1837,16 @@ def _references(value: Any) -> Iterator[Callable[[], Any]]:
 
 
 def rebuilt(like: Any, made: Any) -> Any:
-    """A container of a subclass (namedtuple, OrderedDict, deque) with other items."""
-    if hasattr(like, "_fields"):
-        return type(like)(*made)
-    if isinstance(like, collections.defaultdict):
-        return collections.defaultdict(like.default_factory, made)
-    return type(like)(made)
+    """A container of a subclass (namedtuple, OrderedDict, deque) with other items, without a call of the user's methods."""
+    kind: Any = type(like)
+    if isinstance(like, tuple):
+        return tuple.__new__(kind, made)
+    base: Any = next(one for one in kind.__mro__ if issubclass(one, CONTAINERS) and not is_users_class(one))
+    found = base.__new__(kind)
+    if base is collections.deque:
+        base.__init__(found, made, like.maxlen)
+    elif base is collections.defaultdict:
+        base.__init__(found, like.default_factory, made)
+    else:
+        base.__init__(found, made)
+    return found
