@@ -976,6 +976,13 @@ def reverse_below_an_array(x):
 
 
 @dynamic
+def draw_into_an_array(x):
+    RNG.random(3, float, BUF)
+    RNG.standard_exponential(2, float, "zig", BUF[:2])
+    return np.sum(x * x) * BUF[0]
+
+
+@dynamic
 def array_to_file(x):
     BUF.tofile(PATH)
     (BUF + 1.0).tofile(PATH)

@@ -149,10 +149,13 @@ class Draw:
         return lambda found: getattr(found[owner], name)(*args, **kwargs)
 
 
+_PLACES_OF_OUT = {"random": 2, "standard_normal": 2, "standard_exponential": 3, "standard_gamma": 3}
+
+
 def draw_of(path: Path | Made, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Draw | None:
     """A call of a method of the generator at a path; None where it hangs on what is not known before the function runs, or
     writes into an array."""
-    if "out" in kwargs:
+    if "out" in kwargs or len(args) > _PLACES_OF_OUT.get(fun.__name__, len(args)):
         return None
     try:
         kept, key = _kept((args, kwargs))
