@@ -381,6 +381,9 @@ record_equal: @dataclasses.dataclass\nclass D:\n    a: float = 2.0\n    b: int =
 record_order: @dataclasses.dataclass(order=True)\nclass D:\n    a: float = 2.0\nP, Q = D(), D(3.0) | (2.0 if P < Q else 3.0) | P.a = 5.0 | Q = D(9.0)
 record_asdict: @dataclasses.dataclass\nclass D:\n    a: float = 2.0\n    b: int = 1\nP = D() | sum(dataclasses.asdict(P).values()) + dataclasses.astuple(P)[0] | P.a = 5.0 | P = D(7.0, 3)
 record_replace: @dataclasses.dataclass\nclass D:\n    a: float = 2.0\n    b: int = 1\nP = D() | dataclasses.replace(P, b=3).a * len(dataclasses.fields(P)) | P.a = 5.0 | P = D(7.0, 3)
+record_nested!: class K: w = 1.0\n@dataclasses.dataclass\nclass D:\n    a: float\n    c: object\nP = D(2.0, [K()])\nP.c[0].w = 2.0 | dataclasses.asdict(P)["c"][0].w + dataclasses.astuple(P)[1][0].w | P.c[0].w = 3.0
+record_of_equals!: class K:\n    w = 1\n    def __eq__(self, o): return self.w == o.w\n@dataclasses.dataclass\nclass D: c: object\nP, Q = D(K()), D(K()) | (2.0 if P == Q else 3.0) | P.c.w = 2
+record_of_others: class K: pass\n@dataclasses.dataclass\nclass D: c: object\nP, Q = D(K()), D(K()) | (2.0 if P == Q else 3.0) | P.c = Q.c | Q.c = 1
 record_factory: W = 2.0\n@dataclasses.dataclass\nclass D:\n    b: int\n    a: float = dataclasses.field(default_factory=lambda: W) | D(3).a * D(b=2).b | W = 3.0
 record_made: W = 2.0\n@dataclasses.dataclass(slots=True)\nclass D:\n    a: float\n    c: dataclasses.InitVar[float] = 1.0\n    b: float = dataclasses.field(init=False, default=4.0)\n    def __post_init__(self, c):\n        self.b = self.a * W + c | D(1.5).b + D(1.5, c=2.0).b | W = 3.0
 asserted: W = 2.0\ndef C():\n    try:\n        assert W < 2.5, "too big"\n        return W\n    except AssertionError as e:\n        return 9.0 + len(e.args) | C() | W = 3.0 | W = 1.0

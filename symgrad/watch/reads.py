@@ -591,10 +591,10 @@ class Reads:
         if path is not None and (ways or isinstance(value, Iterator)):
             what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
             self.stop(f"{path!r} is used, and {what} is not followed")
-        elif ways and (self._leads_outside(value, called=True) or not self.is_harmless_way(kind, *ways)):
+        elif ways and (self.leads_outside(value, called=True) or not self.is_harmless_way(kind, *ways)):
             self.stop(f"the special methods of {kind.__name__} read from outside, and are not followed")
 
-    def _leads_outside(self, value: Any, called: bool = False) -> bool:
+    def leads_outside(self, value: Any, called: bool = False) -> bool:
         """Whether an object of the function's own holds something from outside that changes, or too much to be sure; or, where
         what it holds may be ``called``, functions that read from outside."""
         waiting, seen = [value], {id(value)}
@@ -614,7 +614,7 @@ class Reads:
 
     def _sets_outside(self, owner: Any) -> bool:
         """Whether methods of its class are called where something is assigned to it, and may put that outside."""
-        return type(owner) not in QUICK and bool(setters(type(owner))) and self._leads_outside(owner)
+        return type(owner) not in QUICK and bool(setters(type(owner))) and self.leads_outside(owner)
 
     # ---- hooks: reads ----
 
@@ -1175,7 +1175,9 @@ class Reads:
         if type(value) in QUICK:
             return value
         if self.path_of(value) is not None and standard.is_record(value):
-            return self.given(value)
+            made = self.given(value)
+            self.itself(self.whole([*attributes(made).values()]))  # which compares these
+            return made
         return self.itself(self.whole(value))
 
     def itself(self, value: Any, depth: int = 0) -> Any:

@@ -118,7 +118,10 @@ def _of_dataclass(hooks: Any, fun: FunctionType, args: tuple[Any, ...], kwargs: 
     if fun is dataclasses.fields:
         return dataclasses.fields(one if isinstance(one, type) else type(one))
     if fun in (dataclasses.asdict, dataclasses.astuple):
-        return fun(hooks.given(one), *rest, **kwargs)
+        seen = hooks.given(one)
+        if hooks.leads_outside(seen):  # they copy all that is in it
+            hooks.stop(f"dataclasses.{fun.__name__}() copies an object from outside, which is not followed")
+        return fun(seen, *rest, **kwargs)
     if fun is not dataclasses.replace or rest:
         return NotImplemented
     seen = hooks.given(one)
