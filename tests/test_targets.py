@@ -4,7 +4,7 @@ import ast
 
 import numpy as np
 import pytest
-from agreement import right_at
+from agreement import function_of, right_at
 
 from symgrad import value_and_grad
 from symgrad.source.targets import one_by_one
@@ -91,3 +91,73 @@ def test_two_names_of_one_number_are_one():
     for _ in range(8):
         x = rng.normal(size=6)
         np.testing.assert_allclose(derivative(x)[0], fun(x), rtol=1e-12)
+
+
+HELD = """
+BUF, SPARE, MADE = [0.0, 0.0], [0.0, 0.0], {}
+
+class Box:
+    def __init__(self):
+        self.buf = [0.0, 0.0]
+
+LEFT, RIGHT = Box(), Box()
+
+class Holding:
+    def __init__(self, held):
+        self.held = held
+    def __enter__(self):
+        return self.held
+    def __exit__(self, *_):
+        pass
+
+def rebuilt(box, k):
+    box.buf = [1.0, 2.0]
+    return k
+
+def put(table, i, k):
+    table[i] = [k, k]
+    return k * k
+
+def two(k):
+    return k, k * 2.0
+
+def fun(x, k):
+    a, left = [0.0, 0.0], Box()
+    def moved(v):
+        nonlocal a
+        a = BUF
+        return v
+    STATEMENT
+    return x[0] * (a[0] + BUF[0]) + x[1] * (BUF[1] + left.buf[0]) + x[0] * x[1] * k
+
+def state():
+    return [*BUF, *SPARE, *LEFT.buf, *RIGHT.buf, *[v for row in MADE.values() for v in row]]
+"""
+
+
+def check_outside(text, path):
+    """What the statement leaves outside, and the value, are as they are without symgrad, call by call."""
+    text = HELD.replace("STATEMENT", text)
+    plain, traced = function_of(text, path / "plain.py"), function_of(text, path / "traced.py")
+    derivative, x = value_and_grad(traced), np.array([1.0, 2.0])
+    for k in (1.0, 2.0, 3.0, 4.0):
+        expected, found = plain(x, k), derivative(x, k)[0]
+        left = traced.__globals__["state"]()
+        assert (found, left) == (expected, plain.__globals__["state"]())
+        assert {*map(type, left)} <= {float, np.float64}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a[0] = (a := BUF)[1] + k",
+        "a[0] = moved(k)",
+        "a[0]: float = moved(k)",
+        "b, a[0] = 1.0, moved(k)",
+        "del left.buf; left.buf[0] = rebuilt(left, k)",
+        "MADE[k][0] = put(MADE, k, k)",
+        "for i in range(3): d = {}; d[i][0] = put(d, i, k); a[0] += d[i][0]",
+    ],
+)
+def test_what_is_written_into_is_what_the_value_has_left_there(text, tmp_path):
+    check_outside(text, tmp_path)

@@ -510,6 +510,18 @@ def _reading(target: ast.Name) -> ast.expr:
     return ast.Lambda(ast.arguments([], [], None, [], [], None, []), ast.Name(target.id, ast.Load()))
 
 
+def _then(value: Any, effects: list[Any]) -> Any:
+    """A value, after which something else is done; that is in the place of the last of several that are assigned at once."""
+    if isinstance(value, (ast.Tuple, ast.List)):
+        value.elts[-1] = _then(value.elts[-1], effects)
+        return value
+    if isinstance(value, ast.Starred):
+        value.value = _then(value.value, effects)
+        return value
+    both = ast.Tuple([value, *[effect.value for effect in effects]], ast.Load())
+    return placed(ast.Subscript(both, ast.Constant(0), ast.Load()), value)
+
+
 def _hashed(node: ast.expr) -> ast.expr:
     """What becomes a key, or a member of a set."""
     return node if isinstance(node, ast.Constant) else _hook("hashed", node, node)
@@ -587,11 +599,22 @@ def _changed_by(part: ast.AST) -> set[str]:
     if not isinstance(part, ast.Call):
         return set()
     fun: Any = part.func
-    plain = isinstance(fun, ast.Attribute) and isinstance(fun.value, ast.Name) and fun.value.id in MODULES
-    plain |= isinstance(fun, ast.Name) and fun.id in _LOOKING
-    if plain and getattr(fun, "attr", "") not in _CHANGING and all([word.arg != "out" for word in part.keywords]):
+    if (
+        not _may_do_anything(part)
+        and getattr(fun, "attr", "") not in _CHANGING
+        and all([word.arg != "out" for word in part.keywords])
+    ):
         return set()
     return {item.id for item in walk(part) if isinstance(item, ast.Name)}
+
+
+def _may_do_anything(part: ast.AST) -> bool:
+    """Whether it is a call, but for NumPy's and those of builtins that look at what they are given; or lets others go on."""
+    if not isinstance(part, ast.Call):
+        return isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await))
+    fun = part.func
+    plain = isinstance(fun, ast.Attribute) and isinstance(fun.value, ast.Name) and fun.value.id in MODULES
+    return not plain and not (isinstance(fun, ast.Name) and fun.id in _LOOKING)
 
 
 _CHANGING = frozenset(["fill_diagonal", "put", "put_along_axis", "place", "putmask", "copyto"])
@@ -615,6 +638,7 @@ class _Rewriter(ast.NodeTransformer):
         self.scopes: list[tuple[set[str], set[str]]] = []  # of each function: its own names, and those declared global
         self.bodies: list[int] = []  # which scopes are of classes, whose names only the class's own body sees
         self.used: list[_Used] = []  # of each function
+        self.shared = set[str]()  # the names that functions in it may give to something else
         self._loops = 0  # that it is in
         self.places: list[str] = []  # the names of where those are
         self.around: list[list[str]] = [[]]  # the names of the loops that a statement of each function may leave
@@ -627,6 +651,7 @@ class _Rewriter(ast.NodeTransformer):
                     arg.annotation = None
             if not isinstance(node, ast.Lambda):
                 node.returns = None
+            self.shared = declared(node)
         self.scopes.append(bound_in(node))
         self.used.append(_used_in(node))
         if not isinstance(node, ast.Lambda) and self.used[-1] is not _NONE:  # of its loops
@@ -1245,6 +1270,8 @@ class _Rewriter(ast.NodeTransformer):
             turning, counted = node.parts
             known = ast.Name(turning, ast.Load()), ast.Constant(ast.unparse(target)), value, _constant(tuple(counted))
             value = _hook("parts", value, *known)
+        if effects and any([self._may_move(target, node.value) for target in node.targets]):
+            value, effects = _then(value, effects), []
         node.value = self._kept(value, node.targets)
         unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
         if unpacking:
@@ -1326,6 +1353,19 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Delete(self, node: ast.Delete) -> Any:
         return [*(effect for target in node.targets for effect in self._effects(target)), self.generic_visit(node)]
+
+    def _may_move(self, target: ast.expr, value: ast.expr) -> bool:
+        """Whether the object may be another, an item or an attribute of which is assigned, when the value has been computed."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return any([self._may_move(item, value) for item in target.elts])
+        if not isinstance(target, (ast.Attribute, ast.Subscript)):
+            return isinstance(target, ast.Starred) and self._may_move(target.value, value)
+        every = [*walk(value)]
+        bound = {part.target.id for part in every if isinstance(part, ast.NamedExpr)}
+        if not bound.isdisjoint(names_read(target.value)):
+            return True
+        known = isinstance(target.value, ast.Name) and target.value.id not in self.shared
+        return not known and any(map(_may_do_anything, every))
 
     def _meets(self, value: ast.expr) -> list[str]:
         """The locals that an iteration surely reads for what it assigns."""

@@ -296,12 +296,12 @@ def blocks_of(node: Any) -> Iterator[list[ast.stmt]]:
 
 
 def without_notes(function: FunctionNode) -> FunctionNode:
-    """The function, changed in place, as are those in it: its locals have no annotations, which Python does not evaluate."""
+    """The function, changed in place, as are those in it: what is assigned has no annotations, which Python does not evaluate."""
     for node in walk(function):
         for block in blocks_of(node) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
             for i, one in enumerate(block):
-                if isinstance(one, ast.AnnAssign) and one.value is not None and isinstance(one.target, ast.Name):
-                    block[i] = assigned(one.target.id, one.value, one)
+                if isinstance(one, ast.AnnAssign) and one.value is not None:
+                    block[i] = placed(ast.Assign([one.target], one.value), one)
     return function
 
 
