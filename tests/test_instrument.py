@@ -61,7 +61,9 @@ class Inert:
     def _nothing(self, *more: Any) -> None:
         return None
 
-    wrote_name = wrote_into = wrote_around = sets = trying = caught = swallowed = fixed = start = met = inner = _nothing
+    wrote_name = wrote_into = wrote_around = sets = trying = caught = swallowed = fixed = start = met = inner = filled = (
+        _nothing
+    )
 
     def are_one(self, wanted: tuple[bool, ...], *values: Any) -> bool:
         return all((a is b) is same for same, a, b in zip(wanted, values, values[1:], strict=False))

@@ -1,13 +1,14 @@
 """Statements that assign to several targets do what they did, one after the other."""
 
 import ast
+import re
 
 import numpy as np
 import pytest
 from agreement import function_of, right_at
 
 from symgrad import value_and_grad
-from symgrad.source.targets import one_by_one
+from symgrad.source.targets import one_by_one, taken_apart
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,27 @@ from symgrad.source.targets import one_by_one
 )
 def test_one_by_one(text, expected):
     assert ast.unparse(one_by_one(ast.parse(text))) == ast.unparse(ast.parse(expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a[0], a[1] = a[1], a[0]", "a[0], a[1] = a[1], a[0]"),
+        ("a.b, c = c, a.b", "a.b, c = c, a.b"),
+        ("c, *d = f(x)", "c, *d = f(x)"),
+        ("a[0], c = f(x)", "A, B = f(x); a[0] = A; c = B"),
+        ("i, a[i] = 1, k", "i, A = 1, k; a[i] = A"),
+        ("c, (a.b, *a[:2]) = f(x)", "c, (A, *B) = f(x); a.b = A; a[:2] = B"),
+        ("c = (a[0], d) = f(x)", "A = f(x); c = A; B, C = A; a[0] = B; d = C"),
+        ("for i, a[i] in x: f()", "for i, A in x:\n a[i] = A\n f()"),
+        ("with a as b[0], c: f()", "with a as A:\n b[0] = A\n with c: f()"),
+        ("class K: a[0], b = f()", "class K: a[0], b = f()"),
+    ],
+)
+def test_taken_apart(text, expected):
+    for i, name in enumerate("ABC"):
+        expected = re.sub(rf"\b{name}\b", f"item{'_' * i}", expected)
+    assert ast.unparse(taken_apart(ast.parse(text))) == ast.unparse(ast.parse(expected))
 
 
 def test_they_do_what_they_did():
@@ -156,8 +178,28 @@ def check_outside(text, path):
         "b, a[0] = 1.0, moved(k)",
         "del left.buf; left.buf[0] = rebuilt(left, k)",
         "MADE[k][0] = put(MADE, k, k)",
+        "a, a[1] = BUF, k",
         "for i in range(3): d = {}; d[i][0] = put(d, i, k); a[0] += d[i][0]",
     ],
 )
 def test_what_is_written_into_is_what_the_value_has_left_there(text, tmp_path):
+    check_outside(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BUF[0], BUF[1] = two(k)",
+        "LEFT.buf[0], RIGHT.buf[1] = two(k)",
+        "LEFT.buf, RIGHT.buf = [two(k), two(k)]",
+        "BUF[0], *BUF[1:] = two(k)",
+        "[BUF[0], (b, BUF[1])] = k, two(k)",
+        "b = BUF[0], BUF[1] = two(k)",
+        "for BUF[0] in [k, k + 1.0]: BUF[1] += 2.0 * BUF[0]",
+        "for i, BUF[i] in enumerate([k, k + 1.0]): pass",
+        "with Holding(k) as BUF[0]: BUF[1] += BUF[0]",
+        "with Holding(BUF) as a, Holding(k) as a[0]: pass",
+    ],
+)
+def test_nothing_traced_is_unpacked_into_what_is_outside(text, tmp_path):
     check_outside(text, tmp_path)

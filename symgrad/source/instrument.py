@@ -72,7 +72,7 @@ from symgrad.source.syntax import (
     without_notes,
 )
 from symgrad.source.tables import Group, with_tables
-from symgrad.source.targets import one_by_one
+from symgrad.source.targets import one_by_one, taken_apart
 from symgrad.source.texts import numbered
 from symgrad.source.tuples import item_by_item
 
@@ -157,6 +157,7 @@ def _rewrite(
         return None, {}
     rewriter = kind(frozenset(free), owner)
     tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
+    tree = tree if kind is _Calls else taken_apart(tree)
     codes: dict[str, CodeType] = {}
     if kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
@@ -1307,11 +1308,8 @@ class _Rewriter(ast.NodeTransformer):
         for target in targets:
             if isinstance(target, (ast.Tuple, ast.List)):
                 parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-                owners = {ast.unparse(to.value) if isinstance(to, ast.Attribute) else "" for to in target.elts}
                 if len(target.elts) == len(parts) and not any(isinstance(part, ast.Starred) for part in (*target.elts, *parts)):
                     value.elts = [self._kept(part, [to]) for part, to in zip(parts, target.elts, strict=True)]
-                elif len(owners) == 1 and "" not in owners:  # attributes of one object
-                    value = self._kept(value, target.elts[:1])
             elif hasattr(target, "table"):
                 hook = "table_made" if isinstance(target, ast.Name) else "table_entry"
                 value = _hook(hook, value, value, _constants(target.table))

@@ -296,7 +296,7 @@ def blocks_of(node: Any) -> Iterator[list[ast.stmt]]:
 
 
 def without_notes(function: FunctionNode) -> FunctionNode:
-    """The function, changed in place, as are those in it: what is assigned has no annotations, which Python does not evaluate."""
+    """The function, changed in place, as are those in it: what gets a value has no annotation: none is evaluated."""
     for node in walk(function):
         for block in blocks_of(node) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
             for i, one in enumerate(block):

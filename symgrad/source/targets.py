@@ -1,7 +1,8 @@
 """What is assigned to several names at once is assigned to one after the other.
 
 ``a = b = f(x)`` is ``a = f(x)``, ``b = a``: so what follows only meets statements that assign to one target, and in a loop each
-name goes round on its own. ``best, s = None, 0.0`` is two statements, too, where one of the constants is None or a tuple:
+name goes round on its own. What is unpacked into items and attributes, or bound to them by a loop or ``with``, has names
+first: ``a[0], b = f(x)`` is ``c, d = f(x)``, ``a[0] = c``, ``b = d``. ``best, s = None, 0.0`` is two statements, too, where one of the constants is None or a tuple:
 others ask what a name only ever stands for.
 """
 
@@ -10,7 +11,22 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from symgrad.source.syntax import FunctionNode, copied, is_none, located, names_stored, paired, parts_of, placed, walk
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    FunctionNode,
+    assigned,
+    copied,
+    fresh,
+    is_none,
+    located,
+    mentioned,
+    names_read,
+    names_stored,
+    paired,
+    parts_of,
+    placed,
+    walk,
+)
 
 
 def one_by_one(function: FunctionNode) -> FunctionNode:
@@ -23,6 +39,69 @@ def one_by_one(function: FunctionNode) -> FunctionNode:
                 field[:] = [statement for part in field for statement in _split(part)]
         waiting += parts_of(node)
     return function
+
+
+def taken_apart(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place, as is what is in it, but for the bodies of classes: items and attributes are assigned
+    alone, or such displays that none is of what another name gets."""
+    taken = mentioned(function)
+    name = "item" if taken.isdisjoint(LOCAL_READERS) else "__symgrad_item__"  # which they do not show
+    waiting: list[Any] = [function]
+    while waiting:
+        node = waiting.pop()
+        for _, field in ast.iter_fields(node) if not isinstance(node, ast.ClassDef) else ():
+            if isinstance(field, list) and any([isinstance(part, ast.stmt) for part in field]):
+                field[:] = [statement for part in field for statement in _with_names(part, name, taken)]
+        waiting += parts_of(node)
+    return function
+
+
+def _with_names(node: Any, name: str, taken: set[str]) -> list[Any]:
+    later: list[Any] = []
+    if isinstance(node, ast.Assign) and any(map(_is_unpacked, node.targets)):
+        if len(node.targets) > 1:
+            whole = fresh(name, taken)
+            parts = [located(placed(ast.Assign([one], ast.Name(whole, ast.Load())), node)) for one in node.targets]
+            return [assigned(whole, node.value, node), *[one for part in parts for one in _with_names(part, name, taken)]]
+        if not _is_apart(node.targets[0], node.value):
+            node.targets = [_named(node.targets[0], name, taken, later)]
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        node.target = _named(node.target, name, taken, later)
+        node.body[:0], later = later, []
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        first, *others = node.items
+        if others and not all([isinstance(one.optional_vars, (ast.Name, type(None))) for one in node.items]):
+            node.items, node.body = [first], [located(placed(type(node)(others, node.body), node))]
+        first.optional_vars = first.optional_vars and _named(first.optional_vars, name, taken, later)
+        node.body[:0], later = later, []
+    return [node, *later]
+
+
+def _is_unpacked(target: ast.expr) -> bool:
+    """Whether it has items or attributes among several."""
+    parts = [part for part in walk(target) if isinstance(part, (ast.Attribute, ast.Subscript))]
+    return isinstance(target, (ast.Tuple, ast.List)) and any([isinstance(part.ctx, ast.Store) for part in parts])
+
+
+def _is_apart(target: ast.expr, value: ast.expr) -> bool:
+    """Whether what each target gets is in the text, and none is an item or an attribute of what another one names."""
+    pairs = paired(target, value)
+    names = {one.id for one, _ in pairs if isinstance(one, ast.Name)}
+    known = [not isinstance(part, ast.Starred) and not _is_unpacked(one) for one, part in pairs]
+    return all(known) and all([names.isdisjoint(names_read(one)) for one, _ in pairs])
+
+
+def _named(target: Any, name: str, taken: set[str], later: list[Any]) -> Any:
+    """A target with names in the place of items and attributes, and of what comes after such, which get those ``later``."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        target.elts = [_named(item, name, taken, later) for item in target.elts]
+    elif isinstance(target, ast.Starred):
+        target.value = _named(target.value, name, taken, later)
+    elif later or not isinstance(target, ast.Name):
+        own = fresh(name, taken)
+        later.append(located(placed(ast.Assign([target], ast.Name(own, ast.Load())), target)))
+        return placed(ast.Name(own, ast.Store()), target)
+    return target
 
 
 def _split(node: Any) -> list[Any]:
