@@ -262,8 +262,78 @@ def run_over(x):
     return sum(d.values())
 
 
+def begun_with_its_own_items(x):
+    total = 0.0
+    for i in range(4):
+        d = {"a": x[0] if i == 0 else d["b"], "b": x[1] if i == 0 else d["a"] * 2.0}  # noqa: F821
+        total = total + d["a"] * (i + 1)
+    return total
+
+
+def changed_as_it_is_returned(x):
+    d = {"a": x[0], "b": x[1]}
+    for v in x:
+        if v > 0:
+            d["b"] = d["b"] * 0.5 + v
+    return d.pop("a") * d["b"] + len(d)
+
+
+def changed_when_it_is_returned(x):
+    def totals():
+        d = {"a": x[0]}
+        for v in x:
+            d["a"] = d["a"] + v
+        try:
+            return d
+        finally:
+            d["a"] = d["a"] * 5.0
+
+    return totals()["a"]
+
+
+def begun_in_part(x):
+    total, known = 0.0, False
+    for v in x:
+        try:
+            d = {"a": v, "b": [1.0][int(v > 1)] * v}
+            known = True
+        except IndexError:
+            pass
+        if known:
+            total = total + d["a"] * d["b"]
+    return total
+
+
+def put_by_a_comprehension(x):
+    d, total = {"a": 0.0}, 0.0
+    for v in x:
+        total = total + sum([d["a"] * 2.0 for d["a"] in (v, v * 3.0)]) + d["a"]
+    return total
+
+
+def two_with_one_name(x):
+    def totals():
+        d = {"a_b": x[0] * 2.0}
+        d_a = {}
+        for v in x:
+            d_a["b"] = d_a.get("b", 0.0) + v * v
+        d["a_b"] = d["a_b"] + d_a["b"]
+        d_a["b"] = 1.0
+        return d
+
+    return totals()["a_b"]
+
+
 MORE = [default_that_may_fail, put_by_a_loop, key_that_changes_at_once, key_that_may_be_unbound, text_that_is_put_together]
+MORE += [two_with_one_name]
 LEFT = [by_number, not_the_builtin, run_over, in_a_function, handed_on, made_twice, deleted]
+LEFT += [
+    begun_with_its_own_items,
+    changed_as_it_is_returned,
+    changed_when_it_is_returned,
+    begun_in_part,
+    put_by_a_comprehension,
+]
 
 
 @pytest.mark.parametrize("fun", APART)

@@ -49,7 +49,8 @@ def as_locals(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     bound = bound_anywhere(function)
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
-            found = _fields(node) | _begun_otherwise(node, space, bound)
+            taken = {part.id for part in _names(node)}
+            found = _fields(node, taken) | _begun_otherwise(node, space, bound, taken)
             if found:
                 uses = [use for use in map(_use, walk(node)) if use is not None and use.name.id in found]
                 keys = {use.key.id for use in uses if isinstance(use.key, ast.Name)}
@@ -58,10 +59,11 @@ def as_locals(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     return function
 
 
-def _begun_otherwise(function: ast.FunctionDef, space: Mapping[str, Any], bound: Any) -> dict[str, _Dictionary]:
+def _begun_otherwise(
+    function: ast.FunctionDef, space: Mapping[str, Any], bound: Any, names: set[str]
+) -> dict[str, _Dictionary]:
     """The dictionaries that begin without some keys, or with a default, and get but items by known ones."""
     every = [*walk(function)]
-    names = {node.id for node in every if isinstance(node, ast.Name)}
     if not names.isdisjoint(LOCAL_READERS):
         return {}
     begins = {node.targets[0].id: node for node in every if isinstance(node, ast.Assign) and _is_begun(node, space, bound)}  # type: ignore[attr-defined]
@@ -75,7 +77,7 @@ def _begun_otherwise(function: ast.FunctionDef, space: Mapping[str, Any], bound:
         uses = [use for use in map(_use, every) if use is not None and use.name.id == name]
         loads = [part for part in _names(function) if part.id == name and isinstance(part.ctx, ast.Load)]
         begin = _default(node.value, space, bound) if isinstance(node.value, ast.Call) else None
-        if len(stored) != 1 or len(uses) != len(loads) or name in others:
+        if len(stored) != 1 or len(uses) != len(loads) or name in others or not _begins_at_once(every, node, name):
             continue
         if begin is not None and any([use.how != "item" for use in uses]):
             continue
@@ -198,10 +200,18 @@ def _default(call: ast.Call, space: Mapping[str, Any], bound: Any) -> ast.expr |
 _BEGINNINGS = {"float": ast.Constant(0.0), "int": ast.Constant(0), "list": ast.List([], ast.Load())}
 
 
-def _fields(function: ast.FunctionDef) -> dict[str, _Dictionary]:
+def _begins_at_once(every: list[ast.AST], begun: ast.Assign, name: str) -> bool:
+    """Whether what it begins with hangs on nothing that it has already, and nobody can see that it has some of it."""
+    tried = any([part is begun for one in every if isinstance(one, _TRIES) for part in walk(one)])
+    return not tried and not any([part.id == name for part in _names(begun.value)])
+
+
+_TRIES = (ast.Try, ast.TryStar, ast.With)  # which may go on where some items have been assigned
+
+
+def _fields(function: ast.FunctionDef, names: set[str]) -> dict[str, _Dictionary]:
     """The dictionaries, by name, and the name of the local for each key."""
     every = [*walk(function)]
-    names = {node.id for node in every if isinstance(node, ast.Name)}
     if not names.isdisjoint(LOCAL_READERS):
         return {}
     made = [node for node in every if isinstance(node, ast.Assign) and _is_made(node)]
@@ -209,7 +219,7 @@ def _fields(function: ast.FunctionDef) -> dict[str, _Dictionary]:
     found = {}
     for node in made:
         name, keys = node.targets[0].id, [key.value for key in node.value.keys]  # type: ignore[attr-defined]
-        if name not in others and _is_taken_apart(function, name, {*keys}):
+        if name not in others and _begins_at_once(every, node, name) and _is_taken_apart(function, name, {*keys}):
             local = {key: fresh(f"{name}_{key}" if key.isidentifier() else f"{name}_item", names) for key in keys}
             found[name] = _Dictionary(local)
     return found
@@ -235,9 +245,24 @@ def _is_taken_apart(function: ast.FunctionDef, name: str, keys: set[str]) -> boo
     items: list[Any] = [part for part in walk(function) if _is_item(part, name)]
     if any([part.slice.value not in keys or isinstance(part.ctx, ast.Del) for part in items]):
         return False
-    returned = [part for node in walk(function) if isinstance(node, ast.Return) for part in _names(node) if part.id == name]
+    every = [*walk(function)]
+    targets = [part for node in every if isinstance(node, ast.comprehension) for part in walk(node.target)]
+    if any([item is part for item in items for part in targets]):
+        return False  # which is no variable of the comprehension's
+    returned = [part for node in every if isinstance(node, ast.Return) for part in _given_back(node.value) if part.id == name]
+    last = [part for node in every for one in getattr(node, "finalbody", ()) for part in _names(one)]
+    if returned and any([part.id == name for part in last]):
+        return False  # it is not what it was when it was returned
     known = {id(part.value) for part in items} | {id(part) for part in returned}
     return all([id(part) in known for part in _names(function) if part.id == name and isinstance(part.ctx, ast.Load)])
+
+
+def _given_back(value: Any) -> Iterator[ast.Name]:
+    """The names of what a function gives back as it is, alone or in a tuple, a list or a dict."""
+    if isinstance(value, ast.Name):
+        yield value
+    for part in value.elts if isinstance(value, (ast.Tuple, ast.List)) else value.values if isinstance(value, ast.Dict) else ():
+        yield from _given_back(part)
 
 
 def _is_item(node: Any, name: str) -> bool:

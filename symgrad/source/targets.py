@@ -2,8 +2,8 @@
 
 ``a = b = f(x)`` is ``a = f(x)``, ``b = a``: so what follows only meets statements that assign to one target, and in a loop each
 name goes round on its own. What is unpacked into items and attributes, or bound to them by a loop or ``with``, has names
-first: ``a[0], b = f(x)`` is ``c, d = f(x)``, ``a[0] = c``, ``b = d``. ``best, s = None, 0.0`` is two statements, too, where one of the constants is None or a tuple:
-others ask what a name only ever stands for.
+first: ``a[0], b = f(x)`` is ``c, d = f(x)``, ``a[0] = c``, ``b = d``. ``best, s = None, 0.0`` is two statements, too, where one
+of the constants is None or a tuple: others ask what a name only ever stands for.
 """
 
 from __future__ import annotations
