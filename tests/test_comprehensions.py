@@ -205,7 +205,53 @@ def by_a_method(x):
     return np.sum(Model(x[0]).all(x))
 
 
-OTHERS = [written_before, counted_before, with_its_own_sum, after_a_call, variable_of_its_own, of_late_functions, by_a_method]
+def added_to_while_it_runs(x):
+    total = x[0]
+
+    def added(v):
+        nonlocal total
+        total += v
+        return v * v
+
+    total += sum(added(v) for v in x)
+    return total
+
+
+def read_in_turn(x):
+    y = [1.0, 2.0]
+    items = (y[0] * v for v in x)
+    y = [v + 1.0 for v in items]
+    return y[0] * y[1] + y[2]
+
+
+def bound_in_the_middle(x):
+    a = x[0]
+    y = a + (a := 3.0) * sum(huber(v) for v in x)
+    return y * a
+
+
+def changed_by_a_keyword(x):
+    a = [1.0]
+
+    def changed():
+        a[0] = 3.0
+        return 0.0
+
+    return max((v * a[0] for v in x), default=changed())
+
+
+def functions_that_name_others(x):
+    def first(v):
+        nonlocal f, g
+        f, g = abs, min
+        return v * 2.0
+
+    f, g = first, lambda a, b: first(a) + b
+    return sum(map(f, x)) * functools.reduce(g, x, 0.0)
+
+
+OTHERS = [added_to_while_it_runs, read_in_turn, bound_in_the_middle, changed_by_a_keyword, functions_that_name_others]
+OTHERS += [written_before, counted_before, with_its_own_sum, after_a_call, variable_of_its_own, of_late_functions, by_a_method]
 
 
 @pytest.mark.parametrize("fun", [*OTHERS, some_left_out, until_one_fails])

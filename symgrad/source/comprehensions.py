@@ -52,6 +52,7 @@ _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
 _NEW = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.List, ast.ListComp)  # what these give, nothing else stands for
 _PARTS = (ast.Name, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.IfExp, ast.Tuple, ast.Call)
 _HARMLESS = (ast.Add, ast.Sub, ast.Mult)  # what raises no error, of numbers
+_PLAIN = (ast.Constant, ast.Name, ast.Lambda)  # what is the same after a loop
 _TESTS = (ast.If, ast.Assert)  # statements that compute a test first, and once
 
 
@@ -69,9 +70,20 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 _append_items(node, declared(node))
                 arrays = makers_of_arrays(own, local)
                 tries = any([isinstance(item, (ast.Try, ast.TryStar, ast.With)) for item in walk(node)])
-                alone = set() if tries else local - bound_beside(node, walk(node))
-                _Unroller(names | local, local, builtins, folds, arrays, _made_anew(node), alone).generic_visit(node)
+                alone = set() if tries else local - bound_beside(node, walk(node)) - _read_in_turn(node, builtins)
+                _Unroller(names | local, local, builtins, folds, arrays, _made_anew(node), alone, declared(node)).generic_visit(
+                    node
+                )
     return function
+
+
+def _read_in_turn(function: ast.FunctionDef, builtins: Collection[str]) -> set[str]:
+    """The names that generator expressions read, but for those that builtins take at once."""
+    every = [*walk(function)]
+    calls = [part for part in every if isinstance(part, ast.Call) and getattr(part.func, "id", "") in builtins]
+    taken = {id(arg) for call in calls for arg in call.args}
+    kept = [part for part in every if isinstance(part, ast.GeneratorExp) and id(part) not in taken]
+    return {name for part in kept for name in names_read(part)}
 
 
 def _made_anew(function: ast.FunctionDef) -> set[str]:
@@ -210,21 +222,22 @@ class _Unroller(ast.NodeTransformer):
 
     ``names`` are taken; those that are ``local`` only it assigns, and those that are ``new`` stand for numbers and lists of its
     own; the ``builtins`` are what they are, ``folds`` stand for ``functools.reduce``, and ``arrays`` for what makes arrays of
-    rows; the ``own`` ones nobody sees but it, and not after an error.
+    rows; the ``own`` ones nobody sees but it, and not after an error, and those that are ``shared`` others may assign.
     """
 
     def __init__(
         self,
         names: set[str],
-        local: Collection[str],
+        local: set[str],
         builtins: Collection[str],
         folds: Collection[str],
         arrays: Collection[str],
         new: Collection[str],
         own: Collection[str],
+        shared: Collection[str],
     ) -> None:
         self.names, self.local, self.builtins, self.folds, self.arrays = names, local, builtins, folds, arrays
-        self.new, self.own = new, own
+        self.new, self.own, self.shared = new, own, shared
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -252,7 +265,7 @@ class _Unroller(ast.NodeTransformer):
             while isinstance(statement, ast.For) and (one := self._fused(statement)) is not None:
                 statement = one
             self.visit(statement)
-        elif isinstance(getattr(statement, "target", None), (ast.Name, type(None))):
+        elif not isinstance(statement, ast.AugAssign) or getattr(statement.target, "id", "") in self.local:
             while (found := self._found(statement)) is not None:
                 before += found
         made = [name for item in before if isinstance(item, ast.Assign) for name in names_stored(item.targets[0])]
@@ -386,9 +399,11 @@ class _Unroller(ast.NodeTransformer):
             elif isinstance(part, _IN_ORDER):
                 found = self._found(part)
             if found is not None:
+                every = [one for item in (node, *found) for one in walk(item)]
+                known = self.local - {one.target.id for one in every if isinstance(one, ast.NamedExpr)}
+                first = [(place, one) for place, one in first if not (isinstance(one, ast.Name) and one.id in known)]
                 return [*self._named(node, first), *found]
-            known = isinstance(part, ast.Constant) or (isinstance(part, ast.Name) and part.id in self.local)
-            if not known and not _is_callee(part, place):
+            if not isinstance(part, ast.Constant) and not _is_callee(part, place):
                 first.append((place, part))
         return None
 
@@ -425,6 +440,7 @@ class _Unroller(ast.NodeTransformer):
         if (
             any([isinstance(item, ast.Starred) for item in over])
             or made is None
+            or getattr(fun, "id", "") in self.shared
             or (len(over) > 1 and "zip" not in self.builtins)
         ):
             return inner
@@ -442,7 +458,7 @@ class _Unroller(ast.NodeTransformer):
         """Whether it is ``functools.reduce(f, x, start)``."""
         if not isinstance(call, ast.Call) or len(call.args) != 3 or call.keywords or ast.unparse(call.func) not in self.folds:
             return False
-        plain = not any([isinstance(arg, ast.Starred) for arg in call.args])
+        plain = not any([isinstance(arg, ast.Starred) or getattr(arg, "id", "") in self.shared for arg in call.args])
         return plain and _called(call.args[0], [ast.Name("a", ast.Load()), ast.Name("b", ast.Load())]) is not None
 
     def _fold(self, parent: Any, place: Any, call: Any) -> list[ast.stmt]:
@@ -458,7 +474,7 @@ class _Unroller(ast.NodeTransformer):
 
     def _takes_all(self, call: Any) -> bool:
         """Whether it is ``sum(... for ...)`` or its like."""
-        known = self._is_builtin(call, _TAKES_ALL)
+        known = self._is_builtin(call, _TAKES_ALL) and all([isinstance(word.value, _PLAIN) for word in call.keywords])
         return known and len(call.args) == 1 and isinstance(call.args[0], ast.GeneratorExp)
 
     def _takes_some(self, call: Any) -> bool:
