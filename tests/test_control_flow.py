@@ -410,6 +410,61 @@ def match_flags_within(x):
 
 
 @shape(*SIGNS)
+def match_what_a_guard_binds(x):
+    kind = 1 if x > 0 else 2
+    match kind:
+        case 1 if (kind := 2) and x > 1:
+            return x**3
+        case 2:
+            return 3.0 * x
+        case _:
+            return x * x
+
+
+@shape(*SIGNS)
+def match_what_a_guard_changes(x):
+    def turned():
+        nonlocal kind
+        kind = 2
+        return x > 1
+
+    kind = 1 if x > 0 else 2
+    match kind:
+        case 1 if turned():
+            return x**3
+        case 2:
+            return 3.0 * x
+        case _:
+            return x * x
+
+
+@shape(*SIGNS)
+def class_decorated_in_turn(x):
+    log = [x]
+
+    def decorator(k):
+        log.append(k * x)
+        return lambda kind: log.append(k * log[-1]) or kind
+
+    @decorator(2.0)
+    @decorator(3.0)
+    class Kind:
+        size = len(log)
+
+    return (log[0] + 2.0 * log[1] + 3.0 * log[2] + 4.0 * log[3] + 5.0 * log[4]) * Kind.size
+
+
+@shape(V3, V4)
+def appended_until_an_error(x):
+    with suppress(IndexError):
+        items = []
+        for i in range(10):
+            items.append(x[i] * 2.0)
+            items.append(x[i] * x[i])
+    return sum(items)
+
+
+@shape(*SIGNS)
 def boolean_arithmetic(x):
     return x * (x > 0) + x * x * (x < 1)
 

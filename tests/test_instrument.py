@@ -40,16 +40,13 @@ class Inert:
 
     glob = cell = wrote = frame_reader = _second
 
-    def class_made(self, kind: Any, *decorator: Any) -> Any:
-        return decorator[0](kind) if decorator else kind
-
     def _first(self, value: Any, *more: Any) -> Any:
         return value
 
     iterate = run_over = mapping = unpacked = unpack = test = whole = shown = compared = stored = assigned = kept = matched = (
         identity
     ) = _first
-    operand = changed = key = asked = answer = wrote_through = spliced = worded = _first
+    class_made = class_decorator = operand = changed = key = asked = answer = wrote_through = spliced = worded = _first
     manager = place = raised = left = renamed = appended = hashed = chosen = handed = rows = _first
     failed, started = staticmethod(AssertionError), staticmethod(iter)
 

@@ -141,7 +141,28 @@ def changed(x):
     return sum(best)
 
 
-LEFT = [of_several_lengths, in_a_function, another_object, changed]
+def kept_in_a_list(x):
+    every, best, total = [], (x[0], 0), 0.0
+    for i, v in enumerate(x):
+        if v > best[0]:
+            best = (v, i)
+        every.append(best)
+        if i > 0 and every[-1] is every[-2]:
+            total = total + v * 10.0
+    return total + best[0] * best[1]
+
+
+def assigned_to_itself(x):
+    best = (x[0], 1.0)
+    for v in x:
+        if v <= best[0]:
+            best = best
+        elif v < 9.0:
+            best = (v, best[1] + 1.0)
+    return best[0] * best[1]
+
+
+LEFT = [kept_in_a_list, of_several_lengths, in_a_function, another_object, changed]
 
 
 @pytest.mark.parametrize("fun", APART)
@@ -154,7 +175,7 @@ def test_others_stay(fun):
     assert rewritten(fun) == ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(fun))))
 
 
-@pytest.mark.parametrize("fun", [*APART, *LEFT, kept])
+@pytest.mark.parametrize("fun", [*APART, *LEFT, kept, assigned_to_itself])
 def test_they_do_what_they_did(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(12):

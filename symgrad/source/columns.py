@@ -145,7 +145,7 @@ class _Columns(ast.NodeTransformer):
         self.edits: dict[int, Any] = {}  # what there is in the place of nodes
         self.begins: list[tuple[list[ast.stmt], ast.stmt]] = []  # what the bodies of loops begin with
         # whether tuples may be handed out that are equal to those of the list, but others
-        self.hands_out = kind.of is ast.Tuple and not any(map(_tells_apart, walk(function)))
+        self.hands_out = kind.of is ast.Tuple and not any(map(tells_apart, walk(function)))
 
     def are_known(self) -> bool:
         """Whether all that the function does with the list is known."""
@@ -441,7 +441,7 @@ def _within(nodes: Iterable[ast.AST]) -> set[int]:
     return {id(part) for node in nodes for part in walk(node)}
 
 
-def _tells_apart(node: ast.AST) -> bool:
+def tells_apart(node: ast.AST) -> bool:
     """Whether it is asked whether two are one object."""
     if isinstance(node, ast.Compare):
         objects = any([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops])

@@ -699,8 +699,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """A class of the function's own: what its body and its methods do is followed."""
-        decorators = [self.visit(item) for item in reversed(node.decorator_list)]
-        node.decorator_list = []
+        decorators = [_hook("class_decorator", item, self.visit(item)) for item in node.decorator_list]
+        made = placed(ast.Attribute(ast.Name(HOOKS, ast.Load()), "class_made", ast.Load()), node)
+        node.decorator_list = [*decorators, made]  # which is the first that it goes through
         node.bases = [self.visit(item) for item in node.bases]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
@@ -711,20 +712,15 @@ class _Rewriter(ast.NodeTransformer):
         body: list[ast.stmt] = []
         for item in node.body:
             note = getattr(item, "annotation", None)
-            made = self._body([item])
+            body += self._body([item])
             if isinstance(item, ast.AnnAssign) and note is not None:
                 item.annotation = note  # dataclasses ask for it
-            body += made
         node.body = body
         self.scopes.pop()
         self.used.pop()
         self.bodies.pop()
         self.owner = outer
-        statements: list[ast.stmt] = [*self._effects(ast.copy_location(ast.Name(node.name, ast.Store()), node)), node]
-        for decorator in (None, *decorators):
-            parts: list[Any] = [ast.Name(node.name, ast.Load()), *([] if decorator is None else [decorator])]
-            statements.append(assigned(node.name, _hook("class_made", node, *parts), node))
-        return statements
+        return [*self._effects(ast.copy_location(ast.Name(node.name, ast.Store()), node)), node]
 
     def _comprehension(self, node: Any) -> Any:
         first, *rest = node.generators

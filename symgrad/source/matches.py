@@ -8,26 +8,28 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, copied, fresh, located, placed, walk
+from symgrad.source.syntax import LOCAL_READERS, FunctionNode, assigned, copied, declared, fresh, located, placed, walk
 
 
 def as_ifs(function: FunctionNode) -> FunctionNode:
     """The function, changed in place, as are those in it: such statements are ``if``s."""
     names = {item.id for item in walk(function) if isinstance(item, ast.Name)}
     if names.isdisjoint(LOCAL_READERS):
-        _Matches(names).visit(function)
+        _Matches(names, declared(function)).visit(function)
     return function
 
 
 class _Matches(ast.NodeTransformer):
-    def __init__(self, names: set[str]) -> None:
-        self.names = names
+    def __init__(self, names: set[str], others: set[str]) -> None:
+        self.names, self.others = names, others  # those that are taken, and those that functions may rebind
 
     def visit_Match(self, node: ast.Match) -> Any:
         self.generic_visit(node)
         if not all([_is_of_values(case.pattern) or (_is_all(case.pattern) and case.guard is None) for case in node.cases]):
             return node
-        own = isinstance(node.subject, ast.Name)
+        guards = [part for case in node.cases if case.guard is not None for part in walk(case.guard)]
+        bound = {part.target.id for part in guards if isinstance(part, ast.NamedExpr)} | self.others
+        own = isinstance(node.subject, ast.Name) and node.subject.id not in bound
         subject: Any = node.subject if own else placed(ast.Name(fresh("subject", self.names), ast.Load()), node.subject)
         start = [] if own else [assigned(subject.id, node.subject, node.subject)]
         return [*start, *_chosen(subject, node.cases)]

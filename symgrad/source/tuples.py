@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad.source.columns import tells_apart
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
@@ -53,7 +54,7 @@ def _tuples(function: ast.FunctionDef) -> dict[str, _Tuple]:
     """The locals that only stand for tuples of one length, or None, and of which items are asked for."""
     every = [*walk(function)]
     names = {node.id for node in every if isinstance(node, ast.Name)}
-    if not names.isdisjoint(LOCAL_READERS):
+    if not names.isdisjoint(LOCAL_READERS) or any(map(tells_apart, every)):
         return {}
     made: dict[str, list[ast.Assign]] = {}
     for node in every:
@@ -192,7 +193,7 @@ class _Items(ast.NodeTransformer):
             body, other = sides
             return [located(placed(ast.If(test, body or [placed(ast.Pass(), node)], other), node))]
         if isinstance(value, ast.Name):  # as it was
-            return []
+            return [placed(ast.Pass(), node)]
         there = [] if known.flag is None else [assigned(known.flag, ast.Constant(not is_none(value)), node)]
         if not isinstance(value, ast.Tuple):
             return [*[assigned(item, ast.Constant(0.0), node) for item in known.items], *there]

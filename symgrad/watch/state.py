@@ -707,6 +707,10 @@ class State(Calls):
             return {key: item for key, item in value.items() if not str(key).startswith(HOOKS[:-2])}
         return [item for item in value if not str(item).startswith(HOOKS[:-2])] if name == "dir" else value
 
+    def class_decorator(self, decorator: Any) -> Any:
+        """What decorates a class, when the statement has made that."""
+        return lambda kind: self.class_made(kind, decorator)
+
     def class_made(self, kind: Any, *decorator: Any) -> Any:
         """A class statement has made ``kind``, to be decorated."""
         if decorator:
