@@ -8,6 +8,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from agreement import function_of
 
 from symgrad import grad, value_and_grad
 from symgrad.source.nests import joined
@@ -352,6 +353,76 @@ STAY = [
     called_between,
     looks_at_locals,
 ]
+
+
+CHANGING = """
+class Tracker:
+    def __init__(self, held):
+        self.held = held
+    def log(self, v):
+        self.held[0] = self.held[0] + v
+        return v
+
+def applied(fun, v):
+    return fun(v)
+
+def logged(tracker, v):
+    return tracker.log(v)
+
+def cleaned(v):
+    return np.nan_to_num(v, copy=False)
+
+def adding(held):
+    def added(v):
+        held[0] = held[0] + v
+        return v
+    return added
+
+def decorator(held):
+    return lambda fun: lambda v: adding(held)(fun(v))
+
+def fun(x):
+    held, rows, u = [1.0], x * 1.0, x * 2.0
+    rows[3] = np.nan
+    tracker, added, other = Tracker(held), adding(held), rows
+
+    def through(v):
+        return added(v) * v
+
+    @decorator(held)
+    def decorated(v):
+        return v * v
+
+    total = 0.0
+    for i in range(3):
+        p = held[0]
+        q = rows[3]
+        for j in range(i + 1, 4):
+            total = total + (p + (q if q == q else 5.0)) * CALL
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "applied(added, x[j])",
+        "through(x[j])",
+        "decorated(x[j])",
+        "tracker.log(x[j])",
+        "logged(tracker, x[j])",
+        "(x[j] + 0.0 * len(cleaned(other)))",
+        "np.concatenate((u[:2], u[1:3]), 0, other)[j]",
+        "np.clip(u, -1.0, 1.0, other)[j]",
+        "np.sum(x, 0, None, other[3:].reshape(()))",
+    ],
+)
+def test_what_calls_change_is_read_in_its_turn(call, tmp_path):
+    fun = function_of(CHANGING.replace("CALL", call), tmp_path / "changing.py")
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(3):
+        x = rng.normal(size=4)
+        np.testing.assert_allclose(derivative(x)[0], fun(x), rtol=1e-12)
 
 
 def distance(u, v):

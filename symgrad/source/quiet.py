@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dis
+import itertools
 import math
+import sys
 from collections.abc import Collection
 from opcode import _nb_ops  # type: ignore[attr-defined]
 from types import CodeType, FunctionType, ModuleType
@@ -17,13 +19,21 @@ from symgrad.source.origins import MUTATORS, PLAIN, is_users, variables_in
 QUIET = frozenset("len min max abs float int bool sum round pow".split())
 _OTHERS = frozenset("range enumerate zip sorted isinstance divmod complex slice tuple list str".split())
 _OWN = QUIET | _OTHERS
-_WRITERS = frozenset(
-    "at copyto fill fill_diagonal itemset partition place put put_along_axis putmask random resize setfield setflags".split()
+# which write into what they are given, or call it
+WRITERS = frozenset(
+    "at copyto fill fill_diagonal itemset partition place put put_along_axis putmask random resize setfield setflags"
+    " apply_along_axis apply_over_axes piecewise vectorize frompyfunc fromfunction".split()
 )
-# what is looked up of arrays and modules, and changes none
-LOOKED_UP = frozenset([*dir(np), *dir(np.ndarray), *dir(np.linalg), *dir(math)]) - MUTATORS - _WRITERS
+# the names of arguments that are written into, or called; None for what is not known
+CHANGING = frozenset(["out", "copy", "overwrite_input", "key", "func", None])
+# what is looked up of arrays, and of modules, and changes none
+OF_ARRAYS = frozenset(dir(np.ndarray)) - MUTATORS - WRITERS
+LOOKED_UP = OF_ARRAYS.union(dir(np), dir(np.linalg), dir(math)) - MUTATORS - WRITERS
+_WORDS = [word for word in CHANGING if word is not None]
 _IN_PLACE = {number for number, (_, sign) in enumerate(_nb_ops) if sign.endswith("=")}
 _STORES = ("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
+_NULL_IS_LAST = sys.version_info >= (3, 13)  # it follows what is called
+_LOCAL = ("LOAD_FAST", "LOAD_DEREF")
 _DEEP = 4  # calls of calls that are looked into
 
 
@@ -33,7 +43,8 @@ def is_quiet(name: str, fun: FunctionType, local: Collection[str]) -> bool:
     if name in local:
         return False
     if name in [item.co_name for item in within]:
-        return all([_leaves_all(item, fun.__globals__, 0) for item in within])
+        known = {item.co_name for item in within}.difference(local)
+        return all([_leaves_all(item, fun.__globals__, 0, known) for item in within])
     if name in fun.__code__.co_freevars:
         cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
         try:
@@ -52,19 +63,28 @@ def _is_quiet(value: Any, depth: int) -> bool:
         held = [cell.cell_contents for cell in value.__closure__ or ()]
     except ValueError:
         return False
-    return all([_is_quiet(item, depth + 1) for item in held]) and _leaves_all(value.__code__, value.__globals__, depth)
+    code = value.__code__
+    return all([_is_quiet(item, depth + 1) for item in held]) and _leaves_all(code, value.__globals__, depth, code.co_freevars)
 
 
-def _leaves_all(code: CodeType, scope: dict[str, Any], depth: int) -> bool:
-    """Whether code changes nothing, and mentions nothing that may."""
-    for step in dis.get_instructions(code):
+def _leaves_all(code: CodeType, scope: dict[str, Any], depth: int, known: Collection[str]) -> bool:
+    """Whether code changes nothing, and mentions nothing that may. The variables from around it that are ``known`` do not."""
+    steps = [*dis.get_instructions(code)]
+    for step in steps:
         if step.opname in _STORES or step.opname.startswith("DELETE_"):
             return False
         if step.opname == "BINARY_OP" and step.arg in _IN_PLACE:
             return False
+    for before, step in itertools.pairwise(steps):
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and before.opname.startswith(_LOCAL) and step.argval not in OF_ARRAYS:
+            return False  # it may be a method of the user's, of that name
+        null, called = (step, before) if _NULL_IS_LAST else (before, step)
+        plain = called.opname == "LOAD_ATTR" or (called.opname == "LOAD_DEREF" and called.argval in known)
+        if null.opname == "PUSH_NULL" and not plain:
+            return False  # it calls what it is given, or has made
     variables = variables_in(code)
-    takes_out = any([type(item) is tuple and "out" in item for item in code.co_consts])
+    takes_out = any([type(item) is tuple and any([word in item for word in _WORDS]) for item in code.co_consts])
     if takes_out or ({*code.co_names} - variables) - LOOKED_UP:
         return False
-    known = [_is_quiet(scope[name], depth + 1) if name in scope else name in _OWN for name in variables]
-    return all(known) and all([_leaves_all(item, scope, depth) for item in code.co_consts if isinstance(item, CodeType)])
+    quiet = [_is_quiet(scope[name], depth + 1) if name in scope else name in _OWN for name in variables]
+    return all(quiet) and all([_leaves_all(item, scope, depth, known) for item in code.co_consts if isinstance(item, CodeType)])

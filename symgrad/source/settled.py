@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
+import math
 from collections.abc import Collection, Iterator, Sequence
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from symgrad.source.lists import is_append
 from symgrad.source.liveness import note_live, read_later
-from symgrad.source.quiet import LOOKED_UP, QUIET, is_quiet
+from symgrad.source.quiet import CHANGING, LOOKED_UP, OF_ARRAYS, QUIET, WRITERS, is_quiet
 from symgrad.source.syntax import (
     LOCAL_READERS,
     MODULES,
@@ -45,16 +48,7 @@ _FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like",
 _OF_NUMPYS = frozenset(
     "arange linspace stack hstack vstack column_stack concatenate repeat cumsum searchsorted argsort bincount".split()
 )
-# which write into what they are given, or call it
-_WRITERS = frozenset(
-    "copyto put place putmask fill_diagonal put_along_axis apply_along_axis apply_over_axes piecewise vectorize frompyfunc"
-    " fromfunction".split()
-)
-_CHANGING = frozenset(["out", "copy", "overwrite_input", "key", "func", None])  # the names of such arguments
-# which take more than two arguments, none of which they write into
-_WITH_MANY = frozenset(
-    "where clip interp linspace arange full select roll stack concatenate swapaxes moveaxis tensordot".split()
-)
+_RESHAPED = frozenset(["reshape", "transpose", "swapaxes", "clip"])  # methods of several arguments, by place
 
 
 class Settled(ast.NodeTransformer):
@@ -66,6 +60,9 @@ class Settled(ast.NodeTransformer):
         own = self.names.intersection([*QUIET, "range", "zip", "enumerate"])  # if nobody has given them other meanings
         self.quiet = self.names.isdisjoint(LOCAL_READERS) and own.isdisjoint([*of.__globals__, *of.__code__.co_freevars])
         self.later = read_later(function)
+        self.decorated = {
+            item.name for item in walk(function) if isinstance(item, FunctionNode) and getattr(item, "decorator_list", ())
+        }
         if not isinstance(function, ast.Lambda):
             note_live(function)
 
@@ -175,13 +172,20 @@ class Settled(ast.NodeTransformer):
 
     def is_quiet(self, statement: ast.AST, local: Collection[str]) -> bool:
         """Whether the functions that a statement calls are known to change nothing that others see."""
-        for call in walk(statement):
-            if isinstance(call, ast.Call) and not _is_harmless(call) and not is_append(call):
-                named = isinstance(call.func, ast.Name) and is_quiet(call.func.id, self.of, local)
-                method = isinstance(call.func, ast.Attribute) and call.func.attr in LOOKED_UP - _WRITERS
-                if not (named or method) or any([item.arg in ("key", None) for item in call.keywords]):
-                    return False
-        return True
+        calls = [part for part in walk(statement) if isinstance(part, ast.Call)]
+        return all([_is_harmless(call) or is_append(call) or self._calls_quiet(call, local) for call in calls])
+
+    def _calls_quiet(self, call: ast.Call, local: Collection[str]) -> bool:
+        if any([item.arg in CHANGING for item in call.keywords]):
+            return False
+        if isinstance(call.func, ast.Name):
+            return call.func.id not in self.decorated and is_quiet(call.func.id, self.of, {*local, *self.decorated})
+        if not isinstance(call.func, ast.Attribute) or getattr(call.func.value, "id", "") in MODULES:
+            return False
+        owner = _root(call.func)
+        if owner not in local and isinstance(self.of.__globals__.get(owner), ModuleType):
+            return call.func.attr in LOOKED_UP
+        return call.func.attr in OF_ARRAYS and (len(call.args) < 2 or call.func.attr in _RESHAPED)
 
     def is_private(self, name: str) -> bool:
         """Whether a name is only read in loops that give it a value first."""
@@ -281,12 +285,24 @@ def _is_harmless(node: ast.AST) -> bool:
     if isinstance(node.func, ast.Name):
         return node.func.id in QUIET and not node.keywords
     own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
-    ufunc = getattr(np, node.func.attr, None) if own else None  # type: ignore[attr-defined]
-    if isinstance(ufunc, np.ufunc) and len(node.args) > ufunc.nin:
-        return False  # which comes after them is what it writes into
-    if not own or node.func.attr in _WRITERS or any([item.arg in _CHANGING for item in node.keywords]):  # type: ignore[attr-defined]
+    if not own or any([item.arg in CHANGING for item in node.keywords]):
         return False
-    return isinstance(ufunc, np.ufunc) or len(node.args) < 3 or node.func.attr in _WITH_MANY  # type: ignore[attr-defined]
+    name: str = node.func.attr  # type: ignore[attr-defined]
+    ufunc = getattr(np, name, None)
+    if isinstance(ufunc, np.ufunc):
+        return len(node.args) <= ufunc.nin  # which comes after them is what it writes into
+    return name not in WRITERS and CHANGING.isdisjoint(_arguments(name)[: len(node.args)])
+
+
+@functools.lru_cache(maxsize=256)
+def _arguments(name: str) -> list[str | None]:
+    """The names of what a function of NumPy's, or of ``math``, is given by place."""
+    fun = getattr(np, name, None) or getattr(math, name, None)
+    try:
+        every = inspect.signature(fun).parameters.values()  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # nobody says
+        return ["", "", None]
+    return [one.name for one in every if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
 def written_into(statement: ast.AST) -> Iterator[str]:
