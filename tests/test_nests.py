@@ -333,7 +333,18 @@ def longer(kept):
     return 1.0
 
 
+def grows_under_another_name(x):
+    kept, total = [v * 1.0 for v in x], 0.0
+    other = kept
+    for i in range(3):
+        for j in range(i + 1, len(kept)):
+            total = total + kept[j] * x[i]
+            other += [x[i]] if len(kept) < 9 else []
+    return total
+
+
 STAY = [
+    grows_under_another_name,
     rectangle,
     closed_over,
     list_of_a_closure,
@@ -419,6 +430,47 @@ def fun(x):
 )
 def test_what_calls_change_is_read_in_its_turn(call, tmp_path):
     fun = function_of(CHANGING.replace("CALL", call), tmp_path / "changing.py")
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(3):
+        x = rng.normal(size=4)
+        np.testing.assert_allclose(derivative(x)[0], fun(x), rtol=1e-12)
+
+
+SHARED = """
+import copy
+
+class Pool:
+    def __init__(self, n):
+        self.held = np.zeros(n)
+    def zeros(self):
+        return self.held
+
+def fun(x):
+    pool, total = Pool(4), 0.0
+    MADE
+    for i in range(4):
+        p = READ
+        for j in range(i + 1, 4):
+            total = total + p * x[j]
+            WRITTEN
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "read", "written"),
+    [
+        ("one = pool.zeros(); other = pool.zeros(); one[:] = x", "one[i]", "other[i] = p * x[j] + 1.0"),
+        ("one = [x * 1.0, x * 2.0]; other = copy.copy(one)", "one[0][i]", "other[0][i] = p * x[j] + 1.0"),
+        ("one, more = [x * 1.0, x * 2.0], [x]; other = one + more", "one[0][i]", "other[0][i] = p * x[j] + 1.0"),
+        ("one = {0: x * 1.0}; other = one | {1: x}", "one[0][i]", "other[0][i] = p * x[j] + 1.0"),
+        ("one, more = [x * 1.0, x * 2.0], 1; other = one.copy()", "one[i % 2][0]", "other[i % 2] += p * x[j]"),
+        ("one = [x[0], 2.0]; other = one", "one[-1]", "other.append(x[j] * p)"),
+    ],
+)
+def test_what_is_written_under_another_name_is_read_in_its_turn(made, read, written, tmp_path):
+    text = SHARED.replace("MADE", made).replace("READ", read).replace("WRITTEN", written)
+    fun = function_of(text, tmp_path / "shared.py")
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(3):
         x = rng.normal(size=4)

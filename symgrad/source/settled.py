@@ -30,6 +30,7 @@ from symgrad.source.syntax import (
     names_read_in,
     names_stored,
     names_within,
+    paired,
     parameters,
     parts_of,
     walk,
@@ -60,9 +61,9 @@ class Settled(ast.NodeTransformer):
         own = self.names.intersection([*QUIET, "range", "zip", "enumerate"])  # if nobody has given them other meanings
         self.quiet = self.names.isdisjoint(LOCAL_READERS) and own.isdisjoint([*of.__globals__, *of.__code__.co_freevars])
         self.later = read_later(function)
-        self.decorated = {
-            item.name for item in walk(function) if isinstance(item, FunctionNode) and getattr(item, "decorator_list", ())
-        }
+        definitions = [item for item in walk(function) if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        self.decorated = {item.name for item in definitions if item.decorator_list}
+        self.containers = _containers(function)
         if not isinstance(function, ast.Lambda):
             note_live(function)
 
@@ -110,6 +111,8 @@ class Settled(ast.NodeTransformer):
         local = {name.arg for name in walk(self.function) if isinstance(name, ast.arg)}.union(names_stored(self.function))
         if (values or within - names or not read <= local) and not all([self.is_quiet(item, local) for item in body]):
             return False
+        if not self._aliases(within | read).isdisjoint([name for statement in body for name in _grown(statement)]):
+            return False  # under another name, too
         if not values:
             return True
         written = {name for statement in body for name in written_into(statement)}.difference(just_made)
@@ -170,6 +173,16 @@ class Settled(ast.NodeTransformer):
             found = found.union(*[behind for name, behind in links if not name.isdisjoint(found)])
         return found
 
+    def _aliases(self, names: Collection[str]) -> set[str]:
+        """The names, with those that stand for the same as statements like ``a = b`` say."""
+        given = [item for item in walk(self.function) if isinstance(item, ast.Assign) and isinstance(item.value, ast.Name)]
+        same = [{item.value.id, *names_stored(item)} for item in given]  # type: ignore[attr-defined]
+        found, before = set(names), -1
+        while len(found) > before:
+            before = len(found)
+            found = found.union(*[one for one in same if not one.isdisjoint(found)])
+        return found
+
     def is_quiet(self, statement: ast.AST, local: Collection[str]) -> bool:
         """Whether the functions that a statement calls are known to change nothing that others see."""
         calls = [part for part in walk(statement) if isinstance(part, ast.Call)]
@@ -199,6 +212,8 @@ class Settled(ast.NodeTransformer):
         bound = sum([isinstance(item, ast.Name) and item.id == name and not isinstance(item.ctx, ast.Load) for item in every])
         changed = sum([isinstance(item, ast.AugAssign) and getattr(item.target, "id", None) == name for item in every])
         otherwise = any([name in (getattr(item, "arg", None), getattr(item, "name", None)) for item in every])
+        if any([not self.containers.isdisjoint(_combined(item.value)) for item in made]):
+            return False  # a copy of a list, or a sum of lists, which holds the same items
         return bool(made) and not otherwise and bound == len(made) + changed and all([_is_made(item, name) for item in made])
 
 
@@ -218,6 +233,33 @@ def _held(value: ast.expr) -> set[str]:
         return {_root(value)} if _root(value) else {*names_read(value)}
     computed = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and _is_new(value)
     return set() if computed else {*names_read(value)}
+
+
+def _combined(value: ast.expr) -> set[str]:
+    """The names of what is copied, or added up, in an expression: of lists and dicts, the items are the same."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Mult, ast.BitOr)):
+        return _combined(value.left) | _combined(value.right)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "copy":
+        return _combined(value.func.value)
+    return {value.id} if isinstance(value, ast.Name) else set()
+
+
+def _containers(function: FunctionNode) -> set[str]:
+    """The names that a function assigns lists, tuples or dicts, as their displays, comprehensions or builtins make them."""
+    given = [item for item in walk(function) if isinstance(item, ast.Assign)]
+    pairs = [pair for item in given for target in item.targets for pair in paired(target, item.value)]
+    found, before = set[str](), -1
+    while len(found) > before:
+        before = len(found)
+        for target, value in pairs:
+            made = isinstance(value, _DISPLAYS) or getattr(getattr(value, "func", None), "id", "") in _CONTAINERS
+            if isinstance(target, ast.Name) and (made or not found.isdisjoint(_combined(value))):
+                found.add(target.id)
+    return found
+
+
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
+_CONTAINERS = frozenset(["list", "tuple", "dict", "sorted"])
 
 
 def _reads_bound(node: ast.AST, name: str) -> Iterator[int]:
@@ -319,6 +361,15 @@ def written_into(statement: ast.AST) -> Iterator[str]:
             yield from names_read(item)
 
 
+def _grown(statement: ast.AST) -> Iterator[str]:
+    """The names of lists to which a statement appends, or may."""
+    for item in walk(statement):
+        if is_append(item):
+            yield from names_read(item.func.value)  # type: ignore[attr-defined]
+        elif isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
+            yield item.target.id
+
+
 def _root(node: ast.AST) -> str:
     """The name that something is looked up from; empty where that is none."""
     while isinstance(node, (ast.Subscript, ast.Attribute)):
@@ -350,10 +401,11 @@ def _is_new(value: ast.expr) -> bool:
         numpys = isinstance(value.func.value, ast.Name) and value.func.value.id in MODULES
         if numpys and isinstance(getattr(np, value.func.attr, None), np.ufunc):
             return _is_harmless(value)
-        return value.func.attr in _FRESH or (numpys and value.func.attr in _OF_NUMPYS)
+        copied_whole = value.func.attr == "copy" and not value.args and not value.keywords
+        return copied_whole or (numpys and value.func.attr in _FRESH | _OF_NUMPYS)
     if isinstance(value, ast.Subscript):
         return _is_shape(value.value) and isinstance(value.slice, (ast.Constant, ast.UnaryOp))
-    listed = any([isinstance(part, (ast.List, ast.Tuple)) for part in walk(value)])  # [x] * 2
+    listed = any([isinstance(part, _DISPLAYS) for part in walk(value)])  # [x] * 2
     return isinstance(value, (ast.Constant, ast.BinOp, ast.UnaryOp)) and not listed
 
 
