@@ -310,7 +310,29 @@ def names_that_others_have(x):
     return path_0 + len_path * seen * x[0]
 
 
+PART = slice(1, 3)
+
+
+def a_slice_with_a_name(x):
+    path, part, total = [], slice(0, 2), 0.0
+    for v in x:
+        path.append((v, v * v))
+    for a, b in path[part]:
+        total += a * 2.0 + b * b
+    return total
+
+
+def a_slice_from_outside(x):
+    path, total = [], 0.0
+    for v in x:
+        path.append((v, v * v))
+    for a, b in path[PART]:
+        total += a * 2.0 + b * b
+    return total + path[PART][0][1]
+
+
 OTHERS = [
+    a_slice_with_a_name, a_slice_from_outside,
     begun_anew_from_itself, begun_anew_by_its_length, one_of_the_items, the_best_item, the_longer_list, one_name_in_two_loops,
     a_name_of_the_function_in_a_comprehension, a_default_of_an_inner_function, an_array_of_objects, one_target_twice,
     an_item_in_terms_of_the_last_one, names_that_others_have,

@@ -146,6 +146,8 @@ class _Columns(ast.NodeTransformer):
         self.begins: list[tuple[list[ast.stmt], ast.stmt]] = []  # what the bodies of loops begin with
         # whether tuples may be handed out that are equal to those of the list, but others
         self.hands_out = kind.of is ast.Tuple and not any(map(tells_apart, walk(function)))
+        # the names that stand for no slices
+        self.places = set[str]() if any(map(_makes_slices, walk(function))) else local_names(function)
 
     def are_known(self) -> bool:
         """Whether all that the function does with the list is known."""
@@ -258,6 +260,8 @@ class _Columns(ast.NodeTransformer):
     def _item(self, item: ast.Subscript) -> bool:
         """``path[-1][0]``, or ``path[-1]``."""
         parent: Any = self.around[id(item)]
+        if isinstance(item.slice, ast.Name) and item.slice.id not in self.places:
+            return False
         if isinstance(parent, ast.Subscript) and parent.value is item and isinstance(parent.ctx, ast.Load):
             key = self._key(parent)
             return key is not None and self._edit(parent, ast.Subscript(self._part(key), item.slice, ast.Load()))
@@ -447,6 +451,11 @@ def tells_apart(node: ast.AST) -> bool:
         objects = any([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops])
         return objects and not any([isinstance(side, ast.Constant) for side in (node.left, *node.comparators)])
     return isinstance(node, ast.Name) and node.id == "id"
+
+
+def _makes_slices(node: ast.AST) -> bool:
+    """Whether it is ``slice`` or ``np.s_``."""
+    return getattr(node, "id", "") == "slice" or getattr(node, "attr", "") == "s_"
 
 
 def _is_still(index: Any, owner: str = "") -> bool:
