@@ -201,10 +201,44 @@ def solved(x):
     return total
 
 
+def told_when_left(x, log):
+    try:
+        yield from x
+    finally:
+        log.append(1.0)
+
+
+def read_before_it_is_left(x):
+    def told(log):
+        try:
+            yield from x
+        finally:
+            log.append(1.0)
+
+    log, total = [], 0.0
+    for v in told_when_left(x, log):
+        total = total + v
+        if v > 0.5:
+            total = total + 10.0 * len(log) * v
+            break
+        if v < -1.0:
+            total = total * 3.0
+            break
+    for i, v in enumerate(told(log)):
+        total = total + v * i
+        if v > 0.5:
+            total = total + 10.0 * len(log) * v
+            break
+        if v < -1.0:
+            total = total * len(log)
+            break
+    return total
+
+
 CODE = [secant, escape, with_a_bracket, restarts, what_is_left, told_apart, solved]
 
 
-@pytest.mark.parametrize("fun", [*CODE, first_of_its_kind, of_few, line_search, in_both])
+@pytest.mark.parametrize("fun", [*CODE, first_of_its_kind, of_few, line_search, in_both, read_before_it_is_left])
 def test_loops_that_are_left_in_several_places(fun):
     derivative = value_and_grad(fun)
     rng = np.random.default_rng(3)
@@ -284,7 +318,7 @@ def test_loops_with_one_end_do_what_those_did_that_were_left_anywhere():
     for seed in range(400):
         tree = ast.parse(_Text(seed).function())
         other = copy.deepcopy(tree)
-        at_the_end(other.body[0])
+        at_the_end(other.body[0], {})
         assert _results(other) == _results(tree), ast.unparse(tree)
         changed += ast.dump(other) != ast.dump(tree)
     assert changed > 300

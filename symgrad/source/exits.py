@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from inspect import CO_GENERATOR
+from types import FunctionType
 from typing import Any
 
 from symgrad.source.syntax import (
@@ -34,11 +36,23 @@ _EXITS = (ast.Break, ast.Return)
 _JUMPS = (*_EXITS, ast.Continue)
 
 
-def at_the_end(function: FunctionNode) -> FunctionNode:
-    """The function, changed in place, as are those in it: such loops end in one place."""
+def at_the_end(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
+    """The function, changed in place, as are those in it: such loops end in one place. ``space``: what is outside of it."""
     if not isinstance(function, ast.Lambda):
-        _Exits().visit(function)
+        made = {node.name for node in walk(function) if isinstance(node, ast.FunctionDef) and _tidies_up(node)}
+        _Exits(made | {name for name, value in space.items() if _is_generator(value)}).visit(function)
     return function
+
+
+def _tidies_up(function: ast.FunctionDef) -> bool:
+    """Whether a function is a generator that does something when it is closed, which it is where a loop over it is left."""
+    kinds = {type(node) for node in walk(function)}
+    return not kinds.isdisjoint([ast.Yield, ast.YieldFrom]) and not kinds.isdisjoint([ast.Try, ast.TryStar, ast.With])
+
+
+def _is_generator(value: Any) -> bool:
+    """Whether it may be such a one."""
+    return type(value) is FunctionType and bool(value.__code__.co_flags & CO_GENERATOR and value.__code__.co_exceptiontable)
 
 
 def has_test(loop: ast.For | ast.While) -> bool:
@@ -58,7 +72,8 @@ def way_out(loop: ast.For | ast.While) -> ast.If | None:
 
 
 class _Exits(ast.NodeTransformer):
-    def __init__(self) -> None:
+    def __init__(self, generators: Collection[str]) -> None:
+        self.generators = generators  # that are told when they are left
         self.names: set[str] | None = None  # of the function that it is in; None where somebody sees all locals
         self.within = False  # whether it is in a loop
         self.counters: set[str] = set()  # the locals that are but the numbers of ranges
@@ -92,6 +107,9 @@ class _Exits(ast.NodeTransformer):
         self.generic_visit(loop)
         self.within = within
         exits = [*_all(_EXITS, loop.body)]
+        over = walk(loop.iter) if isinstance(loop, ast.For) else ()
+        if any([isinstance(part, ast.Name) and part.id in self.generators for part in over]):
+            return loop
         if self.names is None or not exits or len(exits) < len(_jumps(_EXITS, loop.body)):
             return loop
         begin = self._from_zero(loop) if within and isinstance(loop, ast.For) else []

@@ -177,7 +177,7 @@ def _rewrite(
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)
-        tree = apart(in_columns(at_the_end(unrolled(tree, space)), space))  # also in generators that stand for loops
+        tree = apart(in_columns(at_the_end(unrolled(tree, space), space), space))  # also in generators that stand for loops
         tree = in_room(joined(with_segments(tree, fun), fun))
         tree = decided(marked(tree if lines is None else in_sections(tree, lines), space), fun, owner)
         if isinstance(tree, ast.FunctionDef):
