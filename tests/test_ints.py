@@ -99,6 +99,19 @@ def checked(fun):
     return derivative
 
 
+@pytest.mark.parametrize("end", [10, 10.0])
+def test_the_item_of_a_slice_is_a_number(end):
+    def fun(x):
+        kinds = np.arange(end) % 2
+        kind = kinds[int(x) : int(x) + 1].item()
+        return kind * x if kind == 1 else 3.0 * x
+
+    derivative = value_and_grad(fun)
+    for x in (1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5):
+        assert derivative(x) == (fun(x), fun(x) / x)
+    assert derivative.cache_info().hits > 2
+
+
 def unread(x):
     k = int(x)  # noqa: F841
     return x * 2

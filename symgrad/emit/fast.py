@@ -1303,6 +1303,7 @@ def to_python(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``numbers[i]`` of a list, in a fifth of the time, for ``int(places[i])`` of an array that stays as it is."""
     (item,) = node.args
     stays = item.op is index.GETITEM and item.args[0].op is CAPTURED and node.aval.kind == "python"
+    stays = stays and not item.aval.shape  # ``numbers[i : i + 1].item()`` is no list
     match args[0]:
         case ast.Subscript(ast.Name(variable), where) if stays:
             array: Any = b.namespace.get(variable)
