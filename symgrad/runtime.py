@@ -1308,7 +1308,7 @@ def over(x: Array, times: float, v: Any, out: Array | None = None) -> Array:
     largest = _FAR[x.dtype.char]
     if 1 / largest < abs(v) < largest:
         return np.multiply(x, times / v, out)
-    return np.divide(x if times == 1 else np.multiply(x, times, out), v, out)
+    return np.divide(x if times == 1 else np.multiply(x, times), v, out)  # in ``out`` may lie ``v``
 
 
 _FAR = {"d": 1e150, "f": 1e15}
@@ -1632,6 +1632,7 @@ def add_to_diagonal(a: Array, number: Any, out: Array | None = None) -> Array:
     """
     if not np.isfinite(number):  # times zero that is not zero
         return np.add(a, number * np.eye(len(a), dtype=a.dtype), out)
+    number = number.copy() if isinstance(number, np.ndarray) else number  # which may lie in ``out``
     result = _copied(a, out)
     diagonal = np.einsum("ii->i", result)
     np.add(diagonal, number, diagonal)

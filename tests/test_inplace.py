@@ -1650,11 +1650,12 @@ OUTS = {
     "logistic": (runtime.logistic, (ROWS,)),
     "logaddexp": (runtime.logaddexp, (ROWS, ROWS * 3)),
     "weight": (runtime.weight, (ROWS, ROWS * 3)),
-    "over": (lambda x, out=None: runtime.over(x, 2.0, 3.0, out), (ROWS,)),
+    "over": (lambda x, v, out=None: runtime.over(x, 2.0, v, out), (ROWS, np.array(3.0))),
+    "over_far": (lambda x, v, out=None: runtime.over(x, 2.0, v, out), (ROWS * 1e200, np.array(1e200))),
     "running": (lambda x, out=None: runtime.running(np.add, x, 0, out), (ROWS,)),
     "solve": (runtime.solve, (np.eye(6) * 3 + np.sin(np.arange(36.0)).reshape(6, 6), ROWS.T.copy())),
     "inv": (runtime.inv, (np.eye(6) * 3 + np.sin(np.arange(36.0)).reshape(6, 6),)),
-    "add_to_diagonal": (lambda a, out=None: runtime.add_to_diagonal(a, 2.0, out), (np.sin(np.arange(36.0)).reshape(6, 6),)),
+    "add_to_diagonal": (runtime.add_to_diagonal, (np.cos(np.arange(36.0)).reshape(6, 6), np.array(2.0))),
 }
 
 
@@ -1673,6 +1674,17 @@ def test_results_in_the_memory_of_arguments(name):
                     given[j] = given[i].reshape(-1)[: np.size(other)].reshape(np.shape(other))
                     wanted = fun(*map(np.copy, given))
                     np.testing.assert_allclose(fun(*given, out=given[i]), wanted, rtol=1e-13, atol=1e-14)
+
+
+def test_a_diagonal_gets_a_number_that_lies_where_the_sum_is_written():
+    def fun(a, u):
+        e = np.exp(u)
+        return np.sum((a + e[0, 0, ...] * np.eye(40)) ** 3)
+
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(4):
+        a, u = rng.standard_normal((2, 40, 40))
+        np.testing.assert_allclose(derivative(a, u)[0], fun(a, u), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [301, 20_001, 200_001])
