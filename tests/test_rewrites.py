@@ -2711,6 +2711,34 @@ def test_what_jumps_look_at_behind_others_is_computed_to_the_bit(name, size):
         np.testing.assert_allclose(found, slope, rtol=1e-12, atol=1e-12)
 
 
+DECIDED = {
+    "rows": (lambda x: np.sum(x, axis=1), [(300, 20)]),
+    "columns": (lambda x: np.sum(x, axis=0, keepdims=True), [(900, 7)]),
+    "means": (lambda x: np.mean(x, axis=0), [(900, 7)]),
+    "products": (lambda x: np.prod(x, axis=1), [(300, 20)]),
+    "with gaps": (lambda x, w: x[:, ::2] @ w, [(30, 70), 35]),
+    "few with gaps": (lambda x, w: x[:, ::2] @ w, [(3, 6), 3]),
+    "backwards": (lambda x, w: x[::-1] @ w[::-1], [(300, 70), 70]),
+    "argument with gaps": (lambda x, w: x.T @ w, [(70, 30), 70]),
+    "solution": (np.linalg.solve, [(10, 10), (10, 400)]),
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_branches_look_at_the_functions_own_sums(name):
+    """At the very number, where one that is added up in another order decides otherwise."""
+    score, shapes = DECIDED[name]
+
+    def fun(w, c, *args):
+        return w * w if np.all(score(*args) >= c) else 3.0 * w
+
+    derivative, rng = grad(fun), np.random.default_rng(0)
+    for k in range(10):
+        args = [rng.normal(size=shape) for shape in shapes]
+        assert derivative(2.0, score(*args) + (k == 0), *args) == (3.0 if k == 0 else 4.0)
+    assert derivative.cache_info().hits > 5
+
+
 SHARES = {
     "rows by columns": lambda e, t: e / np.sum(e, axis=1) * t[:, None],
     "rows": lambda e, t: e / np.sum(e, axis=1)[:, None] * t[:, None],

@@ -1267,7 +1267,8 @@ def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
     a, c = node.args
     plain = all(n.aval.kind == "array" and n.aval.shape and 0 not in n.aval.shape for n in (a, c))
     if plain and node.aval.dtype.kind in "fc" and a.aval.dtype == c.aval.dtype:
-        if max(len(a.aval.shape), len(c.aval.shape)) <= 2:
+        alike = not node.exact or node.op is REGISTRY[np.dot]  # ``matmul`` adds up what has gaps in another order
+        if max(len(a.aval.shape), len(c.aval.shape)) <= 2 and alike:
             return method(args[0], "dot", args[1])
         if node.op is REGISTRY[np.matmul]:
             return call_of(b.bind("matmul", np.matmul), *args)
@@ -1496,8 +1497,8 @@ def _has_kernel(node: Node) -> bool:
 
 @_fast(np.linalg.inv, np.linalg.solve, np.linalg.cholesky)
 def matrix(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    """Without what NumPy's own looks at first."""
-    if not _has_kernel(node):
+    """Without what NumPy's own looks at first; but for systems that decide something, which might be solved otherwise."""
+    if not _has_kernel(node) or (node.exact and node.op is REGISTRY[np.linalg.solve]):
         return SPELLINGS.get(node.op, default_spelling)(b, node, args)
     return call_of(f"runtime.{_CHECKED[node.op]}", *args)
 
@@ -1568,6 +1569,7 @@ def _reduction(ufunc: np.ufunc) -> Spelling:
         large = (
             not counts and math.prod(node.args[0].aval.shape) >= LARGE and isinstance(b, FastBuilder) and "lower" not in b.off
         )
+        large = large and not (node.exact and ufunc in _ROUNDING)
         if large and adds_rows(node):
             keep = [ast.Constant(True)] if params.get("keepdims") else []
             return call_of("runtime.reduce_rows", name(b.bind(ufunc.__name__, ufunc)), args[0], *keep)
@@ -1586,6 +1588,7 @@ def _reduction(ufunc: np.ufunc) -> Spelling:
 
 
 _LOGICAL = (np.logical_or, np.logical_and)
+_ROUNDING = (np.add, np.multiply)
 
 _add_reduce = _reduction(np.add)
 
