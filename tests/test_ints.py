@@ -365,6 +365,29 @@ def hashed(w, a):
     return total
 
 
+LARGE = 2**53 + 1  # which a float is too short for
+BESIDE = {
+    "above": lambda x, a: np.sum((a > x) * x),
+    "alike": lambda x, a: np.sum((x == a) * x),
+    "constant": lambda x, a: np.sum(np.where(x < LARGE, x * x, x)) + a[0] * 0.0,
+    "constants": lambda x, a: np.sum(np.where(x < np.array([LARGE, 3]), x * x, x)) + a[0] * 0.0,
+    "element": lambda x, a: x[0] * x[0] if a[0] > x[0] else x[0],
+    "in a loop": lambda x, a: sum([x[i] * x[i] if a[i] > x[i] else x[i] for i in range(2)]),
+    "pythons": lambda x, a: np.where(a[0].item() > x[0].item(), x[0] * x[0], x[0]),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_large_ints_beside_floats_are_compared_as_numpy_does(name):
+    """In double precision, where Python compares the numbers as they are."""
+    fun = BESIDE[name]
+    derivative, x = value_and_grad(fun), np.array([2.0**53, 1.0])
+    for a in [np.array([LARGE, 3]), np.array([LARGE - 1, 3]), np.array([5, 7])] * 3:
+        for scale in (1.0, 0.5):
+            assert derivative(x * scale, a)[0] == fun(x * scale, a)
+    assert derivative.cache_info().hits > 5
+
+
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 @pytest.mark.parametrize("fun", [products, negatives, hashed])
 def test_integers_of_numpy_begin_anew(fun):

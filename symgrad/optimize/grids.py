@@ -104,11 +104,20 @@ def _direct(key: Any) -> None:
 
 
 for _key in (
-    np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
     np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh,
     np.exp, np.expm1, np.exp2, np.log, np.log1p, np.log2, np.log10, np.sqrt, np.cbrt, np.hypot, np.arctan2, np.copysign,
 ):  # fmt: skip
     _direct(_key)
+
+
+@grid_rule(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+def comparison(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    """NumPy compares integers beside floats in double precision, and Python as they are."""
+    if params or node.aval.dtype != bool:
+        return None
+    if node.aval.kind != "python" and {arg.aval.dtype.kind for arg in node.args} == {"i", "f"}:
+        grids = [s.each(lambda x: _as_float(s, x), grid) for grid in grids]
+    return s.each(lambda x, y: s.number(node.op, x, y), *grids)
 
 
 def _arithmetic(key: Any) -> None:
