@@ -684,3 +684,22 @@ def test_functions_block_by_block(name):
     np.testing.assert_allclose(value, expected[0], rtol=1e-11)
     for one, other in zip(slopes, expected[1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
+
+
+def test_short_rows_meet_arrays_of_several_ranks():
+    def fun(x, r):
+        z = np.exp(np.sin(x) * r)
+        w = np.exp(np.cos(z[:, None, :]) * r)
+        return np.sum(w * w) + np.sum(z)
+
+    rng = np.random.default_rng(0)
+    x, r = rng.normal(size=(300, 3)), rng.normal(size=(1, 3))
+    expected = value_and_grad(fun, mode="dynamic")(x, r)
+    with sizes(dataclasses.replace(TINY, slab=192, piece=192)):
+        derivative = value_and_grad(fun)
+        for _ in range(3):
+            value, slope = derivative(x, r)
+        assert "np.broadcast_to(r, " in derivative.source(x, r, fast=True)
+    assert derivative.cache_info().hits, derivative.explain()
+    np.testing.assert_allclose(value, expected[0], rtol=1e-11)
+    np.testing.assert_allclose(slope, expected[1], rtol=1e-10, atol=1e-13)

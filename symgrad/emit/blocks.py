@@ -207,7 +207,7 @@ class _Loop:
         self.windows: dict[tuple[Node, int], Expr] = {}  # of arrays from outside
         self.callers: dict[str, str] = {}  # what calls functions otherwise than NumPy would
         self.products: dict[Node, str] = {}  # what multiplies rows of arrays from outside
-        self.tiles: dict[Node, str] = {}  # of short rows: arrays that repeat them
+        self.tiles: dict[tuple[Node, tuple[int, ...]], str] = {}  # of short rows: arrays that repeat them in this shape
         self.uses: dict[Any, int] = {}  # how often members, and windows, are read
         for node in group.nodes:
             for arg, lane in self._blocks(node):
@@ -354,11 +354,12 @@ class _Loop:
             and self.group.lanes.get(node) == -len(shape)
         ):
             return None
-        if arg not in self.tiles:
-            self.tiles[arg] = self.b.names.unique("rows")
+        key = arg, shape[1:]
+        if key not in self.tiles:
+            self.tiles[key] = self.b.names.unique("rows")
             tiled = method(call_of("np.broadcast_to", self.b.exprs[arg], literal((rows, *shape[1:]))), "copy")
-            self.block.append(Line(assign(name(self.tiles[arg]), tiled)))
-        return self._cut(name(self.tiles[arg]))
+            self.block.append(Line(assign(name(self.tiles[key]), tiled)))
+        return self._cut(name(self.tiles[key]))
 
     def _place(self, node: Node) -> Expr:
         """Where a member is written."""
