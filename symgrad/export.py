@@ -275,6 +275,7 @@ class _Parts:
         self.classes: dict[str, str] = {}
         self.functions: dict[str, str] = {}
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self.places = Names({"file", "allow_pickle"})  # of arrays in the file, which none of its writer's own options is
         self._known: dict[int, tuple[Any, str]] = {}  # of an object: itself, kept alive, and its name
 
     def define(self, wish: str, value: Any) -> str:
@@ -325,6 +326,7 @@ class _Parts:
     def _filed(self, array: np.ndarray[Any, Any], place: str) -> str:
         if not self.filed:
             raise NotExportable(f"{place} has {array.size} elements: give a path=, for a file of arrays beside the module")
+        place = self.places.unique(place)
         self.arrays[place] = array
         return f'np.load({self.define("Path", Path)}(__file__).with_suffix(".npz"))["{place}"]'
 

@@ -231,6 +231,17 @@ def test_large_arrays_go_to_a_file_beside(tmp_path):
     assert "np.load" not in export(derivative, np.ones(1000))  # without a file, spelled out
 
 
+def test_names_of_large_arrays_are_the_functions_own(tmp_path):
+    """Those of the writer's options, and what the items of a list are called, are some, too."""
+    rng = np.random.default_rng(0)
+    file, allow_pickle, pair_0 = rng.normal(size=(3, 100))
+    pair = [rng.normal(size=100), 2.0]
+    derivative = grad(lambda x: np.sum(x * x * allow_pickle + x * file + x**3 * pair_0) + np.sum(x * pair[0]) * pair[1])
+    path, x = tmp_path / "named.py", rng.normal(size=100)
+    export(derivative, x, path=path)
+    alike(function(load(path))(x), derivative(x))
+
+
 def test_what_is_outside_is_as_it_was(tmp_path):
     """A constant stays, whatever becomes of the variable that it came from."""
     scale = np.array([2.0, 3.0])
