@@ -409,6 +409,14 @@ def test_numpys_numbers_reckon_as_numpys_do(fun):
             np.testing.assert_array_equal(derivative(*args), grad(fun, (0, 1), mode="dynamic")(*args))
 
 
+@pytest.mark.parametrize("fun", [lambda x: np.real(1j**x), lambda x: abs((1 + 2j) ** x), lambda x: np.imag(2j ** (x * x))])
+def test_powers_of_complex_constants(fun):
+    derivative = value_and_grad(fun)
+    for x in (0.5, 1.5, 2.5, -0.5):
+        np.testing.assert_allclose(derivative(x), value_and_grad(fun, mode="dynamic")(x), rtol=1e-13)
+    assert derivative.cache_info().hits, derivative.explain()
+
+
 def test_whole_numbers_to_negative_powers_are_an_error():
     fun = lambda x, y: x * 2 ** ((x > 0) * 1 - 1 + (y > 0) * 1)
     derivative = grad(fun)

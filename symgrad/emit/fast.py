@@ -1327,13 +1327,13 @@ def _in_front(node: Node, axis: int) -> bool:
 def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``math.pow`` for numbers, which raises where ``x ** 0.5`` turns complex at a negative ``x``: then the call is traced."""
     base, exponent = node.args
-    whole = exponent.op is CONST and exponent.aval.dtype.kind != "c" and dict(exponent.params)["value"] % 1 == 0
     fast = isinstance(b, FastBuilder) and (b.scalar or all(map(b._is_python, node.args)))
     plain = node.aval.kind == "python" or fast  # else NumPy's numbers, which give nan
-    known = base.op is CONST and const(base) >= 0
-    if whole or known or not plain or node.aval.dtype != np.float64:
+    if not plain or node.aval.dtype != np.float64:
         return SPELLINGS[node.op](b, node, args)
-    return call_of(b.bind("pow", math.pow), *args)
+    whole = exponent.op is CONST and const(exponent) % 1 == 0
+    known = base.op is CONST and const(base) >= 0
+    return SPELLINGS[node.op](b, node, args) if whole or known else call_of(b.bind("pow", math.pow), *args)
 
 
 @_fast(LIST)
