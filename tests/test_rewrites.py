@@ -2739,6 +2739,23 @@ def test_branches_look_at_the_functions_own_sums(name):
     assert derivative.cache_info().hits > 5
 
 
+def test_ifs_of_loops_look_at_the_functions_own_sums_outside():
+    """As above, where each iteration decides on what was there before the loop."""
+
+    def fun(w, c, x):
+        sums, y = np.sum(x * x, axis=1), w
+        for t in range(len(c)):
+            y = np.sin(y) + w if sums[t] >= c[t] else 0.5 * y
+        return y
+
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for k in range(8):
+        x = rng.normal(size=(40, 60))
+        c = np.sum(x * x, axis=1) + (rng.choice([-1.0, 1.0], 40) if k < 3 else 0.0)
+        assert derivative(2.0, c, x)[0] == pytest.approx(fun(2.0, c, x), rel=1e-12)
+    assert derivative.cache_info().hits > 3
+
+
 SHARES = {
     "rows by columns": lambda e, t: e / np.sum(e, axis=1) * t[:, None],
     "rows": lambda e, t: e / np.sum(e, axis=1)[:, None] * t[:, None],

@@ -19,7 +19,7 @@ from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.scan import Running, Segments
 from symgrad.optimize.scalars import CHOICE
 from symgrad.program import Program
-from symgrad.transform.loop import Body, Loop
+from symgrad.transform.loop import Body, Loop, arguments_of
 
 _Known = dict[tuple[Body, bool], set[Node]]
 JUMPS = ops_of(  # beside all that makes integers or truth values of other numbers
@@ -41,19 +41,28 @@ SUMS = ops_of(
 
 
 def decisive(program: Program) -> set[Node]:
-    """What is computed to the bit, with what loops are given that decide."""
-    loops = [node for node in program.nodes() if isinstance(node.op, Loop)]
-    given = [node.args if node.op.decides else [node.args[i] for i in node.op.watched] for node in loops]
+    """What is computed to the bit, with all that loops are given that decide."""
+    given = [node.args for node in program.nodes() if isinstance(node.op, Loop) and node.op.decides]
     return settled(program) | set(ancestors(itertools.chain.from_iterable(given)))
 
 
 def settled(program: Program) -> set[Node]:
-    """What decisions hang on, and the arithmetic that jumps look at, or did before other operations took the place of some; and
-    the loops that it comes from."""
+    """What decisions hang on, in loops, too, and the arithmetic that jumps look at, or did before other operations took the
+    place of some; and the loops that it comes from."""
     nodes = program.nodes()
+    watched = [node.args[i] for node in nodes if isinstance(node.op, Loop) for i in _watched(node.op)]
     looked_at = _looked_at(nodes, program.rounds, (), {})
     found = {node for node in looked_at if node.op in ROUNDED or isinstance(node.op, Loop)}
-    return program.settled() | found | {node for node in nodes if node.exact}
+    return program.settled() | found | {node for node in nodes if node.exact} | set(ancestors(watched))
+
+
+def _watched(loop: Loop) -> list[int]:
+    """The arguments that it hangs on how a loop runs, and what in it does: of one that ends by a test, and decides nothing
+    else, those of the test."""
+    test = loop.course.test
+    if test is None or any([isinstance(node.op, Loop) for node in loop.body.nodes()]):
+        return loop.watched
+    return arguments_of(loop, test)
 
 
 def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node], ends: Iterable[Node], known: _Known) -> set[Node]:
