@@ -77,7 +77,9 @@ class Grown:
     def begin_with(self, trace: Trace, count: int) -> None:
         """Make the array, of ``count`` items and those that were there before."""
         if self.begin and self.may_begin():
-            items = trace.gather(self.owner)
+            first, *others = self.owner
+            alike = all([other is first for other in others])
+            items = trace.gather([first] if alike else self.owner)
             self.shape = items.shape[1:]
             self.make(trace, self.begin + count, items.dtype)
             assert self.array is not None
