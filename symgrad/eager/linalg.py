@@ -35,7 +35,7 @@ from symgrad.eager.values import clone
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import STOP
-from symgrad.ops.linalg import EIG, hermitian, pinv_vjp
+from symgrad.ops.linalg import EIG, eigh_a, hermitian, pinv_vjp
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
@@ -103,9 +103,14 @@ def _lower(n: int, kind: Any) -> tuple[Any, Any]:
     return np.tri(n, dtype=bool), np.asarray(0.5 - 0.25 * np.eye(n), kind)
 
 
+def _as_it_is(g: Any, a: Any, lower: bool) -> Any:
+    """The Hermitian cotangent of a matrix, of whatever triangle is read: as torch has it."""
+    return g
+
+
 def _cholesky_rule(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
     if g.__class__ is not np.ndarray:
-        return FACTOR.rules[0](g, y, a, upper=upper)  # type: ignore[misc]
+        return FACTOR.rules[0](g, y, a, upper=upper, read=_as_it_is)  # type: ignore[misc]
     if upper:
         g, y = hermitian(g), hermitian(y)
     mask, weights = _lower(y.shape[-1], y.dtype)
@@ -119,12 +124,13 @@ def _cholesky_rule(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
 
 FACTOR = known(np.linalg.cholesky)
 CHOLESKY = variant(FACTOR, rules=(_cholesky_rule,))  # the same rule, with masks that are kept
+EIGH = variant(known(np.linalg.eigh), rules=(lambda g, y, a, UPLO="L": eigh_a(g, y, a, UPLO, _as_it_is),))
 
 
 def _same(name: str, label: str | None = None, fields: str = "") -> Any:
     """NumPy's function of the name; with torch's name of the operation, and of its results."""
     numpys: Any = getattr(np.linalg, name)
-    op = CHOLESKY if name == "cholesky" else REGISTRY[numpys]
+    op = {"cholesky": CHOLESKY, "eigh": EIGH}.get(name) or REGISTRY[numpys]
     kind = named(f"linalg_{name}", fields) if fields else None
 
     @called(name, f"NumPy's ``linalg.{name}``.")
@@ -146,8 +152,15 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
 
 inv, det, cholesky = map(_same, "inv det cholesky".split())
 cond = _same("cond", "SqueezeBackward1")
-eigvalsh, svdvals = _same("eigvalsh", "LinalgEighBackward0"), _same("svdvals", "LinalgSvdBackward0")
+svdvals = _same("svdvals", "LinalgSvdBackward0")
 slogdet, eigh = _same("slogdet", fields="sign logabsdet"), _same("eigh", fields="eigenvalues eigenvectors")
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Any:
+    """The eigenvalues of a Hermitian matrix."""
+    return eigh(A, UPLO).eigenvalues
+
+
 _eig, _lstsq = named("linalg_eig", "eigenvalues eigenvectors"), named("linalg_lstsq", "solution residuals rank singular_values")
 _qr, _svd = named("linalg_qr", "Q R"), named("linalg_svd", "U S Vh")
 

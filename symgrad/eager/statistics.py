@@ -238,7 +238,11 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def _euclidean(a: Any, b: Any) -> Any:
-    squares = np.sum(a * a, -1)[..., :, None] + np.sum(b * b, -1)[..., None, :] - 2 * (a @ np.swapaxes(b, -1, -2))
+    total = np.sum(a * a, -1)[..., :, None] + np.sum(b * b, -1)[..., None, :]
+    squares = total - 2 * (a @ np.swapaxes(b, -1, -2))
+    if type(squares) is np.ndarray:  # what is left by rounding only is computed anew: equal rows are 0 apart
+        *batch, i, j = near = np.nonzero(squares <= 64 * np.finfo(a.dtype).eps * total)
+        squares[near] = np.sum((a[*batch, i] - b[*batch, j]) ** 2, -1)
     return np.sqrt(np.maximum(squares, 0))
 
 

@@ -235,7 +235,7 @@ def absolute(g: Any, y: Any, x: Any) -> Any:
     h = multiple(g, y)
     if h is not None:
         return h * (np.conj(x) if np.iscomplexobj(x) else x)
-    return g * (np.conj(x) / (y + (y == 0))) if np.iscomplexobj(x) else g * np.sign(x)
+    return g * (np.conj(x) / nonzero(y)) if np.iscomplexobj(x) else g * np.sign(x)
 
 
 def sign(g: Any, y: Any, x: Any) -> Any:

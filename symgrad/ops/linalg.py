@@ -277,8 +277,8 @@ def as_it_is_read(g: Any, a: Any, lower: bool) -> Any:
         Sample(A(0, 0)),
     ],
 )
-def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
-    """I. Murray, "Differentiation of the Cholesky decomposition" (2016), eq. 10, symmetrised."""
+def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False, read: Any = as_it_is_read) -> Any:
+    """I. Murray, "Differentiation of the Cholesky decomposition" (2016), eq. 10, symmetrised; ``read`` as in ``eigh_a``."""
     if upper:
         g, y = hermitian(g), hermitian(y)
     inner = np.tril(transpose(y) @ g)
@@ -286,7 +286,7 @@ def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
     if np.iscomplexobj(y):
         inner = 0.5 * (inner + hermitian(inner))
     y = np.linalg.inv(y)
-    return as_it_is_read(transpose(y) @ inner @ conj(y), a, not upper)
+    return read(transpose(y) @ inner @ conj(y), a, not upper)
 
 
 def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
@@ -409,16 +409,17 @@ SYMMETRIC = [
 ]
 
 
-def eigh_a(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
+def eigh_a(g: Any, y: Any, a: Any, UPLO: str = "L", read: Any = as_it_is_read) -> Any:
+    """``read`` makes the cotangent of the matrix from the Hermitian one that the rule comes to."""
     (g_w, g_v), (w, v) = g, y
     lower = UPLO in "Ll"
     if g_v is None:
-        return as_it_is_read((conj(v) * g_w[..., None, :]) @ transpose(v), a, lower)
+        return read((conj(v) * g_w[..., None, :]) @ transpose(v), a, lower)
     inner, unsettled = transpose(v) @ g_v, None
     if np.iscomplexobj(v) and np.size(v):
         turn, unsettled = _turn(inner, _pivots(v, UPLO))
         inner = inner - turn
-    result = as_it_is_read(conj(v) @ _spectral(inner, g_w, w, skew=True) @ transpose(v), a, lower)
+    result = read(conj(v) @ _spectral(inner, g_w, w, skew=True) @ transpose(v), a, lower)
     return result if unsettled is None else SETTLED(result, unsettled, _size(g_v))
 
 
