@@ -193,6 +193,11 @@ class Sweep:
             leaf._grad = old + g
         else:
             total = whole(old)
+            if any([n > 1 and not step for n, step in zip(total.shape, total.strides, strict=True)]):
+                raise RuntimeError(
+                    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                    "Please clone() the tensor before performing the operation."
+                )
             self.calm(np.add, total, g.value if isinstance(g, Tensor) else g, total)
             old.counter[0] += 1
         if leaf.hooks:
@@ -474,10 +479,12 @@ def grad(
         rows = list(zip(*_many(grad_outputs), strict=True))
         keeps = [True] * (len(rows) - 1) + [retain_graph]
         each = [
-            grad(outs, wanted, row, keep, create_graph, allow_unused=allow_unused)
+            grad(outs, wanted, row, keep, create_graph, allow_unused=allow_unused or materialize_grads)
             for row, keep in zip(rows, keeps, strict=True)
         ]
-        return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[misc]
+        unused = [wrap(np.zeros(x.value.shape, x.value.dtype)) if materialize_grads else None for x in wanted]
+        found = zip(unused, zip(*each, strict=True), strict=True)
+        return tuple([x if parts[0] is None else np.stack(parts) for x, parts in found])  # type: ignore[misc]
     roots = seeds(outs, grad_outputs, bool(create_graph))
     for x in wanted:
         if not requires(x):

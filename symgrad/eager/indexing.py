@@ -264,6 +264,13 @@ def _taken(x: Any, *arrays: Any, spec: Any) -> Any:
 
 
 TAKEN = variant(index.GETITEM, fun=_taken)
+PUT = variant(  # where a place is given more than once, each value gets what flows back from there, as in torch
+    index.SETITEM,
+    rules=(
+        lambda g, y, base, value, *arrays, spec: index.SETITEM(g, 0.0, *arrays, spec=spec),
+        lambda g, y, base, value, *arrays, spec: index.GETITEM(g, *arrays, spec=spec),
+    ),
+)
 
 
 def _out_of_range(x: Tensor, spec: Any, arrays: Any) -> str | None:
@@ -319,7 +326,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
                 _check_dtypes(self, value)
             number_in(numbers(value), kept)
             value = value.to(kept)
-        new = _put(self, _shortened(value), spec, arrays, index.SETITEM)
+        new = _put(self, _shortened(value), spec, arrays, PUT)
         assign(self, new, "index_put_")
         return
     if not isinstance(value, Tensor):
@@ -359,7 +366,7 @@ def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False
     spec, arrays, _ = _index_of(self, tuple(indices))
     if isinstance(values, Tensor):
         _check_dtypes(self, values)
-    return assign(self, _put(self, values, spec, arrays, index.INDEX_ADD if accumulate else index.SETITEM), "index_put_")
+    return assign(self, _put(self, values, spec, arrays, index.INDEX_ADD if accumulate else PUT), "index_put_")
 
 
 def _put(x: Tensor, values: Any, spec: Any, arrays: Any, op: Any) -> Tensor:

@@ -78,6 +78,7 @@ class Switch:
         if not mode.tracing:
             for name, value in self.values.items():
                 setattr(mode, name, value)
+            mode.grad = mode.grad and not mode.inference
         elif "grad" in self.values:
             mode.constant = not self.values["grad"]
 
@@ -94,14 +95,21 @@ class Switch:
             @functools.wraps(fun)
             def stepped(*args: Any, **kwargs: Any) -> Any:
                 steps = fun(*args, **kwargs)
-                sent: Any = None
+                step, given = steps.send, None
                 while True:
                     try:
                         with self.clone():
-                            value = steps.send(sent)
+                            value = step(given)
                     except StopIteration as end:
                         return end.value
-                    sent = yield value
+                    try:
+                        step, given = steps.send, (yield value)
+                    except GeneratorExit:
+                        with self.clone():
+                            steps.close()
+                        raise
+                    except BaseException as error:
+                        step, given = steps.throw, error
 
             return stepped
 

@@ -60,3 +60,58 @@ def test_gradients_of_matrices_that_are_read_by_halves_are_symmetric(fun):
         np.testing.assert_allclose(g.detach(), g.mT.detach(), rtol=1e-12)
         slopes.append(g.detach())
     np.testing.assert_allclose(*slopes, rtol=1e-12)
+
+
+# -- writes, gradients and modes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("values", "expected"), [([1.0, 2.0], [1, 1]), (2.0, 2)])
+def test_each_value_for_a_place_has_its_gradient(values, expected):
+    places = torch.tensor([1, 1])
+    for put in (lambda y, v: y.__setitem__(places, v), lambda y, v: y.index_put_((places,), v)):
+        y, v = torch.zeros(3, dtype=torch.float64), given(values)
+        put(y, v)
+        assert slope(y.sum(), v).tolist() == expected
+
+
+def test_gradients_are_not_added_to_what_repeats_an_element():
+    x = given([1.0, 2.0])
+    x.grad = torch.ones(1, dtype=torch.float64).expand(2)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        (x**2).sum().backward()
+
+
+def test_batches_of_gradients_of_what_is_unused():
+    x, w = given([1.0, 1.0]), given([1.0, 1.0, 1.0])
+    for options, expected in (({"allow_unused": True}, None), ({"materialize_grads": True}, [0, 0, 0])):
+        found, unused = torch.autograd.grad(x * x, (x, w), torch.eye(2).double(), is_grads_batched=True, **options)
+        assert found.tolist() == [[2, 0], [0, 2]]
+        assert (unused if unused is None else unused.tolist()) == expected
+
+
+def test_generators_under_no_grad_are_thrown_into_and_closed():
+    seen = []
+
+    @torch.no_grad()
+    def steps():
+        try:
+            yield
+        except ValueError:
+            seen.append(torch.is_grad_enabled())
+            yield "caught"
+        finally:
+            seen.append(torch.is_grad_enabled())
+
+    run = steps()
+    next(run)
+    assert run.throw(ValueError()) == "caught"
+    run.close()
+    assert seen == [False, False]
+    assert torch.is_grad_enabled()
+
+
+def test_nothing_is_recorded_in_inference_mode():
+    with torch.inference_mode(), torch.enable_grad():
+        assert not (torch.ones(2, requires_grad=True) * 2).requires_grad
+        with torch.inference_mode(False):
+            assert (torch.ones(2, requires_grad=True) * 2).requires_grad
