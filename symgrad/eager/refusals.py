@@ -34,6 +34,7 @@ isin | cb | Unsupported input type encountered for isin(): {title}
 searchsorted bucketize | cb | "searchsorted_out_cpu"
 histc | c | "aminmax_cpu"
 histc | iub | "histogram_cpu"
+histogram | iubc | "histogramdd"
 nansum | c | nansum on CPU does not support complex inputs
 nanmean | c | nansum on CPU does not support complex inputs
 nanmean | iub | nanmean(): expected input to have floating point or complex dtype but got {title}

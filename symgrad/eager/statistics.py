@@ -13,9 +13,9 @@ from symgrad.eager import ops
 from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, check_scalars, labelled, plain, variant, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.indexing import narrow
-from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function
+from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function, where
 from symgrad.eager.products import matmul
-from symgrad.eager.reductions import NONZERO, RESULTS, median, named, picked, vector_norm
+from symgrad.eager.reductions import NONZERO, NORM, RESULTS, median, named, picked, vector_norm
 from symgrad.eager.shapes import cat, expand, flatten, reshape, transpose, unsqueeze
 from symgrad.ops.core import nonzero
 from symgrad.ops.reduction import along, vector_shape
@@ -23,41 +23,52 @@ from symgrad.ops.reduction import along, vector_shape
 # -- integrals and differences -------------------------------------------------------------------------------------
 
 
-def _panels(y: Tensor, x: Any, dim: int) -> Any:
+def _panels(name: str, y: Tensor, x: Any, dim: int) -> Any:
     """Twice the areas between neighbours, by the trapezoidal rule; they are 1 wide where no places ``x`` are given."""
-    axis = axis_of(dim, y.value.ndim)
+    axis, ndim = axis_of(dim, y.value.ndim), y.value.ndim
     heights = _pairs(y, axis, FUNCTIONS["add"])
     if x is None:
         return heights
-    if x.value.ndim > 1:
-        return heights * _pairs(x, axis - y.value.ndim, FUNCTIONS["sub"])
-    return heights * reshape(_pairs(x, 0, FUNCTIONS["sub"]), vector_shape(axis, y.value.ndim))
+    if x.value.dtype == bool:
+        raise NotImplementedError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+    if x.value.ndim == 1:
+        if x.value.size != y.value.shape[axis]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = reshape(x, vector_shape(axis, ndim))
+    elif x.value.ndim < ndim:
+        x = reshape(x, (*[1] * (ndim - x.value.ndim), *x.value.shape))
+    return heights * _pairs(x, axis_of(dim, x.value.ndim), FUNCTIONS["sub"])
 
 
 def _pairs(x: Tensor, dim: int, fun: Any) -> Any:
     """``fun`` of each element and the one before."""
     n = x.value.shape[dim]
-    return fun(narrow(x, dim, 1, n - 1), narrow(x, dim, 0, n - 1))
+    return fun(narrow(x, dim, min(n, 1), max(n - 1, 0)), narrow(x, dim, 0, max(n - 1, 0)))
 
 
 @function
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral of samples along ``dim``, at places ``x`` or ``dx`` apart."""
-    if not y.value.shape[axis_of(dim, y.value.ndim)]:
+    axis = axis_of(dim, y.value.ndim)
+    if not y.value.shape[axis]:
         return y.sum(dim)
-    total = _panels(y, x, dim).sum(dim)
-    return labelled(total / 2, "DivBackward1") if x is not None else labelled(total * (dx / 2), "MulBackward1")
+    if x is not None:
+        return labelled(_panels("trapezoid", y, x, dim).sum(dim) / 2, "DivBackward1")
+    ends = y.select(axis, 0) + y.select(axis, -1)
+    return labelled((y.sum(dim) - ends * 0.5) * dx, "MulBackward1")
 
 
 @function
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integrals up to each sample."""
-    panels = _panels(y, x, dim)
+    panels = _panels("cumulative_trapezoid", y, x, dim)
     return (panels * (dx / 2)).cumsum(dim) if x is None else labelled(panels.cumsum(dim) / 2, "DivBackward1")
 
 
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
     """Derivatives along dimensions, estimated by central differences."""
+    if input.value.dtype == bool:
+        raise NotImplementedError("gradient: received a bool input, but bool is not supported")
     spacing = 1 if spacing is None else spacing
     dims = range(input.value.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     if edge_order not in (1, 2):
@@ -119,6 +130,8 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     n = x.value.shape[1]
     total = n if weights is None else weights.sum()
+    if isinstance(total, Tensor) and total.value == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (x if weights is None else x * weights).sum(1, keepdim=True) / total
     gap = x - mean
     if weights is None or aweights is None or not correction:
@@ -204,13 +217,13 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     axis = axis_of(dim, value.ndim)
     if not value.ndim:
         return RESULTS["mode"](*picked(input, np.zeros((), np.int64), axis, keepdim, "ModeBackward0"))
-    counts = (np.expand_dims(value, axis) == np.expand_dims(value, axis + 1)).sum(axis + 1)
-    frequent = counts == counts.max(axis, keepdims=True)
     order = value.argsort(axis, kind="stable")
-    best = np.take_along_axis(frequent, order, axis).argmax(axis)
-    least = np.take_along_axis(value, np.take_along_axis(order, np.expand_dims(best, axis), axis), axis)
-    n = value.shape[axis]
-    places = n - 1 - np.flip(value == least, axis).argmax(axis)
+    ranked = np.take_along_axis(value, order, axis)
+    ranks = np.arange(value.shape[axis]).reshape(vector_shape(axis, value.ndim))
+    alike = np.zeros(value.shape, dtype=bool)  # as the one before
+    alike[along(axis, slice(1, None))] = ranked[along(axis, slice(1, None))] == ranked[along(axis, slice(None, -1))]
+    met = ranks - np.maximum.accumulate(np.where(alike, 0, ranks), axis)  # how many alike have been met before
+    places = np.take_along_axis(order, met.argmax(axis, keepdims=True), axis).squeeze(axis)
     return RESULTS["mode"](*picked(input, places, axis, keepdim, "ModeBackward0"))
 
 
@@ -257,7 +270,14 @@ EUCLIDEAN = Fused(  # without the differences of all rows, which may be many
     lambda g, y, a, b: _euclidean_rule(np.swapaxes(g, -1, -2), np.swapaxes(y, -1, -2), b, a),
     name="cdist",
 )
-UNEQUAL = variant(NONZERO, rules=(lambda g, y, a, **params: np.zeros_like(a),))  # as torch's distances have it
+UNEQUAL = variant(  # as torch's distances have it
+    NONZERO,
+    fun=lambda a, axis: np.sum(np.where(np.isnan(a), a, np.asarray(a != 0, a.dtype)), axis),
+    rules=(lambda g, y, a, **params: np.zeros_like(a),),
+)
+FARTHEST = variant(  # of differences that are equally large, each gets all that flows back
+    NORM, rules=(lambda g, y, a, ord, axis: g[..., None] * ops.SIGN(a) * (np.abs(a) == y[..., None]),)
+)
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
@@ -287,7 +307,12 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
 def _norms(difference: Tensor, p: float, label: str) -> Any:
     if p == 0:
         return apply(UNEQUAL, (difference,), {"axis": -1}, label)
-    return labelled(vector_norm(difference, p if difference.value.shape[-1] else 2, -1), label)
+    if not difference.value.shape[-1] or p in (1, 2):
+        return labelled(vector_norm(difference, p if difference.value.shape[-1] else 2, -1), label)
+    if p == math.inf:
+        return apply(FARTHEST, (difference,), {"ord": p, "axis": -1}, label)
+    equal = wrap(np.asarray((difference.value == 0).all(-1)))  # rows, which no derivative goes through
+    return labelled(where(equal, 0.0, vector_norm(where(unsqueeze(equal, -1), 1.0, difference), p, -1)), label)
 
 
 @function
@@ -295,6 +320,8 @@ def pdist(input: Tensor, p: float = 2) -> Any:
     """The ``p``-norms of the differences of each row and each later one."""
     if input.value.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.value.ndim}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
     first, second = map(wrap, np.triu_indices(input.value.shape[0], 1))
     return _norms(input[first] - input[second], p, "PdistBackward0")
 
@@ -304,6 +331,9 @@ def pdist(input: Tensor, p: float = 2) -> Any:
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where elements are among others."""
+    for kind in (plain(elements).dtype, plain(test_elements).dtype):
+        if kind == bool:
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {title(kind)}")
     return wrap(np.asarray(np.isin(plain(elements), plain(test_elements), invert=invert)))
 
 
@@ -321,7 +351,15 @@ def searchsorted(
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     row, found = sorted_sequence.value, plain(input)
+    if row.ndim != 1 and row.shape[:-1] != found.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+            f"and input value tensor must match, but we got boundaries tensor {list(row.shape)} and input value tensor "
+            f"{list(found.shape)}"
+        )
     if sorter is not None:
         row = np.take_along_axis(row, sorter.value, -1)
     last: Any = "right" if right or side == "right" else "left"
@@ -336,30 +374,49 @@ def searchsorted(
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """Between which boundaries numbers lie."""
+    if boundaries.value.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.value.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-def _range(value: Any, low: Any, high: Any, margin: float) -> Any:
-    """From where to where elements are counted: between the extremes if not given, and never nowhere."""
-    if low == high and value.size:
-        low, high = value.min(), value.max()
+def _range(name: str, value: Any, bounds: Any, margin: float) -> Any:
+    """From where to where elements are counted: between the extremes if that is not given, and never nowhere."""
+    low, high = bounds or ((value.min(), value.max()) if value.size else (0, 1 if name == "histogramdd" else 0))
+    if not np.isfinite([low, high]).all():
+        raise RuntimeError(f"torch.{name}: range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"torch.{name}: max must be larger than min, but got min {low} max {high}")
     return (low - margin, high + margin) if low == high else (low, high)
+
+
+def _check_bins(bins: int) -> None:
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
 
 
 @function
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements lie in each of so many equal ranges."""
     value = input.value
-    return wrap(np.histogram(value, bins, _range(value, min, max, 1))[0].astype(value.dtype))
+    _check_bins(bins)
+    bounds = _range("histc", value, None if min == max else (min, max), 1)
+    return wrap(np.histogram(value, bins, bounds)[0].astype(value.dtype))
 
 
 @function
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many elements lie between neighbouring edges, and these."""
     value = input.value
-    low, high = range or ((0, 0) if value.size else (0, 1))
-    low, high = _range(value, low, high, 0.5)
-    given: Any = plain(bins) if isinstance(bins, Tensor) else np.linspace(low, high, bins + 1)
+    for name, other in (("bins", bins), ("weight", weight)):
+        if isinstance(other, Tensor) and other.value.dtype != value.dtype:
+            kinds = f"{title(value.dtype)} and {title(other.value.dtype)}"
+            raise RuntimeError(f"torch.histogramdd: input tensor and {name} tensor should have the same dtype, but got {kinds}")
+    if isinstance(bins, Tensor):
+        given: Any = plain(bins)
+    else:
+        _check_bins(bins)
+        low, high = _range("histogramdd", value, range, 0.5)
+        given = np.linspace(low, high, bins + 1)
     counts, edges = np.histogram(value, given, weights=None if weight is None else plain(weight), density=density)
     return _HISTOGRAM(wrap(counts.astype(value.dtype)), wrap(edges.astype(value.dtype)))
 
