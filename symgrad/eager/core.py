@@ -836,6 +836,12 @@ def variant(op: Op, **changes: Any) -> Op:
     return made
 
 
+class _LinAlgError(RuntimeError, np.linalg.LinAlgError):
+    """Torch's error, and NumPy's, for a matrix that cannot be factorised."""
+
+
+LinAlgError = _LinAlgError
+
 # -- recording -----------------------------------------------------------------------------------------------------
 
 
@@ -879,6 +885,8 @@ def execute(
             params = {**params, "kept": kept}
         else:
             y = mode.quiet(op.fun, *values, **params)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(str(error)) from None
     except ValueError as error:
         if op.family != "elementwise" and not isinstance(op.key, np.ufunc) and not op.name.endswith("_loss"):
             raise

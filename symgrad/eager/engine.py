@@ -13,6 +13,7 @@ import numpy as np
 
 from symgrad.eager.core import (
     NONE,
+    LinAlgError,
     Node,
     Part,
     RemovableHandle,
@@ -67,6 +68,8 @@ class Sweep:
             self.flow()
             for leaf in self.leaves:
                 self.settle(leaf)
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(str(error)) from None
         finally:
             mode.grad = recording
             mode.sweeps.pop()

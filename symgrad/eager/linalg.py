@@ -15,6 +15,7 @@ from symgrad.eager.core import (
     NAMES,
     NONE,
     Fused,
+    LinAlgError,
     Tensor,
     apply,
     axis_of,
@@ -23,13 +24,14 @@ from symgrad.eager.core import (
     labelled,
     methods,
     plain,
+    unlike,
     variant,
     wrap,
 )
 from symgrad.eager.dtypes import title
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place, where
 from symgrad.eager.products import dot, matmul, mm
-from symgrad.eager.reductions import amax, amin, named, vector_norm
+from symgrad.eager.reductions import amax, amin, named, vector_norm, widened
 from symgrad.eager.shapes import movedim, reshape, unsqueeze
 from symgrad.eager.values import clone
 from symgrad.ops.contract import conj, transpose
@@ -51,11 +53,6 @@ NAMES.update({
 })  # fmt: skip
 
 
-class _LinAlgError(RuntimeError, np.linalg.LinAlgError):
-    """Torch's error, and NumPy's, for a matrix that cannot be factorised."""
-
-
-LinAlgError = _LinAlgError
 _SQUARE = "inv det slogdet cholesky eigh eigvalsh".split()
 _REASONS = {
     "inv": "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
@@ -86,14 +83,16 @@ def _check_square(name: str, A: Tensor) -> None:
 def _failed(name: str, stack: Any) -> Exception | None:
     """Torch's words for the first matrix of a stack that cannot be inverted or factorised."""
     tried: Any = getattr(np.linalg, name)
-    for i, matrix in enumerate(stack.reshape(-1, *stack.shape[-2:]) if name in _REASONS else ()):
+    for i, matrix in enumerate(_stack(stack) if name in _REASONS else ()):
         for n in range(1, len(matrix) + 1):
             part = matrix[:n, :n] if name == "cholesky" else matrix[:, :n].T @ matrix[:, :n]
             try:
-                tried(part)
+                found = tried(part)
             except np.linalg.LinAlgError:
+                found = None
+            if found is None or (name == "cholesky" and np.isnan(found[-1, -1])):
                 batch = f"(Batch element {i}): " if stack.ndim > 2 else ""
-                return _LinAlgError(f"linalg.{name}: {batch}{_REASONS[name].format(n)}")
+                return LinAlgError(f"linalg.{name}: {batch}{_REASONS[name].format(n)}")
     return None
 
 
@@ -142,7 +141,11 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
         try:
             found = apply(op, *op.bind((A, *args), kwargs)) if isinstance(op, Op) else numpys(A, *args, **kwargs)
         except np.linalg.LinAlgError as error:
-            raise _failed(name, A.value) or _LinAlgError(f"linalg.{name}: {error}") from None
+            raise _failed(name, A.value) or LinAlgError(f"linalg.{name}: {error}") from None
+        if name == "cholesky" and type(found.value) is np.ndarray:
+            diagonal = found.value.diagonal(0, -2, -1)
+            if np.isnan(diagonal).any():
+                raise _failed(name, A.value) or LinAlgError(f"linalg.{name}: the input is not finite")
         if kind is not None:
             return kind(*found)
         return found if label is None else labelled(found, label)
@@ -151,7 +154,7 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
 
 
 inv, det, cholesky = map(_same, "inv det cholesky".split())
-cond = _same("cond", "SqueezeBackward1")
+_cond = _same("cond")
 svdvals = _same("svdvals", "LinalgSvdBackward0")
 slogdet, eigh = _same("slogdet", fields="sign logabsdet"), _same("eigh", fields="eigenvalues eigenvectors")
 
@@ -161,13 +164,27 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Any:
     return eigh(A, UPLO).eigenvalues
 
 
+def cond(A: Tensor, p: Any = None) -> Any:
+    """The norm of a matrix times that of its inverse: how much errors may grow."""
+    if A.value.ndim > 1 and not A.value.size:
+        return abs(reshape(A, (*A.value.shape[:-2], -1))).sum(-1)
+    if p not in (None, 2, -2):
+        return labelled(_cond(A, p), "SqueezeBackward1")
+    strengths = svdvals(A)
+    ends = strengths[..., 0], strengths[..., -1]
+    return labelled(ends[0] / ends[1] if p != -2 else ends[1] / ends[0], "SqueezeBackward1")
+
+
 _eig, _lstsq = named("linalg_eig", "eigenvalues eigenvectors"), named("linalg_lstsq", "solution residuals rank singular_values")
 _qr, _svd = named("linalg_qr", "Q R"), named("linalg_svd", "U S Vh")
 
 
 def _strengths(a: Any, hermitian: bool) -> Any:
     """The singular values of plain matrices."""
-    return np.abs(np.linalg.eigvalsh(a)) if hermitian else np.linalg.svd(a, compute_uv=False)
+    try:
+        return np.abs(np.linalg.eigvalsh(a)) if hermitian else np.linalg.svd(a, compute_uv=False)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"linalg.svd: {error}") from None
 
 
 def _cut(a: Any, strengths: Any, atol: Any, rtol: Any) -> Any:
@@ -222,15 +239,33 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     _check_floats("lstsq", A)
-    vector = _is_vector(A, B)
+    if A.value.ndim < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if B.value.ndim < 1:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if not 0 <= A.value.ndim - B.value.ndim <= 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
+    if A.value.dtype != B.value.dtype:
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+            f"{title(A.value.dtype)} and other's dtype {title(B.value.dtype)}"
+        )
+    vector = A.value.ndim > B.value.ndim
     right = unsqueeze(B, -1) if vector else B
     m, n = A.value.shape[-2:]
+    if right.value.shape[-2] != m:
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
+    wrong = unlike(A.value.shape[:-2], right.value.shape[:-2])
+    if wrong is not None:
+        raise wrong
     strengths = _strengths(A.value, False)
     cut = max(m, n) * np.finfo(A.value.dtype).eps if rcond is None else rcond
     ranks = np.asarray((strengths > cut * strengths.max(-1, keepdims=True, initial=0)).sum(-1))
-    X = matmul(pinv(A, rtol=cut), right)
+    X = matmul(pinv(A, rtol=0 if driver == "gels" else cut), right)
     residuals = abs(reshape(X, (-1,))[:0])
-    if m > n and driver != "gelsy" and (driver in (None, "gels") or np.all(ranks == n)):
+    if m > n and driver not in (None, "gelsy") and (driver == "gels" or np.all(ranks == n)):
         residuals = (abs(matmul(A, X) - right) ** 2).sum(-2)
     return _lstsq(
         labelled(X.squeeze(-1) if vector else X, "LinalgLstsqBackward0"),
@@ -274,6 +309,8 @@ def multi_dot(tensors: Sequence[Tensor]) -> Any:
         allowed = "2D" if 0 < i < len(tensors) - 1 else "1D or 2D"
         if str(x.value.ndim) not in allowed:
             raise RuntimeError(f"multi_dot(): tensor {i} must be {allowed} but got {x.value.ndim}D")
+        if x.value.dtype == bool:
+            raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     rows, columns = first.value.shape[:-1], last.value.shape[1:]
     row, column = (first if rows else unsqueeze(first, 0)), (last if last.value.ndim == 2 else unsqueeze(last, 1))
     matrices = [row, *inner, column]
@@ -287,6 +324,9 @@ def _chain_matmul(*matrices: Tensor) -> Any:
         "which accepts a list of two or more tensors rather than multiple parameters.",
         stacklevel=2,
     )
+    for x in matrices:
+        if x.value.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {x.value.ndim}, expected 2 instead.")
     return multi_dot(matrices)
 
 
@@ -320,7 +360,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {title(A.value.dtype)} and B of type "
             f"{title(B.value.dtype)} instead"
         )
-    vector = left and _is_vector(A, B)
+    vector = _is_vector(A, B)
+    _check_right("linalg.solve", A, B.value.shape + (1,) * vector, left)
     try:
         if vector and B.value.ndim > 1:
             return labelled(np.linalg.solve(A, unsqueeze(B, -1)).squeeze(-1), "LinalgSolveExBackward0")
@@ -328,7 +369,26 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
             return labelled(np.linalg.solve(A.mT, B.mT).mT, "LinalgSolveExBackward0")
         return np.linalg.solve(A, B)
     except np.linalg.LinAlgError:
-        raise _LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
+        number = next((i for i, matrix in enumerate(_stack(A.value)) if not np.linalg.det(matrix)), 0)
+        batch = f"(Batch element {number}): " if A.value.ndim > 2 else ""
+        raise LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular.") from None
+
+
+def _stack(a: Any) -> Any:
+    """Matrices in a row."""
+    return a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:])
+
+
+def _check_right(name: str, A: Tensor, shape: tuple[int, ...], left: bool) -> None:
+    """Raise where no right-hand side can be of this shape."""
+    if len(shape) < 2:
+        raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
+    n = A.value.shape[-1]
+    if shape[-2 if left else -1] != n:
+        what = "AX" if left else "XA"
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {what} = B ({n}x{n} and {shape[-2]}x{shape[-1]})"
+        )
 
 
 def _complex_eig(a: Any) -> Any:
@@ -353,7 +413,15 @@ def eigvals(A: Tensor) -> Any:
 def tensorinv(A: Tensor, ind: int = 2) -> Any:
     """The inverse for ``tensordot`` over ``ind`` dimensions."""
     shape = A.value.shape
-    square = reshape(A, (math.prod(shape[:ind]), -1))
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    sizes = math.prod(shape[ind:]), math.prod(shape[:ind])
+    if sizes[0] != sizes[1]:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{sizes[0]} != {sizes[1]}"
+        )
+    square = reshape(A, (sizes[0], -1))
     return labelled(reshape(inv(square), (*shape[ind:], *shape[:ind])), "ReshapeAliasBackward0")
 
 
@@ -371,10 +439,16 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
 
 def vander(x: Tensor, *, N: int | None = None) -> Any:
     """The powers 0, 1, … of each element, along a new last dimension."""
-    x = x if x.value.ndim else reshape(x, (1,))
-    n = x.value.shape[-1] if N is None else N
-    if n <= 1 and N is not None:
+    if x.value.dtype == bool:
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    n = N if N is not None else x.value.shape[-1] if x.value.ndim else 1
+    if n <= 1:
         raise RuntimeError("N must be greater than 1.")
+    return _powers(x if x.value.ndim else reshape(x, (1,)), n)
+
+
+def _powers(x: Tensor, n: int) -> Any:
+    """The powers of each element that are less than ``n``."""
     shape = x.value.shape
     powers = unsqueeze(x, -1).expand(*shape, max(n - 1, 0)).cumprod(-1)
     return FUNCTIONS["cat"]((wrap(np.ones((*shape, min(n, 1)), x.value.dtype)), powers), -1)
@@ -396,14 +470,17 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Any:
     return labelled(input * scale, "RenormBackward0")
 
 
-in_place("renorm", renorm)
+in_place("renorm", lambda self, *args, **options: renorm(clone(self), *args, **options))  # what it saves is not written to
 
 
 def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of each element of a vector, the highest first."""
     if x.value.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
-    powers = vander(x, N=N) if x.value.size else wrap(np.zeros((0, N or 0), x.value.dtype))
+    n = x.value.size if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    powers = _powers(x.long() if x.value.dtype == bool else x, n)
     return powers if increasing else powers.flip(1)
 
 
@@ -417,8 +494,42 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     triangle = (FUNCTIONS["triu"] if upper else FUNCTIONS["tril"])(A, (1 if upper else -1) if unitriangular else 0)
     if unitriangular:
         triangle = triangle + wrap(np.eye(A.value.shape[-1], dtype=A.value.dtype))
-    found = np.linalg.solve(triangle, B) if left else np.linalg.solve(triangle.mT, B.mT).mT
+    _check_right("linalg.solve_triangular", A, B.value.shape, left)
+    found = _by_triangle(triangle, B, upper) if left else _by_triangle(triangle.mT, B.mT, not upper).mT
     return labelled(found, "LinalgSolveTriangularBackward0")
+
+
+def _substituted(a: Any, b: Any, upper: bool) -> Any:
+    """The solution for a triangular matrix, row after row: infinite or NaN from a zero on the diagonal on."""
+    n = a.shape[-1]
+    x = np.array(np.broadcast_to(b, (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])))
+    for i in range(n - 1, -1, -1) if upper else range(n):
+        rest = slice(0, i) if upper else slice(i + 1, n)
+        x[..., i, :] /= a[..., i, i, None]
+        x[..., rest, :] -= a[..., rest, i, None] * x[..., i, None, :]
+    return x
+
+
+def _substituted_rule(g: Any, y: Any, a: Any, b: Any, upper: bool) -> Any:
+    return -SUBSTITUTED(transpose(a), g, upper=not upper) @ transpose(y)
+
+
+SUBSTITUTED: Fused = Fused(
+    _substituted,
+    _substituted_rule,
+    lambda g, y, a, b, upper: SUBSTITUTED(transpose(a), g, upper=not upper),
+    name="linalg_solve_triangular",
+)
+
+
+def _is_singular(triangle: Any) -> bool:
+    """Whether triangular matrices, which are no traced ones, have a zero on a diagonal."""
+    return type(triangle) is np.ndarray and bool((triangle.diagonal(0, -2, -1) == 0).any())
+
+
+def _by_triangle(triangle: Any, right: Any, upper: bool) -> Any:
+    """The ``X`` of ``triangle @ X == right``, with infinities and NaN where the matrix is singular."""
+    return SUBSTITUTED(triangle, right, upper=upper) if _is_singular(plain(triangle)) else np.linalg.solve(triangle, right)
 
 
 # -- triangular factors --------------------------------------------------------------------------------------------
@@ -426,7 +537,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 def _eliminated(a: Any, exchange: bool) -> tuple[Any, Any]:
     """Both factors in one matrix, and the row that each one is exchanged with: that of the largest element below."""
-    rest = a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]).copy()
+    rest = _stack(a).copy()
     k, each = min(a.shape[-2:]), np.arange(len(rest))
     found = np.empty((len(rest), k), np.int32)
     for j in range(k):
@@ -455,7 +566,7 @@ def _packed_rule(g: Any, y: Any, a: Any) -> Any:
     eye = np.eye(np.shape(a)[-1], dtype=a.dtype)
     left, right = np.tril(y, -1) + eye, np.triu(y)
     inner = np.tril(transpose(left) @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ transpose(right))
-    return np.linalg.inv(transpose(left)) @ inner @ np.linalg.inv(transpose(right))
+    return np.linalg.inv(transpose(left)) @ inner @ _by_triangle(transpose(right), eye, False)
 
 
 PACKED = Fused(lambda a: _eliminated(a, False)[0], _packed_rule, name="linalg_lu_factor_ex")  # of rows that need no exchange
@@ -471,8 +582,9 @@ def _factors(A: Tensor) -> tuple[Tensor, Any, Any]:
     k, order = min(m, n), _rows(pivots, m)
     moved = FUNCTIONS["take_along_dim"](A, wrap(order[..., None]), -2)
     square = apply(PACKED, (moved[..., :k, :k],))
-    if m > n:  # below, what times the upper factor gives the rest
-        below = solve_triangular(square, moved[..., k:, :], upper=True, left=False)
+    if m > n:  # below, what times the upper factor gives the rest; nothing is where nothing was left to divide
+        zero = wrap(np.eye(k, dtype=bool) & (square.value == 0))
+        below = solve_triangular(where(zero, 1.0, square), moved[..., k:, :], upper=True, left=False)
         square = FUNCTIONS["cat"]((square, below), -2)
     elif m < n:
         beside = solve_triangular(square, moved[..., k:], upper=False, unitriangular=True)
@@ -488,9 +600,10 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """The triangular factors of a matrix whose rows are exchanged, in one, and the exchanges."""
     LU, pivots, info = lu_factor_ex(A, pivot=pivot)
     if (info.value > 0).any():
-        place = int(info.value[info.value > 0].flat[0])
+        number = int((info.value > 0).argmax())
+        place, batch = info.value.flat[number], f"(Batch element {number}): " if info.value.ndim else ""
         raise RuntimeError(
-            f"torch.linalg.lu_factor: U[{place},{place}] is zero and using it on lu_solve would result in a division by "
+            f"torch.linalg.lu_factor: {batch}U[{place},{place}] is zero and using it on lu_solve would result in a division by "
             "zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
             "linalg.lu_factor_ex(A, pivot)"
         )
@@ -528,8 +641,13 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Any:
     """The ``X`` of ``A @ X == B`` (or ``X @ A == B``), by the factors of ``A`` (or of its adjoint)."""
     P, L, U = _unpacked(LU, _rows(pivots.value, LU.value.shape[-2]))
-    A = matmul(matmul(P, L), U)
-    return labelled(solve(A.mH if adjoint else A, B, left=left), "LinalgLuSolveBackward0")
+    _check_right("linalg.lu_solve", LU, B.value.shape, left)
+    right = B if left else B.mH
+    if adjoint == left:
+        found = matmul(P, _by_triangle(L.mH, _by_triangle(U.mH, right, False), True))
+    else:
+        found = _by_triangle(U, _by_triangle(L, matmul(P.mT, right), False), True)
+    return labelled(found if left else found.mH, "LinalgLuSolveBackward0")
 
 
 def _lu_unpack_of(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
@@ -639,7 +757,15 @@ def _squared(L: Tensor, upper: bool) -> Any:
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Any:
     """The ``X`` of ``A @ X == B``, from the Cholesky factor of ``A``."""
-    return labelled(solve(_squared(L, upper), B), "CholeskySolveBackward0")
+    for name, x in (("b", B), ("u", L)):
+        if x.value.ndim < 2:
+            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.value.ndim} dimensions instead")
+    if B.value.shape[-2] != L.value.shape[-2]:
+        sizes = [" by ".join(map(str, x.value.shape[-2:])) for x in (L, B)]
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {sizes[0]} but each b matrix is {sizes[1]}"
+        )
+    return labelled(np.linalg.solve(_squared(L, upper), B), "CholeskySolveBackward0")
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Any:
@@ -673,6 +799,11 @@ solve_ex = _with_info("solve_ex", solve, "result info")
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     """Inner products along a dimension; the elements of ``x`` are conjugated."""
+    if x.value.dtype != y.value.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {title(x.value.dtype)} and y of type "
+            f"{title(y.value.dtype)} instead"
+        )
     if x.value.ndim == y.value.ndim == 1:
         return labelled(dot(x.conj() if x.is_complex() else x, y), "VdotBackward0")
     return ((x.conj() if x.is_complex() else x) * y).sum(dim)
@@ -682,8 +813,29 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     """An orthogonal matrix times a triangular one."""
     _check_floats("qr", A)
     if mode == "r":
-        return _qr(wrap(np.zeros(0, A.value.dtype)), np.linalg.qr(A, mode="r"))
-    return _qr(*np.linalg.qr(A, mode=mode))  # type: ignore[call-overload]
+        return _qr(wrap(np.zeros(0, A.value.dtype)), apply(QR_WITHOUT_Q, (A,), {"mode": "r"}))
+    m, n = A.value.shape[-2:]
+    op = COMPLETE_QR if mode == "complete" and m > n else known(np.linalg.qr)
+    return _qr(*apply(op, (A,), {"mode": mode}))
+
+
+def _refusing(op: Any, text: str) -> Any:
+    """The operation, through which no gradient goes, and why."""
+
+    def rule(g: Any, y: Any, *args: Any, **params: Any) -> Any:
+        raise RuntimeError(text)
+
+    return variant(op, rules=(rule,))
+
+
+QR_WITHOUT_Q = _refusing(
+    known(np.linalg.qr),
+    "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if "
+    "you are going to differentiate through linalg.qr.",
+)
+COMPLETE_QR = _refusing(
+    known(np.linalg.qr), "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+)
 
 
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
@@ -692,30 +844,43 @@ def svd(A: Tensor, full_matrices: bool = True) -> Any:
     return _svd(*np.linalg.svd(A, full_matrices=full_matrices))
 
 
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """A norm of vectors, or of matrices where ``dim`` has two of them or ``ord`` is one of matrices."""
+    ndim = A.value.ndim
+    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if dims is not None and len(dims) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if ord is None:
-        return vector_norm(A, 2, dim, keepdim)
-    if dim is None and A.value.ndim not in (1, 2):
-        ndim = A.value.ndim
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if dims is None and ndim not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
-    if not isinstance(ord, str) and ((dim is None and A.value.ndim == 1) or isinstance(dim, int)):
-        return vector_norm(A, ord, dim, keepdim)
-    return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
+    if not isinstance(ord, str) and (ndim if dims is None else len(dims)) == 1:
+        return vector_norm(A, ord, dims, keepdim, dtype=dtype)
+    return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
 
 
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
     """A norm of matrices."""
-    if isinstance(dim, int):
+    ndim = A.value.ndim
+    if ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if isinstance(dim, int) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
+    _check_floats("matrix_norm", A)
+    if axis_of(dim[0], ndim) == axis_of(dim[1], ndim):
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord not in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    A = widened("linalg.matrix_norm", A, dtype)
     if ord == "fro":
         return vector_norm(A, 2, dim, keepdim)
     if ord in (1, -1, np.inf, -np.inf):
-        inner, outer = (i % A.value.ndim for i in (dim if abs(ord) == 1 else dim[::-1]))
+        inner, outer = (i % ndim for i in (dim if abs(ord) == 1 else dim[::-1]))
         sums = vector_norm(A, 1, inner, keepdim)
-        return (amax if ord > 0 else amin)(sums, outer - (inner < outer and not keepdim), keepdim)
+        place = outer - (inner < outer and not keepdim)
+        if ord > 0 and not A.value.shape[outer]:
+            return sums.sum(place, keepdim)  # of nothing: 0
+        return (amax if ord > 0 else amin)(sums, place, keepdim)
     label = "SumBackward1" if ord == "nuc" else "AmaxBackward0" if ord == 2 else "AminBackward0"
     label = "PermuteBackward0" if keepdim else label
     return labelled(np.linalg.norm(A, ord, dim, keepdim), label)

@@ -271,8 +271,10 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {title(x.value.dtype)}"
         )
-    x = _cast(x, dtype)
+    x = widened("linalg.vector_norm", x, dtype)
     params = _axes(dim, keepdim, x.value.ndim)
+    if (ord < 0 or ord == math.inf) and not x.value.size:
+        _check_some(x.value.shape, params.get("axis"), ord)
     if ord == 0:
         return apply(NONZERO, (x,), params)
     if ord != 2:
@@ -280,6 +282,31 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
         if type(x.value) is Tracer:
             return _traced_norm(x, ord, params.get("axis"), keepdim)
     return apply(NORM, (x,), params)
+
+
+def widened(name: str, x: Tensor, dtype: Any) -> Tensor:
+    """``x`` in a dtype that has no less digits."""
+    if dtype is None:
+        return x
+    kind, given = as_numpy(dtype), x.value.dtype
+    if kind.kind != given.kind:
+        which = "complex" if given.kind == "c" else "real"
+        raise RuntimeError(f"{name}: dtype should be {which} for {which} inputs, but got {title(kind)}")
+    if kind.itemsize < given.itemsize:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({title(given)}) should be convertible without narrowing to the specified dtype "
+            f"({title(kind)})"
+        )
+    return x.to(dtype)  # type: ignore[no-any-return]
+
+
+def _check_some(shape: tuple[int, ...], axis: Any, ord: Any) -> None:
+    """Raise where there is nothing along the axes of a norm that nothing has."""
+    if not math.prod(shape if axis is None else [shape[i] for i in np.atleast_1d(axis)]):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an "
+            "identity"
+        )
 
 
 def _traced_norm(x: Tensor, ord: Any, axis: Any, keepdim: bool) -> Any:

@@ -7,6 +7,8 @@ import pytest
 
 import symgrad
 import symgrad.eager as torch
+from symgrad.eager.core import apply
+from symgrad.eager.linalg import SUBSTITUTED
 
 NAN, INF = math.nan, math.inf
 
@@ -198,5 +200,109 @@ def test_distances_at_ties_and_equal_rows():
     ],
 )
 def test_places_and_distances_that_are_none(fun, message):
+    with refused(message):
+        fun()
+
+
+# -- singular matrices and refusals of torch.linalg ----------------------------------------------------------------
+
+LA, SINGULAR, PAIR = torch.linalg, torch.tensor([[1.0, 2.0], [0.0, 0.0]]), torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+TALL = torch.arange(6.0).reshape(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (lambda: LA.solve_triangular(SINGULAR, torch.ones(2, 1), upper=True), [[-INF], [INF]]),
+        (lambda: LA.solve_triangular(SINGULAR.mT, torch.ones(1, 2), upper=False, left=False), [[-INF, INF]]),
+        (lambda: LA.lu_solve(*LA.lu_factor_ex(torch.diag(torch.tensor([1.0, 0.0])))[:2], torch.ones(2, 1)), [[NAN], [INF]]),
+        (lambda: LA.lu(torch.ones(3, 2)).L, [[1, 0], [1, 1], [1, 0]]),
+        (lambda: LA.cond(torch.zeros(2, 2)), NAN),
+        (lambda: LA.cond(torch.zeros(2, 0, 3)), [0, 0]),
+        (lambda: LA.cond(torch.diag(torch.tensor([1.0, 4.0])), -2), 0.25),
+        (lambda: LA.lstsq(torch.tensor([[1.0, 0], [0, 1e-9], [0, 0]]), torch.ones(3, 1), driver="gels").solution, [[1], [1e9]]),
+        (lambda: LA.lstsq(torch.tensor([[1.0, 0], [0, 1.0], [1, 2]]), torch.ones(3, 1)).residuals, []),
+        (lambda: LA.norm(TALL, 3, dim=[1]), [1, 35 ** (1 / 3), 189 ** (1 / 3)]),
+        (lambda: LA.norm(TALL, 0, dim=(1,)), [1, 2, 2]),
+        (lambda: LA.matrix_norm(TALL, 1, dtype=torch.float64), 9),
+        (lambda: LA.norm(TALL, dtype=torch.float64), math.sqrt(55)),
+        (lambda: LA.matrix_norm(torch.zeros(0, 3), INF), 0),
+        (lambda: LA.matrix_norm(torch.zeros(2, 3, 0), 1), [0, 0]),
+        (lambda: torch.vander(torch.ones(3), 1), [[1], [1], [1]]),
+        (lambda: torch.vander(torch.ones(3), 0), [[], [], []]),
+        (lambda: torch.vander(torch.tensor([2, 3]), 3), [[4, 2, 1], [9, 3, 1]]),
+    ],
+)
+def test_matrices_on_the_edge(found, expected):
+    np.testing.assert_allclose(found(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_solutions_by_substitution_have_derivatives(upper):
+    rng = np.random.default_rng(0)
+    a, b = (torch.tensor(rng.random(shape), requires_grad=True) for shape in ((2, 3, 3), (3, 2)))
+    triangle = lambda a: torch.triu(a) if upper else torch.tril(a)
+    own = lambda a, b: apply(SUBSTITUTED, (triangle(a), b), {"upper": upper})
+    np.testing.assert_allclose(own(a, b).detach(), np.linalg.solve(triangle(a), b).detach(), rtol=1e-9)
+    assert torch.autograd.gradcheck(own, (a, b))
+    assert torch.autograd.gradgradcheck(own, (a, b))
+
+
+def test_gradients_of_factors_of_singular_matrices_are_not_numbers():
+    x = given([[1.0, 1.0], [1.0, 1.0]])
+    assert slope(torch.linalg.lu(x).U.sum(), x).isnan().all()
+
+
+def test_solutions_by_factors_are_those_of_the_matrix():
+    rng = np.random.default_rng(0)
+    a, b = (torch.tensor(rng.random((2, 3, 3)) + 1j * rng.random((2, 3, 3))) for _ in range(2))
+    factors = LA.lu_factor(a)
+    for left in (True, False):
+        for adjoint, matrix in ((False, a), (True, a.mH)):
+            found = LA.lu_solve(*factors, b, left=left, adjoint=adjoint)
+            np.testing.assert_allclose(matrix @ found if left else found @ matrix, b, rtol=1e-9, atol=1e-12)
+
+
+def test_the_gradient_goes_through_renorm_in_place():
+    x = given([[1.0, 2.0], [3.0, 4.0]])
+    y = (x * 1).renorm_(2, 0, 1.0)
+    np.testing.assert_allclose(slope(y[0, 0], x), [[0.35777086, -0.1788854], [0, 0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fun", "message"),
+    [
+        (lambda: LA.cholesky(torch.tensor([[1.0, 0.0], [NAN, 1.0]])), "the leading minor of order 2 is not positive"),
+        (lambda: LA.svd(torch.full((2, 2), NAN)), "did not converge"),
+        (lambda: LA.eig(torch.full((2, 2), NAN)), "infs or NaNs"),
+        (lambda: LA.matrix_rank(torch.full((2, 2), NAN)), "linalg.svd: SVD did not converge"),
+        (lambda: LA.lu_factor(torch.zeros(2, 2, 2)), r"\(Batch element 0\): U\[1,1\] is zero"),
+        (lambda: LA.solve(torch.stack([PAIR, SINGULAR]), torch.ones(2, 2, 1)), r"\(Batch element 1\): The solver failed"),
+        (lambda: LA.solve_triangular(PAIR, torch.ones(2), upper=True), "B must have at least 2 dimensions"),
+        (lambda: LA.lu_solve(*LA.lu_factor(PAIR), torch.ones(2)), "B must have at least 2 dimensions"),
+        (lambda: torch.cholesky_solve(torch.ones(2), PAIR), "b should have at least 2 dimensions, but has 1"),
+        (lambda: torch.cholesky_solve(torch.ones(3, 1), PAIR), "each A matrix is 2 by 2 but each b matrix is 3 by 1"),
+        (lambda: LA.solve(torch.ones(2, 2, 2), torch.ones(2, 2), left=False), r"equation XA = B \(2x2 and 2x1\)"),
+        (lambda: LA.solve(PAIR, torch.ones(3)), r"equation AX = B \(2x2 and 3x1\)"),
+        (lambda: LA.lstsq(torch.ones(2, 3, 3), torch.ones(3)), r"\(input.dim\(\) - other.dim\(\)\) <= 1"),
+        (lambda: LA.lstsq(torch.ones(3, 4, 2), torch.ones(4, 1)), "should match other.size"),
+        (lambda: LA.matrix_norm(torch.ones(3), dim=(0, 0)), "must have at least 2 dimensions"),
+        (lambda: LA.matrix_norm(PAIR, dim=(0, 0)), "dims must be different"),
+        (lambda: LA.matrix_norm(PAIR, dim=()), "must be a 2-tuple"),
+        (lambda: LA.norm(torch.ones(2, 2, 2), 2, dim=(0, 1, 2)), "must be of length 1 or 2"),
+        (lambda: LA.vector_norm(PAIR.double(), dtype=torch.float32), "without narrowing"),
+        (lambda: LA.vector_norm(PAIR, dtype=torch.complex64), "dtype should be real for real inputs"),
+        (lambda: torch.norm(torch.zeros(0, 3), -1), "cannot compute the -1 norm on an empty tensor"),
+        (lambda: LA.vander(torch.ones(3) > 0), "but got Bool"),
+        (lambda: LA.vander(torch.ones(1)), "N must be greater than 1"),
+        (lambda: LA.vecdot(PAIR, PAIR.double()), "the same dtype, but found x of type Float and y of type Double"),
+        (lambda: LA.multi_dot([PAIR > 0] * 2), "not implemented for 'Bool'"),
+        (lambda: LA.tensorinv(PAIR, 0), "strictly positive integer for 'ind', but got 0"),
+        (lambda: LA.tensorinv(torch.ones(2, 3, 4), 1), "but got 12 != 2"),
+        (lambda: LA.qr(TALL.clone().requires_grad_(), "r").R.sum().backward(), "Q, which is not computed when mode='r'"),
+        (lambda: LA.qr(TALL.clone().requires_grad_(), "complete").R.sum().backward(), "mode='complete' and nrows > ncols"),
+    ],
+)
+def test_matrices_that_are_refused(fun, message):
     with refused(message):
         fun()
