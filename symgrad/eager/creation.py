@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Tensor, apply, assign, called, methods, numbers, wrap
-from symgrad.eager.dtypes import as_numpy, default, number_in, on_cpu, title
+from symgrad.eager.core import NONE, Tensor, apply, assign, called, check_kernel, methods, numbers, wrap
+from symgrad.eager.dtypes import TITLES, as_numpy, default, joined, number_in, on_cpu, preserve_format, python_dtype, title
 from symgrad.eager.modes import mode
 from symgrad.eager.shapes import broadcast_tensors, expand, reshape, several, sizes, transpose
 from symgrad.ops.core import Traced
@@ -39,11 +41,19 @@ def creates(make: Any) -> Any:
         pin_memory: Any = None,
         memory_format: Any = None,
         requires_grad: bool = False,
+        order: Any = None,
         **options: Any,
     ) -> Tensor:
+        """``order``: of the dimensions in memory; the sizes are given in that order, and the tensor has them in its own."""
         if device is not None:
             on_cpu(device)
+        if out is not None:
+            kind = out.value.dtype
+            if as_numpy(options.setdefault("dtype", kind)) != kind:
+                names = title(as_numpy(options["dtype"])), title(kind)
+                raise RuntimeError(f"dtype {names[0]} does not match dtype of out parameter ({names[1]})")
         value = make(*args, **options)
+        value = value if order is None else value.transpose(np.argsort(order))
         if out is not None:
             if out.value.shape != value.shape:
                 out.data = wrap(np.empty(value.shape, out.value.dtype))
@@ -62,7 +72,12 @@ def creates(make: Any) -> Any:
 
 def _inferred(data: Any, dtype: Any = None) -> Any:
     """The array of nested lists and numbers, in the dtype that torch infers where none is given."""
-    if isinstance(data, (list, tuple)) and _holds(Tensor, data):
+    kind = None
+    if isinstance(data, (np.ndarray, np.generic)):
+        check_array(np.asarray(data))
+        kind = data.dtype
+    elif isinstance(data, (list, tuple)) and _holds((Tensor, np.ndarray, np.generic), data):
+        kind = functools.reduce(joined, _kinds(data))
         data = _unwrapped(data)
     trace = active_trace() if mode.tracing else None
     try:
@@ -72,17 +87,50 @@ def _inferred(data: Any, dtype: Any = None) -> Any:
     if value.dtype.kind in "US":
         raise TypeError("new(): invalid data type 'str'")
     if value.dtype == object:
-        odd = next((x for x in value.ravel() if not isinstance(x, (int, float, np.generic))), data)
+        odd = next((x for x in value.ravel() if not isinstance(x, (int, float, np.generic))), None)
+        if odd is None:
+            raise ValueError("Overflow when unpacking long long")
         raise RuntimeError(f"Could not infer dtype of {type(odd).__name__}")
     if dtype is not None:
         if not isinstance(data, (np.ndarray, np.generic)):
             _check_fits(value, as_numpy(dtype))
         return _as(value, as_numpy(dtype))
-    if isinstance(data, (np.ndarray, np.generic)) or (isinstance(data, (list, tuple)) and _holds(np.generic, data)):
-        return value
+    if kind is not None:
+        return _as(value, kind)
+    if value.dtype == np.uint64:
+        raise ValueError("Overflow when unpacking long long")
     if value.dtype.kind == "f":
         return _as(value, default.real)
     return _as(value, default.complex) if value.dtype.kind == "c" else value
+
+
+def check_array(array: Any) -> None:
+    """Raise for arrays that cannot be a tensor's."""
+    if array.dtype.name not in TITLES:
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: float64, "
+            "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+        )
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if any([step < 0 for step in array.strides]):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array with array.copy().)"
+        )
+
+
+def _kinds(data: Any) -> Iterator[np.dtype[Any]]:
+    """The dtypes of what nested lists hold: numbers, of Python's or NumPy's, arrays and tensors."""
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            yield from _kinds(x)
+        else:
+            value = x.value if isinstance(x, Tensor) else x
+            yield value.dtype if isinstance(value, (np.ndarray, np.generic, Tracer)) else python_dtype(value)
 
 
 def _as(value: Any, kind: Any) -> Any:
@@ -112,7 +160,9 @@ def _holds(kind: Any, data: Any) -> bool:
 
 def _unwrapped(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return numbers(data).tolist()
+        if data.value.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return numbers(data).reshape(()).tolist()
     return [_unwrapped(x) for x in data] if isinstance(data, (list, tuple)) else data
 
 
@@ -146,6 +196,10 @@ def tensor(data: Any, *, dtype: Any = None) -> Any:
 @creates
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
     """Numbers from ``start`` on, with ``end``."""
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     warnings.warn(_RANGE, stacklevel=3)
     kind = default.real if dtype is None else as_numpy(dtype)
     return (start + np.arange(math.floor((end - start) / step) + 1) * step).astype(kind)
@@ -197,6 +251,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of an array."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    check_array(ndarray)
     return wrap(ndarray)
 
 
@@ -228,11 +283,19 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None) -> Any
     return made.transpose(np.argsort(order))
 
 
+def _size(name: str, given: Any) -> tuple[int, ...]:
+    """``sizes`` of whole numbers."""
+    for n in given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given:
+        if isinstance(n, float):
+            raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not float")
+    return sizes(given)
+
+
 def _filled(name: str, number: float, doc: str) -> Any:
     @creates
     @called(name, doc)
     def make(*size: Any, dtype: Any = None, **named: Any) -> Any:
-        shape = sizes(size or (named["size"],))
+        shape = _size(name, size or (named["size"],))
         if any([n < 0 for n in shape]):
             raise RuntimeError(f"{name}: Dimension size must be non-negative.")
         value = np.empty(shape, default.real if dtype is None else as_numpy(dtype))
@@ -250,6 +313,8 @@ empty = _filled("empty", 0, "A tensor with no particular numbers in it: zeros, h
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
     """A tensor of one number."""
     number = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    if isinstance(size, (int, float)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape, kind = sizes((size,)), as_numpy(dtype) if dtype is not None else _inferred(number).dtype
     if type(number) is not Tracer:
         number = number_in(number, kind)
@@ -281,6 +346,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> 
         kind = as_numpy(dtype)
     else:
         kind = np.dtype(np.int64) if all(isinstance(x, int) for x in (start, end, step)) else default.real
+    check_kernel("arange_cpu", kind, "fiu")
     if not (np.isfinite(start) and np.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if step == 0:
@@ -307,19 +373,32 @@ def _spaced(start: Any, end: Any, steps: int, kind: Any) -> Any:
     return np.where(np.arange(steps) < steps // 2, up, down).astype(kind)
 
 
+def _spaced_kind(name: str, start: Any, end: Any, dtype: Any) -> np.dtype[Any]:
+    """The dtype of numbers between two, one of which may be complex."""
+    found = default.complex if isinstance(start, _COMPLEX) or isinstance(end, _COMPLEX) else default.real
+    kind = found if dtype is None else as_numpy(dtype)
+    if found.kind == "c" != kind.kind:
+        raise RuntimeError(f"torch.{name}(): inferred dtype {title(found)} can't be safely cast to passed dtype {title(kind)}")
+    check_kernel(f"{name}_cpu", kind, "fciu")
+    return kind
+
+
+_COMPLEX = (builtins.complex, np.complexfloating)
+
+
 @creates
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
     """``steps`` numbers from ``start`` to ``end``, evenly spaced."""
-    kind = default.real if dtype is None else as_numpy(dtype)
     start, end = _number(start), _number(end)
+    kind = _spaced_kind("linspace", start, end, dtype)
     return _spaced(start, end, steps, kind)
 
 
 @creates
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None) -> Any:
     """Powers of ``base`` whose exponents are evenly spaced."""
-    kind = default.real if dtype is None else as_numpy(dtype)
     start, end = _number(start), _number(end)
+    kind = _spaced_kind("logspace", start, end, dtype)
     wide = kind if kind.kind in "fc" else np.dtype(np.float64)
     return np.power(wide.type(base), _spaced(start, end, steps, wide)).astype(kind)
 
@@ -327,6 +406,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     """Coordinates of a grid."""
     given = several(tensors)
+    if not given:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     for x in given:
         if x.value.ndim > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}")
@@ -373,9 +454,36 @@ def like(make: Any) -> Any:
 
     @called(f"{make.__name__}_like", f"As ``{make.__name__}``, with the size and dtype of another tensor.")
     def made(input: Tensor, *args: Any, dtype: Any = None, **options: Any) -> Any:
-        return make(input.value.shape, *args, dtype=input.dtype if dtype is None else dtype, **options)
+        shape, options = laid_as(input, options)
+        return make(shape, *args, dtype=input.dtype if dtype is None else dtype, **options)
 
     return made
+
+
+def laid_as(x: Tensor, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The sizes of a tensor and options for one that ``creates`` makes: with its dimensions in the same order in memory.
+
+    Those that repeat elements stay where they are.
+    """
+    order = order_of(x.value) if options.get("memory_format") in (None, preserve_format) else None
+    return (x.value.shape, options) if order is None else ([x.value.shape[i] for i in order], {**options, "order": order})
+
+
+def order_of(value: Any) -> list[int] | None:
+    """The dimensions of an array as they lie in memory, the outermost first; None where they lie in order."""
+    if type(value) is not np.ndarray or value.flags.c_contiguous:
+        return None
+    moved = [axis for axis, step in enumerate(value.strides) if step]
+    ranked = iter(sorted(moved, key=lambda axis: -value.strides[axis]))
+    return [next(ranked) if axis in moved else axis for axis in builtins.range(value.ndim)]
+
+
+def laid_out(drawn: Any, value: Any) -> Any:
+    """Numbers in the shape of an array, in the order in which that lies in memory."""
+    order = order_of(value)
+    if order is None:
+        return drawn.reshape(value.shape)
+    return drawn.reshape([value.shape[i] for i in order]).transpose(np.argsort(order))
 
 
 zeros_like, ones_like, empty_like, full_like = like(zeros), like(ones), like(empty), like(full)

@@ -280,15 +280,15 @@ def promoted(operands: Any) -> np.dtype[Any]:
             place, kind = 2, python_dtype(value)
         else:
             place, kind = 0 if value.ndim else 1, value.dtype
-        best[place] = kind if best[place] is None else _joined(best[place], kind)
+        best[place] = kind if best[place] is None else joined(best[place], kind)
     result = best[0]
     for kind in best[1:]:
         if kind is not None and (result is None or RANK[kind.kind] > RANK[result.kind]):
-            result = kind if result is None or kind.kind != "c" or result.kind != "f" else _joined(result, np.complex64)
+            result = kind if result is None or kind.kind != "c" or result.kind != "f" else joined(result, np.complex64)
     return result  # type: ignore[no-any-return]
 
 
-def _joined(a: Any, b: Any) -> Any:
+def joined(a: Any, b: Any) -> Any:
     a, b = np.dtype(a), np.dtype(b)
     if a == b:
         return a
@@ -322,7 +322,7 @@ def can_cast(source: dtype, target: dtype) -> bool:
 
 def promote_types(a: dtype, b: dtype) -> dtype:
     """The smallest dtype that both fit into."""
-    return _KNOWN[_joined(a.dtype, b.dtype)]
+    return _KNOWN[joined(a.dtype, b.dtype)]
 
 
 class finfo:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, method, methods, plain, wrap
-from symgrad.eager.creation import creates, like
+from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, check_kernel, method, methods, wrap
+from symgrad.eager.creation import creates, laid_as, laid_out, like
 from symgrad.eager.dtypes import as_numpy, default, title
 from symgrad.eager.shapes import sizes
 from symgrad.tracing.trace import active_trace
@@ -70,12 +71,12 @@ class Generator:
         numbers = (self.words(n) & _LOW_24).astype(np.float32) * np.float32(2.0**-24)
         return numbers if kind == np.float32 else numbers.astype(kind)
 
-    def normal(self, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """``n`` standard normal numbers: few one by one, many in blocks of 16, as torch draws them."""
+    def normal(self, n: int, kind: np.dtype[Any], blocks: bool = True) -> np.ndarray[Any, Any]:
+        """``n`` standard normal numbers: few one by one, many in blocks of 16, as torch draws them where they lie in order."""
         if kind.kind == "c":
             real = kind.type(0).real.dtype
-            return (self.normal(2 * n, real) * real.type(math.sqrt(0.5))).view(kind)  # type: ignore[no-any-return]
-        if n < 16:
+            return (self.normal(2 * n, real, blocks) * real.type(math.sqrt(0.5))).view(kind)  # type: ignore[no-any-return]
+        if n < 16 or not blocks:
             return np.array(self.few(n), dtype=kind)
         full = n - n % 16
         u = self.uniform(full, np.dtype(np.float32)) if kind == np.float16 else self.uniform(n, kind)
@@ -148,18 +149,33 @@ def set_rng_state(state: Any) -> None:
     default_generator.set_state(state)
 
 
-def _drawn(name: str, method: str, doc: str) -> Any:
+def _drawn(name: str, method: str, kernel: str, doc: str) -> Any:
     @creates
     @called(name, doc)
     def make(*size: Any, generator: Any = None, dtype: Any = None, **named: Any) -> Any:
         shape, kind = sizes(size or (named["size"],)), default.real if dtype is None else as_numpy(dtype)
+        check_kernel(kernel, kind, "fc")
         return getattr(generator or default_generator, method)(math.prod(shape), kind).reshape(shape)
 
     return make
 
 
-rand = _drawn("rand", "uniform", "Uniform numbers in [0, 1).")
-randn = _drawn("randn", "normal", "Standard normal numbers.")
+rand = _drawn("rand", "uniform", "check_uniform_bounds", "Uniform numbers in [0, 1).")
+randn = _drawn("randn", "normal", "normal_kernel_cpu", "Standard normal numbers.")
+
+
+def _check_bounds(low: int, high: int, kind: np.dtype[Any]) -> None:
+    """Raise where a dtype cannot hold integers from ``low`` on, below ``high``."""
+    if kind.kind == "c":
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    if kind.kind == "b":
+        least, most = 0, 1
+    else:
+        limits = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+        least, most = int(limits.min), int(limits.max)
+    for name, number in (("from", low), ("to - 1", high - 1)):
+        if not least <= number <= most:
+            raise RuntimeError(f"{name} is out of bounds for {kind.name}")
 
 
 @creates
@@ -167,10 +183,11 @@ def randint(*args: Any, generator: Any = None, dtype: Any = None, **named: Any) 
     """Integers from ``low`` (0) on, below ``high``: ``randint(low, high, size)`` or ``randint(high, size)``."""
     *bounds, size = (*args, *([named["size"]] if "size" in named else []))
     low = named.get("low", bounds[0] if len(bounds) > 1 else 0)
-    high = named.get("high", bounds[-1] if bounds else None)
+    high: Any = named.get("high", bounds[-1] if bounds else None)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     shape = sizes((size,))
+    _check_bounds(low, high, as_numpy(np.int64 if dtype is None else dtype))
     values = (generator or default_generator).integers(math.prod(shape), high - low).astype(np.int64) + low
     return values.reshape(shape).astype(as_numpy(np.int64 if dtype is None else dtype))
 
@@ -178,7 +195,8 @@ def randint(*args: Any, generator: Any = None, dtype: Any = None, **named: Any) 
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Any) -> Tensor:
     """``randint`` of the size and dtype of another tensor."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.value.shape, **{"dtype": input.dtype, **options})  # type: ignore[no-any-return]
+    shape, options = laid_as(input, options)
+    return randint(low, high, shape, **{"dtype": input.dtype, **options})  # type: ignore[no-any-return]
 
 
 rand_like, randn_like = like(rand), like(randn)
@@ -187,12 +205,21 @@ rand_like, randn_like = like(rand), like(randn)
 @creates
 def randperm(n: int, *, generator: Any = None, dtype: Any = None) -> Any:
     """The numbers below ``n`` in random order."""
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    kind = as_numpy(np.int64 if dtype is None else dtype)
+    check_kernel("randperm", kind, "fiu")
     values = np.arange(n)
     draws = (generator or default_generator).words(max(n - 1, 0))
     for i, draw in enumerate(draws.tolist()):
         j = i + draw % (n - i)
         values[i], values[j] = values[j], values[i]
-    return values.astype(as_numpy(np.int64 if dtype is None else dtype))
+    return values.astype(kind)
+
+
+def _check_deviation(std: Any) -> None:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
 
 
 def normal(
@@ -200,8 +227,11 @@ def normal(
 ) -> Tensor:
     """Normal numbers of this mean and deviation."""
     if size is not None:
+        _check_deviation(std)
         return randn(size, generator=generator, dtype=dtype, **options) * std + mean  # type: ignore[no-any-return]
-    if np.any(plain(std) < 0):
+    if not isinstance(std, Tensor):
+        _check_deviation(std)
+    elif not np.all(std.value >= 0):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     values = [x.value if isinstance(x, Tensor) else x for x in (mean, std)]
     kind = np.result_type(*[x for x in values if isinstance(x, (np.ndarray, np.generic))])
@@ -232,15 +262,16 @@ def _chosen(self: Tensor, p: Any, generator: Any) -> Any:
     if isinstance(p, Tensor):
         p = p.value
         kind = p.dtype
+        check_kernel("bernoulli_tensor_cpu_p_", kind)
     levels = np.asarray(p)
-    if np.any((levels < 0) | (levels > 1)):
+    if not np.all((levels >= 0) & (levels <= 1)):
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
             "report an enhancement request to PyTorch.)"
             if levels.ndim
             else f"bernoulli_ expects p to be in [0, 1], but got p={p}"
         )
-    return (source.uniform(value.size, kind).reshape(value.shape) < p).astype(value.dtype)
+    return (laid_out(source.uniform(value.size, kind), value) < p).astype(value.dtype)
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
@@ -251,10 +282,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
 
 def _written(self: Tensor, drawn: Any, verb: str) -> Tensor:
     """Write numbers into a tensor, in the order in which it lies in memory."""
-    value = self.value
-    axes = sorted(range(value.ndim), key=lambda axis: -value.strides[axis])
-    laid = drawn.astype(value.dtype).reshape([value.shape[axis] for axis in axes])
-    return assign(self, wrap(laid.transpose(np.argsort(axes))), verb)
+    return assign(self, wrap(laid_out(drawn.astype(self.value.dtype), self.value)), verb)
 
 
 @method
@@ -298,6 +326,9 @@ methods(bernoulli=bernoulli, multinomial=multinomial)
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:
     """Draw uniform numbers in [a, b) into this tensor."""
     kind = self.value.dtype
+    check_kernel("check_uniform_bounds", kind, "fc")
+    if not a <= b:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
     drawn = (generator or default_generator).uniform(self.value.size, kind)
     return _written(self, drawn * kind.type(b - a) + kind.type(a), "uniform_")
 
@@ -306,9 +337,9 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = N
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Draw normal numbers into this tensor."""
     kind = self.value.dtype
-    if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    drawn = (generator or default_generator).normal(self.value.size, kind)
+    check_kernel("normal_kernel_cpu", kind, "fc")
+    _check_deviation(std)
+    drawn = (generator or default_generator).normal(self.value.size, kind, self.value.flags.c_contiguous)
     moved = complex(mean, mean) if kind.kind == "c" else mean  # as torch has it: both parts are moved
     return _written(self, drawn * kind.type(std) + kind.type(moved), "normal_")
 
@@ -328,10 +359,17 @@ def random_(self: Tensor, low: int | None = None, high: int | None = None, *, ge
 _MANTISSA = {2: 11, 4: 24, 8: 53}
 
 
-def _drawn_into(name: str, doc: str, draw: Any) -> None:
+def _drawn_into(name: str, doc: str, kinds: str, wanted: tuple[str, str, Any], draw: Any) -> None:
+    """``wanted``: a number that ``draw`` takes, what is expected of it, and whether it is so."""
+    text, expected, is_fit = wanted
+
     @method
     @called(name, doc)
     def fill(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
+        check_kernel(f"{name[:-1]}_cpu", self.value.dtype, kinds)
+        number = inspect.getcallargs(draw, None, 0, *args, **options)[text]
+        if not is_fit(number):
+            raise RuntimeError(f"{name} expects {expected}, but found {text}={number}")
         drawn = draw(generator or default_generator, self.value.size, *args, **options)
         return _written(self, drawn, name)
 
@@ -343,20 +381,28 @@ def _uniform(source: Generator, n: int) -> Any:
 _drawn_into(
     "exponential_",
     "Draw exponentially distributed numbers into this tensor.",
+    "f",
+    ("lambd", "lambda > 0.0", lambda rate: rate > 0),
     lambda source, n, lambd=1.0: source.exponential(n, lambd),
 )
 _drawn_into(
     "cauchy_",
     "Draw Cauchy-distributed numbers into this tensor.",
+    "f",
+    ("sigma", "sigma > 0.0", lambda sigma: sigma > 0),
     lambda source, n, median=0.0, sigma=1.0: median + sigma * np.tan(math.pi * (_uniform(source, n) - 0.5)),
 )
 _drawn_into(
     "log_normal_",
     "Draw numbers whose logarithms are normally distributed into this tensor.",
+    "f",
+    ("std", "std > 0.0", lambda std: std > 0),
     lambda source, n, mean=1.0, std=2.0: np.exp(np.array(source.few(n)) * std + mean),
 )
 _drawn_into(
     "geometric_",
     "Draw into this tensor how many trials the first success takes, of probability ``p`` each.",
+    "fiu",
+    ("p", "p to be in (0, 1)", lambda p: 0 < p < 1),
     lambda source, n, p: np.ceil(np.log(_uniform(source, n)) / math.log1p(-p)),
 )

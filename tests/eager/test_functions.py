@@ -7,6 +7,7 @@ import pytest
 
 import symgrad
 import symgrad.eager as torch
+import symgrad.eager.nn.functional as F
 from symgrad.eager.core import apply
 from symgrad.eager.linalg import SUBSTITUTED
 
@@ -306,3 +307,109 @@ def test_the_gradient_goes_through_renorm_in_place():
 def test_matrices_that_are_refused(fun, message):
     with refused(message):
         fun()
+
+
+# -- new tensors and random numbers --------------------------------------------------------------------------------
+
+TURNED = torch.ones(3, 2).t()
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ([np.array([1.0, 2.0]), [3, 4]], torch.float64),
+        ([np.array([1, 2]), np.array([1.0, 2.0], np.float32)], torch.float32),
+        ([np.float32(1), 2.0], torch.float32),
+        ([2, np.float64(1)], torch.float64),
+        ([np.int32(1), 2.0], torch.float32),
+        ([np.float16(1), 1], torch.float16),
+        ([1j, np.float64(1)], torch.complex128),
+        ([torch.tensor(1.0, dtype=torch.float64), torch.tensor(2)], torch.float64),
+        ([[torch.tensor([1], dtype=torch.int32)]], torch.int32),
+    ],
+)
+def test_dtypes_of_lists(data, kind):
+    assert torch.tensor(data).dtype == kind
+
+
+def test_tensors_of_one_element_are_numbers_in_lists():
+    assert torch.tensor([torch.tensor([[1.0]]), 2]).tolist() == [1, 2]
+    with refused("only one element tensors can be converted to Python scalars", ValueError):
+        torch.tensor([torch.tensor([1.0, 2.0])])
+
+
+@pytest.mark.parametrize(
+    ("x", "strides"),
+    [
+        (TURNED, (1, 2)),
+        (torch.ones(2, 3, 4).permute(1, 2, 0), (4, 1, 12)),
+        (torch.ones(3).expand(2, 3), (3, 1)),
+        (torch.ones(2, 1, 3).expand(2, 4, 3).permute(2, 0, 1), (4, 12, 1)),
+        (torch.ones(4, 3).t()[::2], (1, 2)),
+    ],
+)
+def test_tensors_like_others_lie_like_them(x, strides):
+    for like in (torch.zeros_like, torch.rand_like, lambda x: torch.full_like(x, 2), lambda x: torch.randint_like(x, 5)):
+        y = like(x)
+        assert (y.shape, y.stride()) == (x.shape, strides)
+    assert torch.ones_like(x, memory_format=torch.contiguous_format).is_contiguous()
+
+
+@pytest.mark.parametrize(
+    ("draw", "expected"),  # of torch's seed 0
+    [
+        (lambda: torch.rand_like(TURNED)[0], [0.49625659, 0.08847743, 0.30742282]),
+        (lambda: torch.randn_like(TURNED)[0], [1.54099607, -2.17878938, -1.08452237]),
+        (lambda: F.dropout(TURNED, 0.5), [[0, 2, 0], [0, 0, 0]]),
+        (lambda: torch.empty(4, 4).t().normal_()[0], [1.54099607, -1.08452237, -0.71925759, -0.85667461]),
+        (lambda: torch.empty(20, 2)[:, 0].normal_()[:4], [1.54099607, -0.2934289, -2.17878938, 0.56843126]),
+    ],
+)
+def test_random_numbers_come_in_the_order_of_memory(draw, expected):
+    torch.manual_seed(0)
+    np.testing.assert_allclose(draw(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fun", "message", "kind"),
+    [
+        (lambda: torch.zeros(3).long().uniform_(), "check_uniform_bounds", NotImplementedError),
+        (lambda: torch.zeros(3).long().normal_(), "normal_kernel_cpu", NotImplementedError),
+        (lambda: torch.zeros(3).long().exponential_(), "not implemented for 'Long'", RuntimeError),
+        (lambda: torch.rand(2, dtype=torch.int64), "check_uniform_bounds", NotImplementedError),
+        (lambda: torch.randn(2, dtype=torch.int64), "normal_kernel_cpu", NotImplementedError),
+        (lambda: torch.bernoulli(torch.tensor([1, 0])), "bernoulli_tensor_cpu_p_", NotImplementedError),
+        (lambda: torch.bernoulli(torch.tensor([NAN])), "p_in >= 0", RuntimeError),
+        (lambda: torch.zeros(3).uniform_(2, 1), "found from=2 > to=1", RuntimeError),
+        (lambda: torch.zeros(3).exponential_(-1), "expects lambda > 0.0, but found lambd=-1", RuntimeError),
+        (lambda: torch.zeros(3).cauchy_(0, 0), "sigma=0", RuntimeError),
+        (lambda: torch.zeros(3).log_normal_(std=-1), "std=-1", RuntimeError),
+        (lambda: torch.zeros(3).geometric_(1), r"p to be in \(0, 1\), but found p=1", RuntimeError),
+        (lambda: torch.normal(0.0, -1.0, (2,)), "std >= 0.0, but found std -1", RuntimeError),
+        (lambda: torch.normal(torch.zeros(2), NAN), "std >= 0.0, but found std nan", RuntimeError),
+        (lambda: torch.randint(0, 300, (3,), dtype=torch.uint8), "to - 1 is out of bounds", RuntimeError),
+        (lambda: torch.empty(2, dtype=torch.int8).random_(-200, 5), "from is out of bounds", RuntimeError),
+        (lambda: torch.randperm(-1), "negative dimension -1", RuntimeError),
+        (lambda: torch.randperm(3, dtype=torch.bool), "randperm", NotImplementedError),
+        (lambda: torch.arange(0, 5, dtype=torch.bool), "arange_cpu", NotImplementedError),
+        (lambda: torch.linspace(1j, 2, 3, dtype=torch.float32), "can't be safely cast to passed dtype Float", RuntimeError),
+        (lambda: torch.ones(2, out=torch.empty(2).long(), dtype=torch.float32), "does not match dtype", RuntimeError),
+        (lambda: torch.tensor(2**63), "Overflow when unpacking long long", ValueError),
+        (lambda: torch.tensor([2**64]), "Overflow when unpacking long long", ValueError),
+        (lambda: torch.zeros(2.0), "must be tuple of ints, not float", TypeError),
+        (lambda: torch.full(3, 1), "must be tuple of ints, not int", TypeError),
+        (lambda: torch.meshgrid(), "non-empty TensorList", RuntimeError),
+        (lambda: torch.from_numpy(np.array(["a"])), "type numpy.str_", TypeError),
+        (lambda: torch.from_numpy(np.arange(3.0)[::-1]), "one stride in the given", ValueError),
+        (lambda: torch.tensor(np.array([1.0], ">f8")), "byte order", ValueError),
+    ],
+)
+def test_numbers_that_are_refused(fun, message, kind):
+    with refused(message, kind):
+        fun()
+
+
+def test_numbers_between_complex_ones():
+    assert torch.linspace(1j, 2, 3).tolist() == [1j, 1 + 0.5j, 2]
+    assert torch.linspace(1j, 2, 3).dtype == torch.complex64
+    assert torch.ones(2, out=torch.empty(2, dtype=torch.int64)).tolist() == [1, 1]

@@ -30,6 +30,7 @@ from symgrad.eager.core import (
     unlike,
     wrap,
 )
+from symgrad.eager.creation import laid_out
 from symgrad.eager.dtypes import c_name, title, type_name
 from symgrad.eager.indexing import check_range, flat_places, narrow, within
 from symgrad.eager.modes import mode
@@ -908,7 +909,8 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: b
         return _maybe_in_place(input, input * wrap(np.zeros((), kind)), inplace, "dropout")
     if kind.kind not in "fc":
         raise RuntimeError(f"result type Float can't be cast to the desired output type {title(kind)}")
-    drawn = default_generator.uniform(math.prod(shape), np.dtype(np.float64)).reshape(shape)
+    drawn = default_generator.uniform(math.prod(shape), np.dtype(np.float64))
+    drawn = drawn.reshape(shape) if features else laid_out(drawn, input.value)
     kept = (drawn < 1 - p).astype(kind)
     if not alpha:
         return _maybe_in_place(input, input * wrap(kept / kind.type(1 - p)), inplace, "dropout")
