@@ -28,7 +28,7 @@ from symgrad.eager.core import (
     variant,
     wrap,
 )
-from symgrad.eager.dtypes import c_name, title
+from symgrad.eager.dtypes import c_name, number_in, title
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place
 from symgrad.eager.shapes import expand, expanded, reshape, several, unsqueeze
 from symgrad.ops.contract import matmul_a, matmul_b
@@ -254,21 +254,23 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
         expanded(input, (rows, columns))
     if beta == alpha == 1:
         return apply(ADDMM, (input, mat1, mat2))
+    for number in (beta, alpha):
+        number_in(number, input.value.dtype)
     return apply(ADDMM, (input, mat1, mat2), {"beta": beta, "alpha": alpha})
 
 
 def _combined(input: Tensor, product: Any, beta: Any, alpha: Any, label: str) -> Any:
     """``beta * input + alpha * product``; NaNs of ``input`` do not matter where ``beta`` is 0."""
     kind = input.value.dtype
-    if kind.kind in "iub":
-        beta, alpha = int(beta), int(alpha)
+    expanded(input, product.value.shape)
+    beta, alpha = number_in(beta, kind).item(), number_in(alpha, kind).item()
     scaled = product if alpha == 1 else (product * alpha).to(kind)
     if product.value.dtype != kind:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {c_name(kind)} != {c_name(product.value.dtype)}"
         )
     if beta == 0:
-        return labelled(expand(scaled, np.broadcast_shapes(input.value.shape, scaled.value.shape)), label)
+        return labelled(expand(scaled, scaled.value.shape), label)
     return labelled((input if beta == 1 else (input * beta).to(kind)) + scaled, label)
 
 
@@ -281,6 +283,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 @function
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * outer(vec1, vec2)``."""
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        if input.value.dtype.kind in "iu" and isinstance(number, float):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     return _combined(input, outer(vec1, vec2), beta, alpha, "AddrBackward0")
 
 

@@ -56,6 +56,10 @@ dist | iu | norm(): input dtype should be either floating point or complex. Got 
 cov corrcoef | b | cov(): bool dtype is not supported for input
 trapezoid trapz cumulative_trapezoid | b | {name}: received a bool input for `y`, but bool is not supported
 mm matmul inner | b | "addmm_impl_cpu_"
+addmm | b | "addmm_impl_cpu_"
+bmm | b | "bmm"
+mv | b | "addmv_impl_cpu"
+dot vdot tensordot | b | "dot"
 trace | b | "trace"
 pdist | iubc | pdist only supports floating-point dtypes
 view_as_complex | iubc | {name} is only supported for half, float and double tensors, but got a tensor of scalar type: {title}

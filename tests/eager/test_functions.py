@@ -413,3 +413,42 @@ def test_numbers_between_complex_ones():
     assert torch.linspace(1j, 2, 3).tolist() == [1j, 1 + 0.5j, 2]
     assert torch.linspace(1j, 2, 3).dtype == torch.complex64
     assert torch.ones(2, out=torch.empty(2, dtype=torch.int64)).tolist() == [1, 1]
+
+
+# -- transforms and products ---------------------------------------------------------------------------------------
+
+
+def test_transforms_of_nothing_are_zeros():
+    x = torch.zeros(4, 0, dtype=torch.complex64, requires_grad=True)
+    for y in (torch.fft.irfft(x, 6), torch.fft.hfft(x, 6), torch.fft.irfftn(x, (4, 6)), torch.fft.irfft(x.mT, 6, 0).mT):
+        assert (y.shape, y.abs().sum().item()) == ((4, 6), 0)
+        assert slope(y.sum(), x).shape == x.shape
+
+
+def test_frequencies_of_nothing():
+    assert torch.fft.fftfreq(0).tolist() == []
+    np.testing.assert_array_equal(torch.fft.rfftfreq(4, 0.0), [NAN, INF, INF])
+    np.testing.assert_array_equal(torch.fft.fftfreq(4, 0.0), [NAN, INF, -INF, -INF])
+
+
+@pytest.mark.parametrize(
+    ("fun", "message", "kind"),
+    [
+        (lambda: torch.fft.hfftn(torch.ones(4), dim=(0, 0)), "FFT dims must be unique", RuntimeError),
+        (lambda: torch.fft.ihfftn(torch.ones(4), dim=()), "ihfftn must transform at least one axis", RuntimeError),
+        (lambda: torch.fft.irfftn(torch.ones(4), dim=()), "irfftn must transform at least one axis", RuntimeError),
+        (lambda: torch.fft.fft2(torch.ones(4, 4), dim=None), "must be tuple of ints, not NoneType", TypeError),
+        (lambda: torch.fft.fft(torch.ones(4, dtype=torch.float16)), "Unsupported dtype Half", NotImplementedError),
+        (lambda: torch.fft.fftfreq(4, dtype=torch.int64), "requires a floating point or complex dtype", RuntimeError),
+        (lambda: torch.addr(torch.ones(4, 2, 3), torch.ones(2), torch.ones(3)), "the number of sizes provided", RuntimeError),
+        (lambda: torch.addmv(torch.ones(2, 2), torch.ones(2, 3), torch.ones(3)), "the number of sizes provided", RuntimeError),
+        (lambda: torch.addmm(PAIR, PAIR, PAIR, beta=1j), "without overflow", RuntimeError),
+        (lambda: torch.addr(*[torch.ones(2).long()] * 3, alpha=0.5), "argument alpha must not be a floating", RuntimeError),
+        (lambda: torch.dot(torch.ones(2) > 0, torch.ones(2) > 0), "not implemented for 'Bool'", NotImplementedError),
+        (lambda: torch.mv(PAIR > 0, torch.ones(2) > 0), "addmv_impl_cpu", NotImplementedError),
+        (lambda: torch.bmm(*[torch.ones(1, 2, 2) > 0] * 2), "bmm", NotImplementedError),
+    ],
+)
+def test_transforms_and_products_that_are_refused(fun, message, kind):
+    with refused(message, kind):
+        fun()
