@@ -87,10 +87,10 @@ def _inferred(data: Any, dtype: Any = None) -> Any:
     if value.dtype.kind in "US":
         raise TypeError("new(): invalid data type 'str'")
     if value.dtype == object:
-        odd = next((x for x in value.ravel() if not isinstance(x, (int, float, np.generic))), None)
-        if odd is None:
+        odd = [type(x).__name__ for x in value.ravel() if not isinstance(x, (int, float, np.generic))]
+        if not odd:
             raise ValueError("Overflow when unpacking long long")
-        raise RuntimeError(f"Could not infer dtype of {type(odd).__name__}")
+        raise RuntimeError(f"Could not infer dtype of {odd[0]}")
     if dtype is not None:
         if not isinstance(data, (np.ndarray, np.generic)):
             _check_fits(value, as_numpy(dtype))
