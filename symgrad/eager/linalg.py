@@ -868,7 +868,8 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
         given = dim if isinstance(dim, int) else " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {given}")
     _check_floats("matrix_norm", A)
-    if axis_of(dim[0], ndim) == axis_of(dim[1], ndim):
+    axes = [axis_of(i, ndim) for i in dim]
+    if axes[0] == axes[1]:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord not in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
@@ -876,7 +877,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     if ord == "fro":
         return vector_norm(A, 2, dim, keepdim)
     if ord in (1, -1, np.inf, -np.inf):
-        inner, outer = (i % ndim for i in (dim if abs(ord) == 1 else dim[::-1]))
+        inner, outer = axes if abs(ord) == 1 else axes[::-1]
         sums = vector_norm(A, 1, inner, keepdim)
         place = outer - (inner < outer and not keepdim)
         if ord > 0 and not A.value.shape[outer]:
@@ -884,7 +885,15 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
         return (amax if ord > 0 else amin)(sums, place, keepdim)
     label = "SumBackward1" if ord == "nuc" else "AmaxBackward0" if ord == 2 else "AminBackward0"
     label = "PermuteBackward0" if keepdim else label
-    return labelled(np.linalg.norm(A, ord, dim, keepdim), label)
+    found = _of_strengths(svdvals(movedim(A, tuple(dim), (-2, -1))), ord)
+    return labelled(reshape(found, [1 if i in axes else n for i, n in enumerate(A.value.shape)]) if keepdim else found, label)
+
+
+def _of_strengths(strengths: Any, ord: Any) -> Any:
+    """A norm of matrices with these singular values."""
+    if ord == "nuc" or (ord == 2 and not strengths.value.shape[-1]):
+        return strengths.sum(-1)
+    return (amax if ord > 0 else amin)(strengths, -1)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:

@@ -341,8 +341,10 @@ NONZERO = Fused(  # the 0-norm, through which torch's gradient does not go at al
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The norm of all elements, or along ``dim``; "nuc" is one of matrices."""
     if p == "nuc":
-        axes = (-2, -1) if dim is None else tuple(dim)
-        return labelled(np.linalg.norm(_cast(input, dtype), "nuc", axes, keepdim), "SumBackward1")
+        axes = axis_of((-2, -1) if dim is None else tuple(dim), input.value.ndim)
+        found: Any = np.linalg.svdvals(shapes.movedim(_cast(input, dtype), axes, (-2, -1))).sum(-1)
+        kept = [1 if i in axes else n for i, n in enumerate(input.value.shape)]
+        return labelled(shapes.reshape(found, kept) if keepdim else found, "SumBackward1")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 

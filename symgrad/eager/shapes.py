@@ -350,7 +350,16 @@ def _mt(self: Tensor) -> Any:
 
 methods(mT=property(_mt), broadcast_to=lambda self, *size: broadcast_to(self, size[0] if isinstance(size[0], tuple) else size))
 _hermitian = property(lambda self: transpose(self, -2, -1).conj() if self.is_complex() else transpose(self, -2, -1))
-methods(H=_hermitian, mH=_hermitian)
+
+
+def _turned(self: Tensor) -> Any:
+    """The conjugate transpose of one matrix."""
+    if self.value.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.value.ndim}-D tensor.")
+    return self.mH if self.value.ndim else self.conj()
+
+
+methods(H=property(_turned), mH=_hermitian)
 
 
 @function

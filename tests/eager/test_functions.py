@@ -452,3 +452,26 @@ def test_frequencies_of_nothing():
 def test_transforms_and_products_that_are_refused(fun, message, kind):
     with refused(message, kind):
         fun()
+
+
+@pytest.mark.parametrize(
+    ("ord", "of_zeros", "of_one"),
+    [("nuc", [1, 0, 0, 1], [1, 0, 0, 1]), (2, [0.5, 0, 0, 0.5], [1, 0, 0, 0]), (-2, [0.5, 0, 0, 0.5], [0, 0, 0, 1])],
+)
+def test_zero_singular_values_have_directions(ord, of_zeros, of_one):
+    for corner, expected in ((0.0, of_zeros), (1.0, of_one)):
+        x = given([[corner, 0.0], [0.0, 0.0]])
+        for norm in (torch.linalg.matrix_norm, torch.norm) if ord == "nuc" else (torch.linalg.matrix_norm,):
+            assert slope(norm(x, ord), x).flatten().tolist() == expected
+    x = torch.tensor(np.random.default_rng(0).random((2, 3, 4)), requires_grad=True)
+    for dim in ((0, 2), (2, 1), (-3, -2)):
+        for keepdim in (False, True):
+            found = torch.linalg.matrix_norm(x, ord, dim, keepdim)
+            np.testing.assert_allclose(found.detach(), np.linalg.norm(x.detach().numpy(), ord, dim, keepdim), rtol=1e-12)
+    assert torch.autograd.gradcheck(lambda x: torch.linalg.matrix_norm(x, ord, (2, 0)), (x,))
+
+
+def test_one_matrix_is_turned():
+    with refused("only supported on matrices"):
+        torch.ones(2, 2, 2).H  # noqa: B018 (it is read for its error)
+    assert torch.tensor([[1j, 2]]).H.tolist() == [[-1j], [2]]
