@@ -73,9 +73,9 @@ def creates(make: Any) -> Any:
 def _inferred(data: Any, dtype: Any = None) -> Any:
     """The array of nested lists and numbers, in the dtype that torch infers where none is given."""
     kind = None
-    if isinstance(data, (np.ndarray, np.generic)):
-        check_array(np.asarray(data))
-        kind = data.dtype
+    whole = isinstance(data, (np.ndarray, np.generic))
+    if whole and data.dtype != object:  # which holds traced values, or what is refused below
+        check_array(data)
     elif isinstance(data, (list, tuple)) and _holds((Tensor, np.ndarray, np.generic), data):
         kind = functools.reduce(joined, _kinds(data))
         data = _unwrapped(data)
@@ -95,6 +95,8 @@ def _inferred(data: Any, dtype: Any = None) -> Any:
         if not isinstance(data, (np.ndarray, np.generic)):
             _check_fits(value, as_numpy(dtype))
         return _as(value, as_numpy(dtype))
+    if whole:
+        return value
     if kind is not None:
         return _as(value, kind)
     if value.dtype == np.uint64:
