@@ -18,7 +18,7 @@ import os
 import re
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.elementwise import operator_power
 from symgrad.optimize.pipeline import improve
 from symgrad.optimize.rewriting import const
-from symgrad.program import Branch, Leaf, Program, Tree, branches_of, leaves_of, preorder
+from symgrad.program import Branch, Leaf, Program, Tree, leaves_of, preorder
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.transform.loop import Body, Loop
 from symgrad.transform.solver import Called, Solver
@@ -517,9 +517,8 @@ class Builder:
         self.places: dict[Node, tuple[int, int]] = {}  # of such results: where in the tuples, and how wide those are
         self.lists: dict[int, str] = {}  # of arrays that are there as lists, too, which the namespace holds: where
         self.rows: dict[Node, str] = {}  # of loops that are printed: what an iteration saves, and the row that is for it
-        self.unseen: dict[Node, Branch] = {}  # of loops: whether an iteration went a way that no call has gone
-        self.stops: dict[Node, Branch] = {}  # the ``if``s in them that say so
-        self.covered: dict[Node, int] = {}  # of loops of which all do: the flag that is never true, then
+        self.stops: dict[Node, Branch] = {}  # ``if``s that do nothing but say that no call has gone this way, and what asks
+        self.covered: dict[Node, int] = {}  # of loops in which they are: the flag that is never true, then
         self.hidden: set[Node] = set()  # what masks alone choose from
         self.hiding: set[Node] = set()  # what has that in its expression
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
@@ -541,10 +540,6 @@ class Builder:
         assert program.root is not None
         self.common = _common(program.root)
         self.decided, self.made = _later(program.root, self.nodes)
-        for branch in branches_of(program.root):
-            loop = branch.node.args[0] if branch.node.op is engine.ITEM else branch.node
-            if branch.yields and [*branch.cases] == [False] and isinstance(loop.op, Loop):
-                self.unseen[loop] = branch
         self._tree(program.root, block, set())
         header = f"{signature.name}({signature.parameters})"
         rows = statements(self._finished(block))
@@ -624,20 +619,19 @@ class Builder:
     def _tree(self, tree: Tree, block: list[Any], done: set[Node]) -> None:
         """Statements for a tree, into ``block``. One-sided branches continue in the same block, to stay flat."""
         while isinstance(tree, Branch):
-            self._nodes(self._before(tree, done), block, done)
+            nodes = self._before(tree, done)
+            stops = tree.yields and [*tree.cases] == [False] and self._look_for_stops(tree, nodes)
+            self._nodes(nodes, block, done)
+            self.stops, self.covered = {}, {}
+            if stops:
+                tree = tree.cases[False]
+                continue
             test = self.exprs[tree.node]
             comment = place(tree.line)
             cases = list(tree.cases.items())
             boolean = isinstance(cases[0][0], bool)
             if len(cases) == 1 and boolean:
                 value, rest = cases[0]
-                if (
-                    tree.node.op is engine.ITEM
-                    and tree is self.unseen.get(tree.node.args[0])
-                    and tree.node.args[0] in self.covered
-                ):
-                    tree = rest
-                    continue
                 unseen = ast.UnaryOp(ast.Not(), test) if value else test
                 stop = [Line(self._unexplored(tree, ast.Constant(not value)))]
                 block.append(If(unseen, stop, comment=comment, origin=Origin(tree.line, None)))
@@ -805,8 +799,6 @@ class Builder:
             elif node in self.stops:
                 self._stop(node, block)
             elif isinstance(node.op, Loop):
-                if node in self.unseen:
-                    self._look_for_stops(node)
                 self._loop(node, block)
             elif node.op is engine.ITEM and node.args[0] in self.results:
                 self.exprs[node], self.weight[node] = self.results[node.args[0]][dict(node.params)["item"]], 0
@@ -914,14 +906,13 @@ class Builder:
                     return True
         return False
 
-    def _look_for_stops(self, loop: Node) -> None:
-        """The ``if``s in a loop that say that no call has gone this way."""
-        branch, inner = self.unseen[loop], dict[Node, int]()
-        place = dict(branch.node.params)["item"]
-        found = [*_flagging(loop.op, place, inner)]
-        if None not in found:
-            self.covered |= {loop: place, **inner}
-        self.stops |= dict.fromkeys([node for node in found if node is not None], branch)
+    def _look_for_stops(self, branch: Branch, nodes: list[Node]) -> bool:
+        """Whether all that makes a flag true, which is computed now with these ``nodes``, are ``if``s that may as well stop."""
+        inner = dict[Node, int]()
+        found = [*_flagging(branch.node, None, {*nodes}, inner)]
+        self.stops = dict.fromkeys([node for node in found if node is not None], branch)
+        self.covered = {} if None in found else inner
+        return None not in found
 
     def _stop(self, node: Node, block: list[Any]) -> None:
         """An ``if`` that does nothing but say that no call has gone this way: it need not wait until its loop has ended."""
@@ -1141,24 +1132,23 @@ class Builder:
         return ""
 
 
-def _flagging(loop: Loop, place: int, inner: dict[Node, int]) -> Iterator[Node | None]:
-    """The ``if``s in a loop that do nothing but make one of its carried values, a flag, true; None for what else does.
-    ``inner`` gets the loops that it goes through, and where it is in those."""
-    node, first = loop.body.after[place], loop.body.carry[place]
-    while node is not first and node.op is engine.ITEM and isinstance(node.args[0].op, Loop):
-        whole, at = node.args[0], dict(node.params)["item"]
-        body, course = whole.op.body, whole.op.course
-        if at >= len(body.carry):
-            break
-        alone = [i for i, (x, y) in enumerate(zip(body.carry, body.after, strict=True)) if x is not y and i != course.test]
-        if course.once and course.test == 0 and alone == [at] and const(body.after[at]) is True:
+def _flagging(flag: Node, first: Node | None, here: Container[Node] | None, inner: dict[Node, int]) -> Iterator[Node | None]:
+    """The ``if``s that do nothing but make a flag true, which was false, or ``first``; None for what else makes it so, or was
+    not computed ``here``. ``inner`` gets the loops that it goes through, and where it is in those."""
+    while flag is not first and (first is not None or const(flag) is not False):
+        whole = flag.args[0] if flag.op is engine.ITEM else flag
+        body = whole.op.body if isinstance(whole.op, Loop) and (here is None or whole in here) else None
+        at = dict(flag.params)["item"] if body is not None else 0
+        if body is None or at >= len(body.carry):
+            yield None
+            return
+        changed = [i for i, (x, y) in enumerate(zip(body.carry, body.after, strict=True)) if x is not y]
+        if whole.op.course.once and changed == [whole.op.course.test, at] and const(body.after[at]) is True:
             yield whole
         else:
             inner[whole] = at
-            yield from _flagging(whole.op, at, inner)
-        node = whole.args[at]
-    if node is not first:
-        yield None
+            yield from _flagging(body.after[at], body.carry[at], None, inner)
+        flag = whole.args[at]
 
 
 def written_over(body: Body, only: int | None = None) -> Iterator[tuple[Node, list[tuple[Node, list[Node]]]]]:
