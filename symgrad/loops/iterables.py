@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.equal import is_same
+from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import OWNERS, TO_PYTHON
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer, plain
 
-MOST = 65536  # combinations that are listed beforehand
+MOST = 65536  # combinations that are listed beforehand, and numbers of a list of arrays that are copied into one
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
 ROWS = "a list of arrays"  # what loops that read one like an array leave as ``parted``
 EITHER = "a list of either's numbers"  # a cause of ``Mixed``
@@ -193,7 +194,7 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     if kinds == {Tracer} and len({item.node.aval for item in value}) == 1:
         before = [*value]
         if value[0].node.aval.shape:
-            return listed(value, before, _read_rows(value, before)) if all(map(_is_row, value)) else None
+            return _table_of_rows(value)
         return listed(value, before, _read(value, before, value[0].tape.gather(value)))
     if Tracer in kinds and all(map(_is_double, value)):
         return _table_of_either(value)
@@ -211,11 +212,16 @@ def _is_row(item: Tracer) -> bool:
     return known and item.node.aval.kind == "array" and item.like.flags.c_contiguous
 
 
-def _read_rows(value: Items, before: Sequence[Tracer]) -> Callable[[Any], Any]:
-    """The arrays in ``value``, by an index that may be traced: copies of those in one array, if they are what they were
-    ``before``. Nobody can tell, as long as nobody writes into one."""
-    trace: Any = before[0].tape
-    column, unmarked = trace.gather(before), [*before]
+def _table_of_rows(value: Items) -> Over | None:
+    """A list of arrays of one kind, whose items are read as copies of those in one array that is there, or is small. Nobody can
+    tell, as long as nobody writes into one."""
+    if not all(map(_is_row, value)):
+        return None
+    trace: Any = value[0].tape
+    before, unmarked = [*value], [*value]
+    column = trace.gather(before)
+    if column.node.op is REGISTRY[np.stack] and column.size > MOST:
+        return None
 
     def at(i: Any) -> Any:
         place = i.value if type(i) is Tracer else i
@@ -228,7 +234,7 @@ def _read_rows(value: Items, before: Sequence[Tracer]) -> Callable[[Any], Any]:
         unmarked.clear()
         return made
 
-    return at
+    return listed(value, before, at)
 
 
 def _table_of_either(value: Items) -> Over | None:

@@ -1272,7 +1272,8 @@ class Roller:
         if any([grown.shape for grown in self.grown.values()]):  # the items are copies from here on
             self._part([*bounds[0].holds.values(), *last.holds.values()])
         for name, grown in self.grown.items():
-            grown.leap(self.ahead, {far: last.holds[name, -far].node for far in range(1, grown.deepest + 1)})
+            ends = [far for far in range(1, grown.deepest + 1) if (name, -far) in last.holds]
+            grown.leap(self.ahead, {far: last.holds[name, -far].node for far in ends})
         last = self.boundaries[-1]
         nodes = {key: tracer.node for key, tracer in last.holds.items()}
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
