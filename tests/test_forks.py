@@ -2919,3 +2919,87 @@ def test_runs_that_find_nothing_are_as_those_that_do(fun):
         np.testing.assert_allclose(slope, known_slope, rtol=1e-12)
     if fun is shortest_paths:
         assert derivative.cache_info().hits >= 4
+
+
+def bounded(x, p):
+    total = 0.0
+    for v in x:
+        if v > 4.0:
+            total = 0.5 * total - v
+        total = total * p + np.tanh(v)
+    return total
+
+
+def guarded(x, p):
+    state = np.zeros(4)
+    for v in x:
+        state = np.tanh(state * p + v)
+        if np.sum(state) > 3.9:
+            raise ValueError("too large")
+    return np.sum(state)
+
+
+def pairs_apart(x, p):
+    total = 0.0
+    for i in range(1, len(x)):
+        for j in range(i):
+            d = x[i] - x[j]
+            if d == 0.0:
+                continue
+            total = total + d * d * p
+    return total
+
+
+@pytest.mark.parametrize("fun", [bounded, guarded, pairs_apart])
+def test_a_decision_that_went_one_way_is_a_check(fun):
+    """Code stops there, and goes on as it did where a call has gone the other way: that is an ``if`` then."""
+    derivative, dynamic = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic")
+    for seed in range(8):
+        x = np.random.default_rng(seed).uniform(0.1, 0.9, 40)
+        if seed in (3, 5, 6):
+            x[7 * (seed - 2)] = {3: 5.0, 5: x[9], 6: 9.0}[seed]
+        if fun is guarded and seed in (3, 6):
+            with pytest.raises(ValueError, match="too large"):
+                derivative(x, 0.7)
+            continue
+        found, expected = derivative(x, 0.7), dynamic(x, 0.7)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        for one, other in zip(found[1], expected[1], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().hits > 2
+
+
+def picks(x, w, where):
+    states = [np.tanh(x)]
+    for t in range(len(where)):
+        states.append(np.tanh(w * states[where[t]] + x))
+    return np.sum(states[-1])
+
+
+def test_code_stops_in_the_loop():
+    derivative = value_and_grad(picks)
+    for seed in range(3):
+        where = [int(np.random.default_rng(t + seed).integers(0, t + 1)) for t in range(60)]
+        derivative(np.arange(3.0), np.ones(3) * 0.5, np.array(where))
+    code = derivative.source(np.arange(3.0), np.ones(3), np.array(where))
+    assert "        if not" in code
+    assert "            raise Unexplored" in code
+    assert "unseen" not in code
+
+
+def test_what_hangs_on_no_test_need_not_be_to_the_bit():
+    """Of a loop whose ``if``s ask for the index alone; Python's own functions do."""
+
+    def fun(x, n):
+        s = x
+        for i in range(40):
+            s = np.tanh(s * 1.1) if n[i] > 2 else np.exp(-s)
+        return s
+
+    derivative = value_and_grad(fun)
+    for seed in range(3):
+        n = np.random.default_rng(seed).integers(0, 5, 40)
+        value, slope = derivative(0.3 + seed, n)
+        assert value == pytest.approx(fun(0.3 + seed, n), rel=1e-13)
+        assert slope == pytest.approx(value_and_grad(fun, mode="dynamic")(0.3 + seed, n)[1], rel=1e-11)
+    assert "= tanh(" in derivative.source(0.3, n, fast=True)

@@ -957,7 +957,7 @@ LISTED = {
     "all in the end": (lambda x, y: np.sum(_aligned(x, y)[1:] ** 2), True),
     "both": (lambda x, y: np.sum(np.sin(_aligned(x, y))) + _aligned(y, x)[3, 3], True),
     "backwards": (_read_backwards, True),
-    "rows, too": (_of_rows, False),
+    "rows, too": (_of_rows, True),
     "hardly read": (_hardly_read, False),
 }
 
