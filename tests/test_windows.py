@@ -486,8 +486,8 @@ def test_windows_are_written_at_once(fun):
     [(overlapping_writes, "[i:i + 3]", True), (recurrence_over_patches, "[i:i + 2, i_2:i_2 + 2]", False)],
 )
 def test_loops_that_stay_have_slices(fun, slices, numbers):
-    """As they were written, forward and backward, to read and, but where it is done with ``numbers``, to run; no element is added
-    to one by one."""
+    """As they were written, forward and backward, to read, and to run where that is not done with ``numbers``; no element is
+    added to by a function."""
     derivative = value_and_grad(fun)
     for x in np.random.default_rng(1).normal(size=(3, 33)):
         derivative(x)
