@@ -127,6 +127,7 @@ class Trace:
         self.required: list[Node] = []
         self.phase: str | None = None
         self.double_where = True  # whether what was not selected stays out of derivatives (see transform.lanes)
+        self.leaves_out = False  # whether masks stand for ``if``s of loops, and may leave out what is infinite or NaN
         self.masked = False  # whether derivatives have masks in them: of what these hide, no warning is raised
         self.unmasked: dict[Node, tuple[Node, bool]] = {}  # of masked results, what is the same where it is finite: see Program
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own

@@ -106,6 +106,7 @@ class Run(Protocol):
     lanes: int
     phase: str | None
     double_where: bool
+    leaves_out: bool
     hooks: Any
     graph: Any
     guards: list[Any]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import math
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -509,19 +508,6 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
                 if node.op.lanes_of(i) is not None:
                     stack.append(arg)
     return False
-
-
-def leaves_out(trace: Any) -> bool:
-    """Whether masks stand for ``if``s of loops in a trace: what these leave out may be infinite or NaN."""
-    return trace in _leaving_out
-
-
-def note_left_out(trace: Any) -> None:
-    """Note that masks stand for ``if``s of loops in a trace."""
-    _leaving_out.add(trace)
-
-
-_leaving_out: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def asks(nodes: Sequence[Node]) -> bool:

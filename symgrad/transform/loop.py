@@ -29,7 +29,7 @@ from symgrad.ops.index import GETITEM
 from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway, without_errors
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
-from symgrad.transform.lanes import POLES, Around, aval_of_mask, leaves_out, mask_like, note_left_out, worst_of
+from symgrad.transform.lanes import POLES, Around, aval_of_mask, mask_like, worst_of
 from symgrad.transform.reverse import reverse
 
 _WHERE = REGISTRY[np.where]
@@ -395,7 +395,7 @@ class Loop(Embodied):
         given = tuple(part is not None for part in g)
         double = tape is None or tape.double_where
         masked = self._worst[1] or any(mask is not None for mask in live)
-        forks = self.forks or (self.selects and tape is not None and leaves_out(tape))
+        forks = self.forks or (self.selects and tape is not None and tape.leaves_out)
         worst = max([*levels, self.inside if forks or self.inside == POLES else 0])
         followed = double and worst > 0 and (masked or forks or ((self.parts or self.picks) and worst == POLES))
         sure = [mask is not None and followed for mask in live[n:]]
@@ -459,8 +459,7 @@ class Loop(Embodied):
         ]
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
         sub.phase, sub.double_where = "backward", double
-        if forks and not self.forks:
-            note_left_out(sub)
+        sub.leaves_out = forks and not self.forks
         gs = [sub.input(("cotangent", i), one_like(plain(carry[i]))) for i in flows]
         totals = [sub.input(("total", i), zero_like(plain(invariants[i]))) for i in uses]
         for t, node in zip(

@@ -16,7 +16,7 @@ from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, fill
 from symgrad.runtime import add_at
 from symgrad.tracing.trace import IN_PLACE, Tape, Trace
 from symgrad.tracing.tracer import Tracer
-from symgrad.transform.lanes import NOTHING, Around, Masks, State, asks, fit_to, leaves_out, matters
+from symgrad.transform.lanes import NOTHING, Around, Masks, State, asks, fit_to, matters
 
 Lookup = Callable[[Node], Any]
 
@@ -66,7 +66,7 @@ def reverse(
             if _is_finite(found):
                 return found
     asking = around is None and not symbolic and asks(trace.graph.nodes)  # of what is a constant here, too
-    wary = around.forks if around is not None else asking or leaves_out(trace)
+    wary = around.forks if around is not None else asking or trace.leaves_out
     if not chooses or (around is None and not matters(order, wrt, floor_of(wrt), lookup, wary)):
         start = len(trace.graph.nodes)
         found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)

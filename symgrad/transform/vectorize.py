@@ -26,7 +26,7 @@ from symgrad.tracing.tracer import Tracer
 from symgrad.transform.affine import affine, is_number
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.lags import Lag, reads_what_it_writes, with_lags
-from symgrad.transform.lanes import POLES, leaves_out, note_left_out
+from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop, one_of, replayed
 from symgrad.transform.own import ACCESS, own_places, with_rows
 from symgrad.transform.sides import is_if, is_steady, taken_out
@@ -115,8 +115,7 @@ def _squared(trace: Trace, body: Body, course: Course, args: Sequence[Any], arou
         return None
     if sub.guards:
         return None
-    if leaves_out(sub):
-        note_left_out(trace)
+    trace.leaves_out |= sub.leaves_out
     return body.renamed(sub.graph, {node: tracer.node for node, tracer in known.items()})
 
 
@@ -167,8 +166,7 @@ def _at_once(
         finally:
             trace.line = line
         if found is not None and len(trace.guards) == guards:
-            if any([isinstance(node.op, Loop) and node.op.forks for node in body.nodes()]):
-                note_left_out(trace)
+            trace.leaves_out |= any([isinstance(node.op, Loop) and node.op.forks for node in body.nodes()])
             return found
         del trace.guards[guards:]
         trace.remarks = dict(remarks)
