@@ -240,7 +240,31 @@ def ints_before(y, p):
     return np.sum(ys[-1])
 
 
+def items_of_two_lists(y, p):
+    ys = [y * 1.0]
+    for _ in range(STEPS):
+        ys.append(np.tanh(ys[-1] + p))
+    zs = []
+    for t in range(STEPS):
+        zs.append(ys[t // 3])
+    zs[7][0] = 2.0
+    return np.sum(np.array(ys) ** 3) + np.sum(np.array(zs) ** 2)
+
+
+def some_items_of_two_lists(y, p):
+    ys = [y * 1.0]
+    for _ in range(STEPS):
+        ys.append(ys[-1] + 0.1 * np.sin(ys[-1] * p))
+    kept = []
+    for t in range(STEPS):
+        if DATA[t, 0] > 0.1:
+            kept.append(ys[t // 3])
+    kept[2][0] = 2.0
+    return sum(np.sum(one**3) * (k + 1) for k, one in enumerate(ys)) + sum(np.sum(one * one) for one in kept)
+
+
 WRITES = [
+    items_of_two_lists, some_items_of_two_lists,
     writes_to_one_read, writes_to_an_item, writes_to_what_was_there, writes_to_what_it_filled, writes_to_all,
     writes_to_the_largest, asks_which_it_is, shows_another_array, two_lists_of_one_array, other_shapes_later, ints_before,
 ]  # fmt: skip
@@ -267,3 +291,15 @@ def rows_of_a_table(y, p):
 def test_short_rows_of_a_table_are_numbers():
     """Which are read and written one by one; views that were made before show what is written."""
     _compare(rows_of_a_table, _pair)
+
+
+def rows_of_truth_values(y, p):
+    above, total = np.zeros((STEPS, 2), bool), 0.0
+    for t in range(1, STEPS):
+        above[t] = DATA[t] * p > -0.1
+        total = total + np.sum((above[t] + above[t - 1]) * DATA[t]) * y[0]
+    return total
+
+
+def test_rows_of_truth_values_add_up_to_such():
+    _compare(rows_of_truth_values, _pair)

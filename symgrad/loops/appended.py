@@ -229,8 +229,9 @@ class Grown:
         items: list[Any] = [index.GETITEM(self.array, spec=(self.front + place,)) for place in places]
         if self.shape:
             items, self.since = [self.array.tape.alone(item) for item in items], [self.array.tape.graph.next_index] * len(items)
+            marks = self._marks()
             for item in items:
-                item.parted |= self.parted
+                item.parted |= marks
         items = _numbers(self.array, items, self.python)
         for far, node in last.items():
             if far <= len(items):
@@ -257,7 +258,16 @@ class Grown:
         for far, item in self._ends().items():
             self.array.tape.ends[item.node] = items[-far].node
             items[-far] = item
-        self.owner[self.begin :] = [self.array.tape.alone(item) for item in items] if self.shape else items
+        if self.shape:
+            marks = self._marks()
+            items = [self.array.tape.alone(item) for item in items]
+            for item in items:
+                item.parted |= marks
+        self.owner[self.begin :] = items
+
+    def _marks(self) -> frozenset[Any]:
+        """The loops that hang on what is done to the items, which may have been copies when they were appended."""
+        return self.parted.union(*[item.owner().parted for item in self.items]) if self.shape else self.parted
 
     def _ends(self) -> dict[int, Any]:
         """What the last iterations of the loop, which is rolled up, have appended, as far as it goes round as well: by how far
@@ -282,7 +292,7 @@ class Grown:
         if self.array is None or self.taken is None:
             return self.owner
         mixed = self.array.node in self.array.tape.mixed
-        return Chosen(self.owner, self.array, self.taken, all(self.python) if mixed else self.all_python, self.parted)
+        return Chosen(self.owner, self.array, self.taken, all(self.python) if mixed else self.all_python, self._marks())
 
 
 class Chosen:

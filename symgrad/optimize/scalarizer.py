@@ -178,8 +178,13 @@ class Scalarizer(Simplifier):
 
     def _cells(self, node: Node, within: Sequence[Any] = ()) -> Grid:
         """Numbers of an array that stays whole, read one by one; of a row, those ``within`` it."""
-        places = [*self._places(node), *[axis.astype(object) for axis in within]]
-        return self.each(lambda *place: self.number(CELL, self.array(node.args[0]), *place), *places)
+        array, kind = self.array(node.args[0]), NUMBERS[node.aval.dtype]
+
+        def read(*place: Any) -> Node:
+            at = [part if isinstance(part, Node) else self.graph.const(int(part)) for part in place]
+            return self.make(CELL, (array, *at), (), kind)
+
+        return self.each(read, *self._places(node), *[axis.astype(object) for axis in within])
 
     def _put(self, node: Node) -> Node:
         """An array with numbers written, or added, one by one."""
