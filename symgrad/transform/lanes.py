@@ -522,7 +522,7 @@ def _picks(node: Node, position: int) -> bool:
     """Whether elements are picked by their places, which the user's own mask does not say."""
     lane = node.op.lanes_of(position)
     if lane == "loop":
-        return bool(node.op.picks_alone)
+        return bool(node.op.picks(position))
     return lane == "some" and not any(map(_is_mask, node.args[1:]))
 
 

@@ -107,7 +107,7 @@ class Embodied(Op):
 
     @property
     def chooses(self) -> bool:
-        return self._worst[1] or self.parts or self.picks or self.selects
+        return self._worst[1] or self.parts or bool(self.picked) or self.selects
 
     @functools.cached_property
     def selects(self) -> bool:
@@ -115,15 +115,17 @@ class Embodied(Op):
         return any([node.op is _WHERE or (isinstance(node.op, Loop) and node.op.selects) for node in self.body.nodes()])
 
     @functools.cached_property
-    def picks(self) -> bool:
-        """Whether it reads elements, or rows, of arrays that it is given: those that no iteration reads are left out."""
-        nodes = self.body.nodes()
-        return any([node.op is GETITEM or (isinstance(node.op, Loop) and node.op.picks) for node in nodes])
+    def picked(self) -> frozenset[int]:
+        """The arguments, the same in all iterations, of which it reads elements, or rows: what none reads is left out."""
+        body, nodes = self.body, self.body.nodes()
+        places = {item: i for i, item in enumerate(body.invariants, len(body.carry) + len(body.elements))}
+        read = [node.args[0] for node in nodes if node.op is GETITEM]
+        read += [node.args[i] for node in nodes if isinstance(node.op, Loop) for i in node.op.picked]
+        return frozenset([places[item] for item in read if item in places])
 
-    @property
-    def picks_alone(self) -> bool:
-        """Whether it reads elements, and chooses nothing else."""
-        return self.picks and not (self.parts or self._worst[1])
+    def picks(self, position: int) -> bool:
+        """Whether it reads elements of an argument, and chooses nothing else."""
+        return position in self.picked and not (self.parts or self._worst[1])
 
     @functools.cached_property
     def forks(self) -> bool:
@@ -397,7 +399,8 @@ class Loop(Embodied):
         masked = self._worst[1] or any(mask is not None for mask in live)
         forks = self.forks or (self.selects and tape is not None and tape.leaves_out)
         worst = max([*levels, self.inside if forks or self.inside == POLES else 0])
-        followed = double and worst > 0 and (masked or forks or ((self.parts or self.picks) and worst == POLES))
+        steep = (self.parts and worst == POLES) or any([levels[i] == POLES for i in self.picked])
+        followed = double and worst > 0 and (masked or forks or steep)
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double, forks
         with np.errstate(all="ignore"):  # what NumPy warns of, it says where the loop runs
