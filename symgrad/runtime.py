@@ -1623,6 +1623,11 @@ def cholesky(a: Array, out: Array | None = None) -> Array:
     return _overwritten(out, factor.T)
 
 
+def product_of(*arrays: Array) -> Callable[..., Any]:
+    """What multiplies matrices and vectors as ``matmul`` does, to the bit, where some of them are these."""
+    return np.dot if all([array.flags.forc for array in arrays]) else np.matmul
+
+
 def add_to_diagonal(a: Array, number: Any, out: Array | None = None) -> Array:
     """``a + number * np.eye(len(a))``.
 

@@ -151,7 +151,7 @@ def test_what_a_decision_hangs_on_is_computed_as_written():
         return np.sum(product**2) if np.sum(product) > 0 else np.sum(product)
 
     source = code(loss, np.abs(array(60, 70)), np.abs(array(70, 80)), np.ones(80))
-    assert "matmul(a, b)" in source
+    assert "product(a, b)" in source
 
 
 def test_as_accurate_as_written():

@@ -508,6 +508,7 @@ class Builder:
         self.weight: dict[Node, int] = {}
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
+        self.top = 0  # how many statements only name what is given
         self.handed: dict[Body, str] = {}  # functions that it hands on
         self.before: list[str] = []
         self.results: dict[Node, list[Expr]] = {}  # of loops
@@ -537,6 +538,7 @@ class Builder:
         for node in self.nodes:
             if node.op is INPUT:
                 self._input(node, block)
+        self.top = len(block)
         assert program.root is not None
         self.common = _common(program.root)
         self.decided, self.made = _later(program.root, self.nodes)

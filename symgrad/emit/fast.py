@@ -60,7 +60,7 @@ from symgrad.emit.numbers import (
     elements,
     packer,
 )
-from symgrad.emit.printer import For, If, Line, While, With
+from symgrad.emit.printer import For, If, Line, While, With, text
 from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.steady import SMALL, settled
 from symgrad.emit.tidy import tidy
@@ -157,6 +157,8 @@ class FastBuilder(BlockBuilder):
 
     def __init__(self, program: Program, signature: Signature, off: frozenset[str]) -> None:
         super().__init__(program, signature, off)
+        self.inputs: set[str] = set()  # arrays that have a name
+        self.products: dict[str, set[str]] = {}  # functions that multiply some of them
         self.remaining: dict[Node, int] = {}
         self.root: dict[Node, Node] = {}  # of a view, the node that owns the memory
         self.members: dict[Node, list[Node]] = {}
@@ -228,6 +230,9 @@ class FastBuilder(BlockBuilder):
         return code, made
 
     def _finished(self, block: list[Any]) -> list[Any]:
+        for variable, given in self.products.items():
+            chosen = call_of("runtime.product_of", *map(name, sorted(given)))
+            block.insert(self.top, Line(assign(name(variable), chosen)))
         if self.program.apart and "lists" not in self.off:
             self.cells.listed(block)
         if "buffers" not in self.off and (len(block) >= MANY or any(size_of(node) >= BIG for node in self.nodes)):
@@ -251,6 +256,25 @@ class FastBuilder(BlockBuilder):
         ends = leaves_of(tree)
         self.straight = self.straight or (next(ends, None) is not None and next(ends, None) is None)
         super()._tree(tree, block, done)
+
+    def product(self, node: Node, args: list[Expr]) -> Expr:
+        """A product that decides something: ``matmul`` adds up what has gaps in another order than ``dot``, which is quicker.
+        Whether arguments have gaps is asked once."""
+        arrays = [arg.args[0] if arg.op is REGISTRY[np.transpose] else arg for arg in node.args]
+        given = {text(self.exprs[array]) for array in arrays if not self._lies_densely(array)}
+        if not given:
+            return method(args[0], "dot", args[1])
+        if not given <= self.inputs:
+            return call_of(self.bind("matmul", np.matmul), *args)
+        known = next((variable for variable, other in self.products.items() if other == given), None)
+        if known is None:
+            known = self.names.unique("product")
+            self.products[known] = given
+        return call_of(known, *args)
+
+    def _lies_densely(self, array: Node) -> bool:
+        """Whether the memory of an array surely has no gaps."""
+        return self.arrays[array].flags.forc if array.op is CAPTURED else self._is_contiguous(array)
 
     def _unexplored(self, branch: Branch, value: Expr) -> ast.stmt:
         """With the place where other code may go on."""
@@ -314,6 +338,8 @@ class FastBuilder(BlockBuilder):
 
     def _input(self, node: Node, block: list[Any]) -> None:
         super()._input(node, block)
+        if isinstance(self.exprs[node], ast.Name) and node.aval.kind == "array":
+            self.inputs.add(expr_name(self.exprs[node]))
         if self.scalar and node.aval.kind == "scalar" and node.aval.dtype == np.float64:  # Python's take a third of the time
             variable = self.names.unique(expr_name(self.exprs[node]))
             block.append(Line(assign(name(variable), call_of("float", self.exprs[node]))))
@@ -941,7 +967,7 @@ class FastBuilder(BlockBuilder):
             return True
         if isinstance(expr.func, ast.Name):
             function = self.namespace.get(expr.func.id)
-            return function is np.matmul or function is np.concatenate
+            return function is np.matmul or function is np.concatenate or expr.func.id in self.products
         if not isinstance(expr.func, ast.Attribute):
             return False
         return expr.func.attr in ("dot", "running") or (node.op in _OWN_OUT and ast.unparse(expr.func.value) == "runtime")
@@ -1267,9 +1293,10 @@ def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
     a, c = node.args
     plain = all(n.aval.kind == "array" and n.aval.shape and 0 not in n.aval.shape for n in (a, c))
     if plain and node.aval.dtype.kind in "fc" and a.aval.dtype == c.aval.dtype:
-        alike = not node.exact or node.op is REGISTRY[np.dot]  # ``matmul`` adds up what has gaps in another order
-        if max(len(a.aval.shape), len(c.aval.shape)) <= 2 and alike:
-            return method(args[0], "dot", args[1])
+        if max(len(a.aval.shape), len(c.aval.shape)) <= 2:
+            if not node.exact or node.op is REGISTRY[np.dot] or not isinstance(b, FastBuilder):
+                return method(args[0], "dot", args[1])
+            return b.product(node, args)
         if node.op is REGISTRY[np.matmul]:
             return call_of(b.bind("matmul", np.matmul), *args)
     return SPELLINGS.get(node.op, default_spelling)(b, node, args)
