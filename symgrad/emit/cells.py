@@ -154,11 +154,12 @@ def _blocks(item: Any) -> Iterator[list[Any]]:
 
 
 def _leaves_no_view(item: Any) -> bool:
-    """Whether a statement binds nothing, which might show the array: it writes into it, or is a call."""
+    """Whether a statement keeps nothing that might show the array: it writes into it, or is a call that keeps nothing."""
     statement = item.node if isinstance(item, Line) else None
     if isinstance(statement, ast.Assign):
         return all([isinstance(target, ast.Subscript) for target in statement.targets])
-    return isinstance(statement, ast.Expr)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and getattr(call.func, "attr", "") != "append"
 
 
 def _homes(block: list[Any], variable: str) -> Iterator[tuple[list[Any], int]]:

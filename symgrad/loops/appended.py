@@ -22,13 +22,13 @@ from symgrad.loops.patterns import BOOL, INT, TAKEN, WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import INDEX, ITEM, TO_PYTHON, TOTAL
+from symgrad.source.lists import FAR
 from symgrad.tracing.mixed import Mixed
 from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Run, Tracer, plain
 
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 KEPT = "a list of some items"  # a cause of ``Mixed``
-FAR = 6  # from the end of a list, where its items go round
 _SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
 EXACT = 1 << 53  # up to which a float is the int that it is made of
 LONG = 1 << 12  # items that were there before a loop, which are written into its array one by one

@@ -37,7 +37,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, content_of, is_inexact
-from symgrad.loops.appended import FAR as DEEP
 from symgrad.loops.appended import Chosen, Grown, counts, lead
 from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
@@ -73,6 +72,7 @@ from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, ho
 from symgrad.loops.views import shown
 from symgrad.loops.ways import joined_kind
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
+from symgrad.source.lists import FAR as DEEP
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import GONE, LAID, TURNING, Guard, Trace, is_held_so_often, loop_number

@@ -19,7 +19,7 @@ from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.scan import Running, Segments
 from symgrad.optimize.scalars import CHOICE
 from symgrad.program import Program
-from symgrad.transform.loop import Body, Loop, arguments_of
+from symgrad.transform.loop import Body, Loop
 
 _Known = dict[tuple[Body, bool], set[Node]]
 JUMPS = ops_of(  # beside all that makes integers or truth values of other numbers
@@ -50,19 +50,10 @@ def settled(program: Program) -> set[Node]:
     """What decisions hang on, in loops, too, and the arithmetic that jumps look at, or did before other operations took the
     place of some; and the loops that it comes from."""
     nodes = program.nodes()
-    watched = [node.args[i] for node in nodes if isinstance(node.op, Loop) for i in _watched(node.op)]
+    watched = [node.args[i] for node in nodes if isinstance(node.op, Loop) for i in node.op.watched]
     looked_at = _looked_at(nodes, program.rounds, (), {})
     found = {node for node in looked_at if node.op in ROUNDED or isinstance(node.op, Loop)}
     return program.settled() | found | {node for node in nodes if node.exact} | set(ancestors(watched))
-
-
-def _watched(loop: Loop) -> list[int]:
-    """The arguments that it hangs on how a loop runs, and what in it does: of one that ends by a test, and decides nothing
-    else, those of the test."""
-    test = loop.course.test
-    if test is None or any([isinstance(node.op, Loop) for node in loop.body.nodes()]):
-        return loop.watched
-    return arguments_of(loop, test)
 
 
 def _looked_at(nodes: list[Node], rounds: Mapping[Node, Node], ends: Iterable[Node], known: _Known) -> set[Node]:

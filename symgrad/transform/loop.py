@@ -169,11 +169,14 @@ class Loop(Embodied):
 
     @functools.cached_property
     def watched(self) -> list[int]:
-        """The arguments that it hangs on how it runs, and what in it does."""
-        if self.course.test is not None and not self.once:
-            return [*range(len(self.body.inputs) - 1)]
+        """The arguments that it hangs on how it runs, and what in it does: of one that ends by a test, and decides nothing
+        else, those of the test."""
+        test = self.course.test
+        if test is not None and not self.once:
+            alone = not any([isinstance(node.op, Loop) for node in self.body.nodes()])
+            return arguments_of(self, test) if alone else [*range(len(self.body.inputs) - 1)]
         inputs = [*self.body.carry, *self.body.elements, *self.body.invariants]
-        return [i for i, item in enumerate(inputs) if item in self._tests or i == self.course.test]
+        return [i for i, item in enumerate(inputs) if item in self._tests or i == test]
 
     @functools.cached_property
     def _tests(self) -> set[Node]:
