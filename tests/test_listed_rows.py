@@ -69,8 +69,24 @@ def read_beside_data(y, p):
     return sum(np.sum((one - seen) ** 2) for one, seen in zip(ys, DATA, strict=True))
 
 
+def read_with_a_constant(y, p):
+    ys = [np.array([1.0, 0.5])]
+    for _ in range(STEPS):
+        ys.append(ys[-1] * p + 0.1 * y)
+    return sum(np.sum(one**2) * k for k, one in enumerate(ys))
+
+
 DATA = np.random.default_rng(3).normal(size=(STEPS + 1, 2))
-LOOPS = [four_steps, delayed, delayed_later, three_steps_of_four, both_read, read_by_another_loop, read_beside_data]
+LOOPS = [
+    four_steps,
+    delayed,
+    delayed_later,
+    three_steps_of_four,
+    both_read,
+    read_by_another_loop,
+    read_beside_data,
+    read_with_a_constant,
+]
 
 
 def _compare(fun, arguments, calls=3):
@@ -263,7 +279,28 @@ def some_items_of_two_lists(y, p):
     return sum(np.sum(one**3) * (k + 1) for k, one in enumerate(ys)) + sum(np.sum(one * one) for one in kept)
 
 
+def writes_to_a_constant(y, p):
+    begin = np.array([1.0, 0.5])
+    ys = [begin]
+    for _ in range(STEPS):
+        ys.append(ys[-1] * p + 0.1 * y)
+    total = sum(np.sum(one**2) for one in ys)
+    begin[0] = 7.0
+    return total + sum(np.sum(one**3) for one in ys)
+
+
+def writes_to_each(y, p):
+    ys, total = [np.array([1.0, 0.5])], 0.0
+    for _ in range(STEPS):
+        ys.append(ys[-1] * p + 0.1 * y)
+    for one in ys:
+        total = total + np.sum(one**2)
+        one *= 2.0
+    return total + np.sum(ys[0]) + np.sum(ys[5])
+
+
 WRITES = [
+    writes_to_a_constant, writes_to_each,
     items_of_two_lists, some_items_of_two_lists,
     writes_to_one_read, writes_to_an_item, writes_to_what_was_there, writes_to_what_it_filled, writes_to_all,
     writes_to_the_largest, asks_which_it_is, shows_another_array, two_lists_of_one_array, other_shapes_later, ints_before,

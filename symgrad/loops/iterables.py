@@ -191,11 +191,14 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     if type(value) not in (list, tuple) or len(value) < fewest:
         return None
     kinds = {type(item) for item in value}
-    if kinds == {Tracer} and len({item.node.aval for item in value}) == 1:
-        before = [*value]
-        if value[0].node.aval.shape:
+    traced: list[Any] = [item for item in value if type(item) is Tracer]
+    if kinds == {Tracer} and len({item.node.aval for item in traced}) == 1:
+        if traced[0].node.aval.shape:
             return _table_of_rows(value)
-        return listed(value, before, _read(value, before, value[0].tape.gather(value)))
+        before = [*value]
+        return listed(value, before, _read(value, before, traced[0].tape.gather(value)))
+    if kinds == {Tracer, np.ndarray}:
+        return _table_of_rows(value)
     if Tracer in kinds and all(map(_is_double, value)):
         return _table_of_either(value)
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
@@ -205,21 +208,24 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     return listed(value, before, _read(value, before, column), (column,))
 
 
-def _is_row(item: Tracer) -> bool:
-    """Whether an array may be read from one that has others, too: nobody has looked into its memory."""
-    trace = item.tape
-    known = isinstance(trace, Trace) and trace.draft is None and ROWS not in trace.apart and item.lent is None
-    return known and item.node.aval.kind == "array" and item.like.flags.c_contiguous
+def _is_row(item: Any, like: Any) -> bool:
+    """Whether an array, ``like`` another one, may be read from one that has both: nobody has looked into its memory."""
+    if type(item) is Tracer and not (isinstance(item.tape, Trace) and item.tape.draft is None and item.lent is None):
+        return False
+    array = plain(item, like=True)
+    alike = type(array) is np.ndarray and (array.shape, array.dtype) == (like.shape, like.dtype)
+    return alike and array.ndim > 0 and array.flags.c_contiguous
 
 
 def _table_of_rows(value: Items) -> Over | None:
     """A list of arrays of one kind, whose items are read as copies of those in one array that is there, or is small. Nobody can
     tell, as long as nobody writes into one."""
-    if not all(map(_is_row, value)):
+    traced = [item for item in value if type(item) is Tracer]
+    trace: Any = traced[0].tape
+    if ROWS in trace.apart or not all([_is_row(item, traced[0].like) for item in value]):
         return None
-    trace: Any = value[0].tape
-    before, unmarked = [*value], [*value]
-    column = trace.gather(before)
+    before, unmarked = [*value], [*traced]
+    column: Any = trace.gather(before) if len(traced) == len(value) else np.stack(before)
     if column.node.op is REGISTRY[np.stack] and column.size > MOST:
         return None
 
