@@ -238,10 +238,11 @@ class Program:
             if node in found:
                 continue
             found.add(node)
-            loop = node.args[0] if node.op is ITEM else node
-            place = dict(node.params)["item"] if node.op is ITEM else 0
-            plain = node.op is ITEM and isinstance(loop.op, Loop) and not loop.op.rounds(place)
-            waiting += [loop.args[i] for i in arguments_of(loop.op, place)] if plain else node.args
+            loop = node.args[0] if node.op is ITEM and isinstance(node.args[0].op, Loop) else None
+            if loop is None or loop.op.rounds(dict(node.params)["item"]):
+                waiting += node.args
+            else:
+                waiting += [loop.args[i] for i in arguments_of(loop.op, dict(node.params)["item"])]
         return found
 
     def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:

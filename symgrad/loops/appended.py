@@ -228,10 +228,7 @@ class Grown:
         self.python = (self.python or [False])[:1] * len(places)
         items: list[Any] = [index.GETITEM(self.array, spec=(self.front + place,)) for place in places]
         if self.shape:
-            items, self.since = [self.array.tape.alone(item) for item in items], [self.array.tape.graph.next_index] * len(items)
-            marks = self._marks()
-            for item in items:
-                item.parted |= marks
+            items, self.since = _copies(items, self._marks()), [self.array.tape.graph.next_index] * len(items)
         items = _numbers(self.array, items, self.python)
         for far, node in last.items():
             if far <= len(items):
@@ -258,12 +255,7 @@ class Grown:
         for far, item in self._ends().items():
             self.array.tape.ends[item.node] = items[-far].node
             items[-far] = item
-        if self.shape:
-            marks = self._marks()
-            items = [self.array.tape.alone(item) for item in items]
-            for item in items:
-                item.parted |= marks
-        self.owner[self.begin :] = items
+        self.owner[self.begin :] = _copies(items, self._marks()) if self.shape else items
 
     def _marks(self) -> frozenset[Any]:
         """The loops that hang on what is done to the items, which may have been copies when they were appended."""
@@ -393,10 +385,15 @@ class Chosen:
         """What is made of items that were appended as such numbers as these are."""
         if self.array.ndim == 1:
             return _numbers(self.array, items, [True if self.python else None] * len(items))
-        items = [self.array.tape.alone(item) for item in items]
-        for item in items:
-            item.parted |= self.parted
-        return items
+        return _copies(items, self.parted)
+
+
+def _copies(items: Sequence[Any], marks: frozenset[Any]) -> list[Any]:
+    """Arrays of their own with what these show, on which loops hang, as ``marks`` tell."""
+    copies = [item.tape.alone(item) for item in items]
+    for copy in copies:
+        copy.parted |= marks
+    return copies
 
 
 def _kind_of(item: Any) -> tuple[Any, ...] | None:

@@ -191,14 +191,14 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     if type(value) not in (list, tuple) or len(value) < fewest:
         return None
     kinds = {type(item) for item in value}
-    traced: list[Any] = [item for item in value if type(item) is Tracer]
+    traced: list[Any] = [item for item in value if type(item) is Tracer] if Tracer in kinds else []
     if kinds == {Tracer} and len({item.node.aval for item in traced}) == 1:
         if traced[0].node.aval.shape:
-            return _table_of_rows(value)
+            return _table_of_rows(value, traced)
         before = [*value]
         return listed(value, before, _read(value, before, traced[0].tape.gather(value)))
     if kinds == {Tracer, np.ndarray}:
-        return _table_of_rows(value)
+        return _table_of_rows(value, traced)
     if Tracer in kinds and all(map(_is_double, value)):
         return _table_of_either(value)
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
@@ -217,10 +217,9 @@ def _is_row(item: Any, like: Any) -> bool:
     return alike and array.ndim > 0 and array.flags.c_contiguous
 
 
-def _table_of_rows(value: Items) -> Over | None:
-    """A list of arrays of one kind, whose items are read as copies of those in one array that is there, or is small. Nobody can
-    tell, as long as nobody writes into one."""
-    traced = [item for item in value if type(item) is Tracer]
+def _table_of_rows(value: Items, traced: list[Any]) -> Over | None:
+    """A list of arrays of one kind, some of them ``traced``, which are read as copies of those in one array that is there, or
+    is small. Nobody can tell, as long as nobody writes into one."""
     trace: Any = traced[0].tape
     if ROWS in trace.apart or not all([_is_row(item, traced[0].like) for item in value]):
         return None
@@ -233,12 +232,10 @@ def _table_of_rows(value: Items) -> Over | None:
         place = i.value if type(i) is Tracer else i
         if type(i) is not Tracer or value[place] is not before[place]:
             return value[place]
-        trace.copied.add(ROWS)
-        made = trace.alone(column[i])
-        for item in [made, *unmarked]:
+        for item in unmarked:
             item.owner().parted |= {ROWS}
         unmarked.clear()
-        return made
+        return trace.stand_in(column[i], ROWS)
 
     return listed(value, before, at)
 

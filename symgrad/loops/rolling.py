@@ -590,11 +590,8 @@ class Roller:
         item = grown.at(key, self._place(), least, None if ahead is None else ahead - what.start)
         if item is None or not grown.shape:
             return item
-        self.trace.copied.add(self.place)  # nobody may write into the copy, nor into items
         grown.part(self.place)
-        copy = self.trace.alone(item)
-        copy.parted |= {self.place}
-        return copy
+        return self.trace.stand_in(item, self.place)
 
     def _ask_for_begin(self, name: str) -> None:
         """End the run: in the next one, the array beside a list has the items, too, that were there before the loop."""

@@ -21,6 +21,7 @@ from symgrad.source.syntax import (
     COMPREHENSIONS,
     LOCAL_READERS,
     SCOPES,
+    TRIES,
     FunctionNode,
     assigned,
     calls,
@@ -43,7 +44,6 @@ from symgrad.source.texts import bound_beside
 
 LONGEST = 6  # items of such a tuple
 _LOOPS = (ast.For, ast.While)
-_TRIES = (ast.Try, ast.TryStar, ast.With)  # which may go on where half a tuple has been appended
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.FloorDiv)
 _ORDERED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 _TAKES = frozenset(["list", "tuple", "sorted", "max", "min", "set", "dict", "zip", "enumerate"])  # any iterable, at once
@@ -89,7 +89,7 @@ def _lists(function: ast.FunctionDef) -> dict[str, _Kind]:
     every = [*walk(function)]
     appends = [node for node in every if isinstance(node, ast.Expr) and is_append(node.value)]
     looped = {id(node) for loop in every if isinstance(loop, _LOOPS) for node in walk(loop)}
-    tried = {id(node) for one in every if isinstance(one, _TRIES) for node in walk(one)}
+    tried = {id(node) for one in every if isinstance(one, TRIES) for node in walk(one)}
     kinds: dict[str, set[_Kind | None]] = {}
     for node in appends:
         kinds.setdefault(_owner(node), set()).add(_kind_of(node.value.args[0]))  # type: ignore[attr-defined]

@@ -26,6 +26,7 @@ from symgrad.source.syntax import (
     LATER,
     LOCAL_READERS,
     MODULES,
+    TRIES,
     FunctionNode,
     assigned,
     copied,
@@ -69,7 +70,7 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
                 _append_items(node, declared(node))
                 arrays = makers_of_arrays(own, local)
-                tries = any([isinstance(item, (ast.Try, ast.TryStar, ast.With)) for item in walk(node)])
+                tries = any([isinstance(item, TRIES) for item in walk(node)])
                 alone = set() if tries else local - bound_beside(node, walk(node)) - _read_in_turn(node, builtins)
                 _Unroller(names | local, local, builtins, folds, arrays, _made_anew(node), alone, declared(node)).generic_visit(
                     node

@@ -18,6 +18,7 @@ from typing import Any
 from symgrad.source.syntax import (
     LOCAL_READERS,
     SCOPES,
+    TRIES,
     FunctionNode,
     assigned,
     declared,
@@ -47,7 +48,7 @@ def at_the_end(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode
 def _tidies_up(function: ast.FunctionDef) -> bool:
     """Whether a function is a generator that does something when it is closed, which it is where a loop over it is left."""
     kinds = {type(node) for node in walk(function)}
-    return not kinds.isdisjoint([ast.Yield, ast.YieldFrom]) and not kinds.isdisjoint([ast.Try, ast.TryStar, ast.With])
+    return not kinds.isdisjoint([ast.Yield, ast.YieldFrom]) and not kinds.isdisjoint(TRIES)
 
 
 def _is_generator(value: Any) -> bool:

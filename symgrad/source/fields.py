@@ -19,6 +19,7 @@ from typing import Any
 from symgrad.source.constants import bound_anywhere, constant
 from symgrad.source.syntax import (
     LOCAL_READERS,
+    TRIES,
     FunctionNode,
     assigned,
     copied,
@@ -202,11 +203,8 @@ _BEGINNINGS = {"float": ast.Constant(0.0), "int": ast.Constant(0), "list": ast.L
 
 def _begins_at_once(every: list[ast.AST], begun: ast.Assign, name: str) -> bool:
     """Whether what it begins with hangs on nothing that it has already, and nobody can see that it has some of it."""
-    tried = any([part is begun for one in every if isinstance(one, _TRIES) for part in walk(one)])
+    tried = any([part is begun for one in every if isinstance(one, TRIES) for part in walk(one)])
     return not tried and not any([part.id == name for part in _names(begun.value)])
-
-
-_TRIES = (ast.Try, ast.TryStar, ast.With)  # which may go on where some items have been assigned
 
 
 def _fields(function: ast.FunctionDef, names: set[str]) -> dict[str, _Dictionary]:

@@ -16,6 +16,7 @@ from typing import Any
 from symgrad.source.lists import IN_TURN, is_append
 from symgrad.source.syntax import (
     LOCAL_READERS,
+    TRIES,
     FunctionNode,
     assigned,
     blocks_of,
@@ -33,13 +34,11 @@ _ENDS = (
     ast.Continue, ast.Break, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.With,
 )  # fmt: skip
 
-_TRIES = (ast.Try, ast.TryStar, ast.With)  # which may go on in the middle of a loop
-
 
 def apart(function: FunctionNode) -> FunctionNode:
     """The function, changed in place, as are those in it."""
     for node in [*walk(function)]:
-        if isinstance(node, ast.FunctionDef) and not any([isinstance(item, _TRIES) for item in walk(node)]):
+        if isinstance(node, ast.FunctionDef) and not any([isinstance(item, TRIES) for item in walk(node)]):
             names = _names(node)
             shared = names_within(node) | declared(node)
             for block in [*blocks_of(node)] if names.isdisjoint(LOCAL_READERS) else ():

@@ -14,6 +14,7 @@ FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars",
 LOCAL_READERS = FRAME_READERS - {"super"}  # these see all locals
 MODULES = frozenset(["np", "numpy", "math"])  # names whose functions decide on nothing, and change no argument
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+TRIES = (ast.Try, ast.TryStar, ast.With)  # which may go on where something was left in the middle
 LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
 
 

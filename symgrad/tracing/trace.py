@@ -515,6 +515,13 @@ class Trace:
         """An array of its own with what a view shows."""
         return Tracer(self, x.node, x.like if x.later else x.like.copy(), later=x.later)
 
+    def stand_in(self, x: Tracer, place: Any) -> Tracer:
+        """Such an array in place of another one: nobody may tell them apart, as the loop at this ``place`` hangs on that."""
+        self.copied.add(place)
+        result = self.alone(x)
+        result.parted |= {place}
+        return result
+
     def watch(self, value: Any, tracer: Tracer) -> None:
         """Remember an array from outside, as it was when it was read: it must not change while the function runs."""
         if isinstance(value, np.ndarray):
