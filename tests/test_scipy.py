@@ -3007,3 +3007,76 @@ def test_states_in_columns(method):
     expected = scipy.integrate.solve_ivp(slope, (0.0, 1.0), np.array([1.0, 2.0]), args=(rates,), **options).y
     np.testing.assert_allclose(solved(np.array([1.0, 2.0]), rates), expected, rtol=1e-6)
     agrees(solved, np.array([1.0, 2.0]), rates)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: ndimage.gaussian_filter(x, 0.0),
+        lambda x: ndimage.gaussian_filter(x, 1.0, axes=()),
+        lambda x: ndimage.uniform_filter(x, 1),
+        lambda x: ndimage.uniform_filter(x, 3, axes=()),
+        lambda x: ndimage.maximum_filter(x, 1),
+        lambda x: ndimage.minimum_filter1d(x, 1),
+        lambda x: ndimage.grey_erosion(x, 1),
+        lambda x: ndimage.grey_closing(x, 1),
+        lambda x: fft.dctn(x, axes=()),
+    ],
+)
+def test_what_is_written_into_a_result_is_not_in_the_image(fun):
+    """Nor where there is nothing to filter."""
+
+    def written(x):
+        x = 1.0 * x
+        y = fun(x)
+        y[0] = 3.0
+        return np.sum(y * x)
+
+    image = np.array([0.3, -0.8, 1.1])
+    for mode in ("auto", "dynamic"):
+        derivative = value_and_grad(written, mode=mode)
+        for x in (image, image + 1.0, image - 2.0):
+            value, slope = derivative(x)
+            assert math.isclose(value, 3 * x[0] + x[1] ** 2 + x[2] ** 2, rel_tol=1e-14)
+            np.testing.assert_allclose(slope, [3.0, 2 * x[1], 2 * x[2]])
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: ndimage.convolve1d(x, [1.0, 2.0], 2),
+        lambda x: ndimage.correlate1d(x, [1.0, 2.0], -3),
+        lambda x: ndimage.sobel(x, 2),
+        lambda x: ndimage.uniform_filter(x, 3, axes=(2,)),
+        lambda x: ndimage.maximum_filter1d(x, 3, 2),
+        lambda x: fft.dct(x, axis=2),
+        lambda x: signal.lfilter([1.0, 2.0], 1.0, x, axis=2),
+        lambda x: signal.filtfilt([1.0, 2.0], 1.0, x, axis=2),
+        lambda x: signal.savgol_filter(x, 3, 1, axis=-3),
+        lambda x: signal.fftconvolve(x, x, axes=(0, 3)),
+        lambda x: interpolate.CubicSpline(np.arange(4.0), x, axis=2)(0.5),
+        lambda x: interpolate.interp1d(np.arange(4.0), x, axis=2)(0.5),
+    ],
+)
+def test_axes_that_are_not_there(fun):
+    """They are counted from the first, or the last, of those that there are, and not on and on."""
+    x = np.ones((4, 4))
+    with pytest.raises((ValueError, IndexError)):
+        fun(x)
+    with pytest.raises((ValueError, IndexError)):
+        grad(lambda x: np.sum(fun(x)))(x)
+
+
+def test_weights_and_sizes_of_filters_that_scipy_refuses():
+    for weights in ([], [[1.0, 2.0]]):
+        with pytest.raises(RuntimeError, match="no filter weights"):
+            ndimage.convolve1d(np.ones(4), weights)
+    with pytest.raises(RuntimeError, match="incorrect filter size"):
+        ndimage.uniform_filter1d(np.ones(4), 0)
+
+
+def test_a_center_of_mass_of_no_labels():
+    """Of all, also where several are asked for."""
+    agrees(lambda x: np.stack(ndimage.center_of_mass(x, None, [1, 2])), np.arange(1.0, 7.0).reshape(2, 3))
+    image = np.arange(1.0, 7.0).reshape(2, 3)
+    assert ndimage.center_of_mass(image, None, [1, 2]) == scipy.ndimage.center_of_mass(image, None, [1, 2])

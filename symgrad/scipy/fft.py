@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.fft as sf
-from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.fft import INVERSE, resized
@@ -151,7 +151,7 @@ def _several_real(name: str, text: str, one: Fun) -> Fun:
         sizes = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
         for axis, n in zip(axes, sizes, strict=True):
             x = one(x, type, n, axis, norm, orthogonalize=orthogonalize)
-        return x
+        return x if axes else x.copy()
 
     return named(fun, name, text)
 
@@ -173,7 +173,7 @@ def _transformed(kinds: Any, x: Any, type: int, n: int | None, axis: int, norm: 
     x = floating(x)
     if np.iscomplexobj(x):
         raise NotDifferentiable("scipy.fft.dct, dst and their inverses are here for real arrays")
-    x, axis = x.astype(np.float32) if x.dtype == np.float16 else x, axis % np.ndim(x)
+    x, axis = x.astype(np.float32) if x.dtype == np.float16 else x, normalize_axis_index(axis, np.ndim(x))
     x = x if n is None else resized(x, (*np.shape(x)[:axis], max(n, 0), *np.shape(x)[axis + 1 :]))
     size = np.shape(x)[axis]
     period = 2 * (size if type > 1 else size - 1 if kinds is COSINE else size + 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.interpolate as si
+from numpy.lib.array_utils import normalize_axis_index
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.index import array_of, beside, floating, take_at
@@ -123,7 +124,7 @@ class CubicHermiteSpline(_Polynomials):
             raise ValueError(f"extrapolate={extrapolate!r} is not here; choose True or False")
         self.x, self.extrapolate = _double(x), extrapolate is None or extrapolate
         y = _double(y)
-        self.axis = axis % np.ndim(y)
+        self.axis = normalize_axis_index(axis, np.ndim(y))
         self.y = np.moveaxis(y, axis, 0)
         if np.ndim(self.x) != 1 or np.shape(self.x)[0] != np.shape(self.y)[0] or np.shape(self.x)[0] < 2:
             raise ValueError("x must have one dimension, at least two elements, and as many as y along its axis")
@@ -299,7 +300,7 @@ class interp1d(_Curve):
             known = ", ".join(map(repr, ("linear", *STEPS, "cubic")))
             raise NotDifferentiable(f"interp1d has no derivative rule for kind={kind!r}; choose of {known}")
         x, y = array_of(x), floating(y)
-        self._axis = axis % np.ndim(y)
+        self._axis = normalize_axis_index(axis, np.ndim(y))
         y = np.moveaxis(y, axis, 0)
         if not assume_sorted:
             order = np.argsort(x, kind="stable")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.ndimage as sn
 import scipy.special as sp
-from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj
@@ -51,8 +51,15 @@ def convolve1d(
 ) -> Any:
     """The convolution with weights along one axis."""
     _only("convolve1d", mode, origin, output)
-    x = _image("convolve1d", input)
-    return window(x, _like(x, array_of(weights)), axis % np.ndim(x), mode, cval)
+    x, weights = _image("convolve1d", input), _one_row(weights)
+    return window(x, _like(x, weights), normalize_axis_index(axis, np.ndim(x)), mode, cval)
+
+
+def _one_row(weights: Any) -> Any:
+    weights = array_of(weights)
+    if np.ndim(weights) != 1 or not np.size(weights):
+        raise RuntimeError("no filter weights given")
+    return weights
 
 
 def _like(x: Any, weights: Any) -> Any:
@@ -66,11 +73,12 @@ def correlate1d(
 ) -> Any:
     """The correlation with weights along one axis."""
     _only("correlate1d", mode, origin, output)
-    return correlate(input, _lying(array_of(weights), axis, np.ndim(input)), mode=mode, cval=cval)
+    return correlate(input, _lying(_one_row(weights), axis, np.ndim(input)), mode=mode, cval=cval)
 
 
 def _lying(weights: Any, axis: int, ndim: int) -> Any:
-    return np.reshape(weights, [-1 if i == axis % ndim else 1 for i in range(ndim)])
+    axis = normalize_axis_index(axis, ndim)
+    return np.reshape(weights, [-1 if i == axis else 1 for i in range(ndim)])
 
 
 def convolve(
@@ -139,7 +147,7 @@ def gaussian_filter(
     for axis, width, how, edge, reach in zip(along, *lists, strict=True):
         if width > 1e-15:
             x = gaussian_filter1d(x, width, axis, how, output, edge, cval, truncate, radius=reach)
-    return x
+    return _another(x, input)
 
 
 def uniform_filter1d(
@@ -147,6 +155,8 @@ def uniform_filter1d(
 ) -> Any:
     """The means of so many elements, along one axis."""
     _only("uniform_filter1d", mode, origin, output)
+    if size < 1:
+        raise RuntimeError("incorrect filter size")
     x = array_of(input)
     return correlate1d(x, np.full(size, 1 / size), axis, None, mode, cval)
 
@@ -165,8 +175,9 @@ def uniform_filter(
     x = array_of(input)
     along = _axes(axes, np.ndim(x))
     for axis, width, edge in zip(along, _each(size, len(along)), _each(mode, len(along)), strict=True):
-        x = uniform_filter1d(x, width, axis, output, edge, cval, origin)
-    return x
+        if width > 1:
+            x = uniform_filter1d(x, width, axis, output, edge, cval, origin)
+    return _another(x, input)
 
 
 def sobel(input: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0) -> Any:
@@ -182,7 +193,7 @@ def prewitt(input: Any, axis: int = -1, output: Any = None, mode: str = "reflect
 def _differences(x: Any, axis: int, output: Any, mode: str, cval: float, sums: list[float]) -> Any:
     ndim = np.ndim(x)
     x = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, output, mode, cval)
-    for other in set(range(ndim)) - {axis % ndim}:
+    for other in set(range(ndim)) - {normalize_axis_index(axis, ndim)}:
         x = correlate1d(x, np.array(sums), other, output, mode, cval)
     return x
 
@@ -226,8 +237,13 @@ def _derivatives(
     ]
 
 
+def _another(x: Any, input: Any) -> Any:
+    """A result that may be written into, though nothing was filtered."""
+    return x.copy() if x is input else x
+
+
 def _axes(axes: Any, ndim: int) -> list[int]:
-    return list(range(ndim)) if axes is None else [axis % ndim for axis in np.atleast_1d(axes).tolist()]
+    return list(range(ndim)) if axes is None else list(normalize_axis_tuple(axes, ndim))
 
 
 def _each(option: Any, count: int) -> Sequence[Any]:
@@ -326,7 +342,7 @@ def _extremes(
         if mask is None and width > 1:  # the extreme of extremes along one axis after the other
             x = find(view(x, width, axis), axis=-1)
     if mask is None:
-        return x
+        return _another(x, input)
     windows = view(x, np.shape(mask), tuple(along))
     return find(np.where(mask, windows, _last(x.dtype, find is np.max)), axis=tuple(range(-len(along), 0)))
 
@@ -574,7 +590,7 @@ def rotate(
 def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     """The mean of the places, weighted by the numbers there: of all, of those that have a label, or for each of several."""
     x = array_of(input)
-    if np.ndim(index):
+    if labels is not None and np.ndim(index):
         return [center_of_mass(x, labels, label) for label in np.ravel(index)]
     if labels is not None:
         labels = np.broadcast_to(labels, np.shape(x))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.signal as ss
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
@@ -75,7 +76,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """The same by Fourier transforms."""
     ndim = np.ndim(in1)
-    if axes is not None and {axis % ndim for axis in np.atleast_1d(axes).tolist()} != set(range(ndim)):
+    if axes is not None and len(normalize_axis_tuple(axes, ndim)) < ndim:
         raise NotDifferentiable("scipy.signal.fftconvolve is differentiable over all axes only; use symgrad.vmap for some")
     in1, in2 = floating(in1), floating(in2)
     return convolve(in1, in2, mode, "fft") if np.size(in1) and np.size(in2) else np.zeros(0)
@@ -151,7 +152,7 @@ def batched_filter(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """``x`` through the recursive filter with numerator ``b`` and denominator ``a``; with a state ``zi``, also the last."""
     b, a, x = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a)), array_of(x)
-    axis = axis % np.ndim(x)
+    axis = normalize_axis_index(axis, np.ndim(x))
     b, a = b / a[0], a / a[0]
     if zi is None:
         return LFILTER(b, a, x, axis=axis)
@@ -210,7 +211,7 @@ def filtfilt(
     if method != "pad":
         raise NotDifferentiable(f"scipy.signal.filtfilt has no derivative rule for method={method!r}; choose 'pad'")
     b, a, x = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a)), floating(x)
-    axis, size = axis % np.ndim(x), max(np.size(a), np.size(b))
+    axis, size = normalize_axis_index(axis, np.ndim(x)), max(np.size(a), np.size(b))
     start = np.reshape(lfilter_zi(b, a), vector_shape(axis, np.ndim(x)))
     run = lambda x, first: lfilter(b, a, x, axis, start * first)[0]
     return _both_ways(run, x, axis, padtype, 3 * size if padlen is None else padlen)
@@ -240,7 +241,7 @@ def sosfilt_zi(sos: Any) -> Any:
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
     """``x`` through the filters forwards, and then backwards."""
     sos, x = array_of(sos), floating(x)
-    axis = axis % np.ndim(x)
+    axis = normalize_axis_index(axis, np.ndim(x))
     size = 2 * np.shape(sos)[0] + 1 - int(np.min([np.sum(sos[:, 2] == 0), np.sum(sos[:, 5] == 0)]))
     states = np.reshape(sosfilt_zi(sos), (-1, *(2 if i == axis else 1 for i in range(np.ndim(x)))))
     run = lambda x, first: sosfilt(sos, x, axis, states * first)[0]
@@ -280,7 +281,7 @@ def savgol_filter(
     """The values, or derivatives, of polynomials that are fit to the elements around each one."""
     scale = delta**deriv
     x, cval, fit = array_of(x) / scale, cval / scale, (window_length, polyorder, deriv)
-    axis, half = axis % np.ndim(x), window_length // 2
+    axis, half = normalize_axis_index(axis, np.ndim(x)), window_length // 2
     if mode not in ("mirror", "constant", "nearest", "wrap", "interp"):
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
     weights = ss.savgol_coeffs(*fit).astype(x.dtype)
@@ -328,7 +329,7 @@ def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
     shares[1 : (n + 1) // 2] = 2
     shares[[0, n // 2] if n % 2 == 0 else [0]] = 1  # the last of an even number has no other one beside it
     whole = np.fft.fft(x, n, axis=axis)
-    return np.fft.ifft(whole * np.reshape(shares, vector_shape(axis % np.ndim(x), np.ndim(x))), axis=axis)
+    return np.fft.ifft(whole * np.reshape(shares, vector_shape(normalize_axis_index(axis, np.ndim(x)), np.ndim(x))), axis=axis)
 
 
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
@@ -397,7 +398,7 @@ def periodogram(
     x = array_of(x)
     size = np.shape(x)[axis]
     if nfft is not None and nfft < size:
-        x, size, nfft = x[along(axis % np.ndim(x), slice(0, nfft))], nfft, None
+        x, size, nfft = x[along(normalize_axis_index(axis, np.ndim(x)), slice(0, nfft))], nfft, None
     window = "boxcar" if window is None else window
     return welch(x, fs, window, size, 0, nfft, detrend, return_onesided, scaling, axis)
 
@@ -654,7 +655,7 @@ def istft(
         raise ValueError("Input stft must be at least 2d!")
     if freq_axis == time_axis:
         raise ValueError("Must specify differing time and frequency axes!")
-    freq_axis, time_axis = freq_axis % np.ndim(z), time_axis % np.ndim(z)
+    freq_axis, time_axis = (normalize_axis_index(axis, np.ndim(z)) for axis in (freq_axis, time_axis))
     z = np.moveaxis(z, (time_axis, freq_axis), (-2, -1))
     usual = 2 * (np.shape(z)[-1] - 1) if input_onesided else np.shape(z)[-1]
     width = usual if nperseg is None else int(nperseg)
