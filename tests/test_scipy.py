@@ -3080,3 +3080,33 @@ def test_a_center_of_mass_of_no_labels():
     agrees(lambda x: np.stack(ndimage.center_of_mass(x, None, [1, 2])), np.arange(1.0, 7.0).reshape(2, 3))
     image = np.arange(1.0, 7.0).reshape(2, 3)
     assert ndimage.center_of_mass(image, None, [1, 2]) == scipy.ndimage.center_of_mass(image, None, [1, 2])
+
+
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize(
+    ("rows", "columns", "what"),
+    [
+        ([0, 1, 3], [0, 1, 2], "exceeds the dimension 3"),
+        ([0, 1, 2], [0, 4, 2], "exceeds the dimension 4"),
+        ([0, -1, 2], [0, 1, 2], "is negative"),
+        ([0, 1, 2], [0, -2, 2], "is negative"),
+        ([0, 1], [0, 1], "the same length"),
+        ([0, 1, 2], [0, 1], "the same length"),
+    ],
+)
+def test_elements_beyond_a_sparse_array(make, rows, columns, what):
+    """SciPy's products would read and write there, too."""
+    for places in ((rows, columns), tuple(map(np.array, (rows, columns)))):
+        fun = lambda d: np.sum(make((d, places), shape=(3, 4)) @ np.ones(4))  # noqa: B023
+        with pytest.raises(ValueError, match=what):
+            grad(fun)(np.ones(3))
+    moved = grad(lambda d, rows: np.sum(make((d, (rows, [0, 1, 2])), shape=(3, 3)) @ np.arange(3.0)))
+    for _ in range(3):
+        np.testing.assert_allclose(moved(np.ones(3), np.array([0, 2, 1])), np.arange(3.0))
+    with pytest.raises(ValueError, match="exceeds"):
+        moved(np.ones(3), np.array([0, 2, 3]))
+
+
+def test_a_sparse_array_of_single_precision_with_its_zeros():
+    dense = lambda d: sparse.csr_array((d, ([0, 1], [1, 0])), shape=(2, 2)).toarray()
+    assert jvp(dense, (np.ones(2, np.float32),), (np.ones(2, np.float32),))[0].dtype == np.float32

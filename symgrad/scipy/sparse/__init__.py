@@ -64,7 +64,7 @@ class Sparse:
 
     def toarray(self) -> Any:
         """The array with its zeros."""
-        return self @ np.eye(self.shape[1])
+        return self @ np.eye(self.shape[1], dtype=self.data.dtype)
 
 
 def _maker(format: str) -> Callable[..., Any]:
@@ -82,6 +82,7 @@ def _maker(format: str) -> Callable[..., Any]:
             places = [array_of(place) for place in arg[1]]
             if shape is None:
                 shape = tuple(int(np.max(place)) + 1 for place in places)
+            _require_inside(data, places, shape)
             outer, indices = places if format == "csr" else places[::-1]
             order = np.argsort(outer, kind="stable")
             indptr = np.searchsorted(outer[order], np.arange(shape[format == "csc"] + 1))
@@ -96,6 +97,15 @@ def _maker(format: str) -> Callable[..., Any]:
 
 
 csr_array, csc_array = _maker("csr"), _maker("csc")
+
+
+def _require_inside(data: Any, places: list[Any], shape: tuple[int, ...]) -> None:
+    """Raise for places beyond the array, whose products would read and write there, or for elements without a place."""
+    if any([np.shape(place) != np.shape(data) for place in places]):
+        raise ValueError("all index and data arrays must have the same length")
+    for axis, (place, n) in enumerate(zip(places, shape, strict=True)):
+        if np.any((place < 0) | (place >= n)):
+            raise ValueError(f"an index along axis {axis} is negative, or exceeds the dimension {n}")
 
 
 def _made(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], format: str) -> Any:
