@@ -3110,3 +3110,25 @@ def test_elements_beyond_a_sparse_array(make, rows, columns, what):
 def test_a_sparse_array_of_single_precision_with_its_zeros():
     dense = lambda d: sparse.csr_array((d, ([0, 1], [1, 0])), shape=(2, 2)).toarray()
     assert jvp(dense, (np.ones(2, np.float32),), (np.ones(2, np.float32),))[0].dtype == np.float32
+
+
+def test_solutions_have_the_shapes_of_scipys():
+    """Those that begin with a number are a row, and so is what the function is given."""
+    for fun in (
+        lambda p: optimize.root(lambda x: x[0] ** 2 - p, 1.0, tol=1e-12).x,
+        lambda p: optimize.root(lambda x: x * x - p, [[1.0], [2.0]], tol=1e-12).x,
+        lambda p: optimize.root(lambda x: x * x - p, [[1.0, 2.0]], method="krylov", tol=1e-12).x,
+        lambda p: optimize.root(lambda x: x * x - p, 1.0, method="df-sane", tol=1e-12).x,
+        lambda p: optimize.fsolve(lambda x: x * np.array([2.0, 1.0]) - p, [[1.0], [1.0]]),
+        lambda p: optimize.minimize(lambda x: (x[0] - p) ** 2, 1.0).x,
+        lambda p: optimize.minimize(lambda x: (x - p) ** 2 + p, 1.0).fun,
+    ):
+        expected, slope = fun(2.0), grad(lambda p: np.sum(fun(p)))(2.0)  # noqa: B023
+        for mode in ("auto", "dynamic"):
+            derivative = value_and_grad(lambda p: (np.sum(fun(p)), fun(p)), has_aux=True, mode=mode)  # noqa: B023
+            for _ in range(3):
+                (_, found), again = derivative(2.0)
+                assert np.shape(found) == np.shape(expected)
+                np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+                np.testing.assert_allclose(again, slope)
+        np.testing.assert_allclose(slope, numeric(lambda p: np.sum(fun(p)), 2.0), rtol=1e-5)  # noqa: B023

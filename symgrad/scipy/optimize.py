@@ -96,10 +96,11 @@ def root(fun: Fun, x0: Any, args: Any = (), method: str = "hybr", tol: float | N
     result = so.root(on_plain(fun, args), start, method=method, tol=tol, options=options)
     if not result.success:
         raise RuntimeError(f"scipy.optimize.root found no solution: {result.message}")
-    equations = _vector(fun, args, np.shape(start))
+    shape = np.shape(result.x)  # most methods have a row of what they begin with, and call the function so
+    equations = _vector(fun, args, shape)
     options = {"method": method, "tol": tol, "options": options}
     x = solved(np.ravel(result.x).astype(float), "root", found.root, {"equations": equations}, [_start(x0)], **options)
-    return result if x is None else Known(result, x=np.reshape(polished(equations, x), np.shape(start)))
+    return result if x is None else Known(result, x=np.reshape(polished(equations, x), shape))
 
 
 def fsolve(func: Fun, x0: Any, args: Any = (), xtol: float = 1.49012e-8) -> Any:
@@ -125,7 +126,7 @@ def minimize(
     start = np.asarray(plain_values(x0), float)
     slope = lambda x, *rest: grad(fun)(x, *rest)
     result = so.minimize(on_plain(fun, args), start, method=method, tol=tol, options=options, jac=on_plain(slope, args))
-    shape = np.shape(start)
+    shape = np.shape(result.x)  # a row, where ``x0`` is a number
     function, equations = lambda x: fun(np.reshape(x, shape), *args), _vector(slope, args, shape)
     options = {"method": method, "tol": tol, "options": options}
     run = found.minimize if result.success else None
@@ -133,7 +134,8 @@ def minimize(
     if x is None:
         return result
     x = np.reshape(polished(equations, x), shape)
-    return Known(result, x=x, fun=fun(x, *args))
+    least = fun(x, *args)
+    return Known(result, x=x, fun=np.reshape(least, ()) if np.ndim(least) else least)
 
 
 def least_squares(
