@@ -3132,3 +3132,16 @@ def test_solutions_have_the_shapes_of_scipys():
                 np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
                 np.testing.assert_allclose(again, slope)
         np.testing.assert_allclose(slope, numeric(lambda p: np.sum(fun(p)), 2.0), rtol=1e-5)  # noqa: B023
+
+
+def test_solvers_that_evaluate_a_function_more_often_are_compiled_all_the_same():
+    for fun in (
+        lambda x: np.sum(optimize.minimize(lambda v: np.sum((v - x) ** 2), np.array([0.5, 0.5])).x),
+        lambda x: np.sum(optimize.least_squares(lambda v: (v - x) * (2.0 + np.sin(v)), np.array([0.5, 0.5])).x),
+    ):
+        for seed in range(4):
+            derivative, places = grad(fun), np.random.default_rng(seed)
+            derivative.cache_clear()
+            for x in places.uniform(0.5, 2.0, (4, 2)):
+                np.testing.assert_allclose(derivative(x), [1.0, 1.0], rtol=1e-6)
+            assert "compiled" in derivative.explain()

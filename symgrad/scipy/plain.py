@@ -73,10 +73,13 @@ def on_plain(fun: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]
         if trace is None:
             return plain_values(fun(x, *given))
         trace.plainly += 1
+        tokens = trace.tokens  # of derivatives that are over by then: what comes later hangs on no count of evaluations
         try:
             return plain_values(fun(x.copy() if isinstance(x, np.ndarray) else x, *given))
         finally:
             trace.plainly -= 1
+            if trace.symbolic:
+                trace.tokens = tokens
 
     return evaluated
 
