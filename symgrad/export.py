@@ -335,7 +335,7 @@ class _Parts:
     def type_of(self, value: Any) -> str:
         """The type of an argument, as an annotation; any object with such attributes does for one of a class."""
         if isinstance(value, np.ndarray):
-            return f"{self.define('NDArray', NDArray)}[np.{value.dtype.name}]"
+            return f"{self.define('NDArray', NDArray)}[np.{value.dtype.type.__name__}]"
         if isinstance(value, np.generic):
             return {"float64": "float", "complex128": "complex"}.get(value.dtype.name, f"np.{value.dtype.name}")
         if type(value) is list:
@@ -520,7 +520,7 @@ def _key(key: Any) -> str:
 
 def _array(array: np.ndarray[Any, Any]) -> str:
     """``np.array([...], np.float64)``, over several lines where it is long."""
-    kind = f"np.{array.dtype.name}"
+    kind = repr(array.dtype.str) if array.dtype.kind in "US" else f"np.{array.dtype.name}"
     if not array.size:
         return f"np.zeros({array.shape}, {kind})"
     text = f"np.array({_numbers(array.tolist())}, {kind})"

@@ -395,3 +395,14 @@ def test_all_examples_run_where_one_changes_the_loop_of_another(seed):
     exec(compile(text, "exported.py", "exec"), module)
     for value in values:
         assert module["grad_halved"](float(value)) == pytest.approx(grad(halved, mode="dynamic")(float(value)), rel=1e-12)
+
+
+def test_arrays_of_texts(tmp_path):
+    chosen = grad(lambda x, kinds: np.sum(np.where(kinds == "a", x**2, x)))
+    path = tmp_path / "chosen.py"
+    for x in (np.array([1.0, 2.0]), np.ones(2)):
+        found = chosen(x, np.array(["a", "it's"]))
+    text = export(chosen, np.ones(2), np.array(["a", "it's"]), path=path)
+    assert "NDArray[np.str_]" in text
+    assert "agree" in run_alone(path)
+    np.testing.assert_allclose(function(load(path))(np.ones(2), np.array(["a", "it's"])), found)
