@@ -17,7 +17,7 @@ from symgrad.api import vjp
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node, ancestors
 from symgrad.ops.core import Op, Rule, Traced
-from symgrad.source.origins import of_class
+from symgrad.source.origins import is_object, of_class
 from symgrad.testing import check_grads
 from symgrad.tracing.trace import Tape, active_trace, followed, is_held_so_often, tracing
 from symgrad.tracing.tracer import Tracer, plain
@@ -273,7 +273,8 @@ def _key(leaf: Any) -> Any:
         hash(leaf)
     except TypeError:
         return id(leaf)
-    return id(leaf) if of_class(type(leaf), "__eq__") is of_class(object, "__eq__") else (type(leaf), leaf)
+    by_itself = is_object(leaf) or of_class(type(leaf), "__eq__") is of_class(object, "__eq__")
+    return id(leaf) if by_itself else (type(leaf), leaf)  # users' objects may be equal, and hold something else
 
 
 def _fill(kept: list[Any], places: list[int], numbers: Sequence[Any]) -> list[Any]:

@@ -534,3 +534,36 @@ def test_what_is_written_into_an_argument_is_not_in_the_result(made, mode):
         derivative = value_and_grad(fun, mode=mode)
         for i in range(3):
             assert derivative(X + i)[0] == pytest.approx(fun(X + i))
+
+
+class Named:
+    """Equal to others of its name, whatever its factor is."""
+
+    def __init__(self, name, factor):
+        self.name, self.factor = name, factor
+
+    def __eq__(self, other):
+        return isinstance(other, Named) and self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("how", ["vjp", "jvp"])
+def test_objects_that_are_equal_and_hold_something_else(how, mode):
+    if how == "vjp":
+        scaled = custom_vjp(lambda x, by: x * by.factor)
+        scaled.defvjp(lambda x, by: (x * by.factor, by), lambda by, g: (3 * g * by.factor, None))
+    else:
+        scaled = custom_jvp(lambda x, by: x * by.factor)
+        scaled.defjvp(lambda xs, ts: (xs[0] * xs[1].factor, 3 * ts[0] * xs[1].factor))
+    x, outside = np.array([1.0, 2.0]), Named("a", 0.5)
+    given, read = grad(lambda x, by: np.sum(scaled(x, by)), mode=mode), grad(lambda x: np.sum(scaled(x, outside)), mode=mode)
+    for factor in (1.0, 2.0, 3.0, 4.0, 5.0):
+        np.testing.assert_allclose(given(x, Named("a", factor)), 3 * factor)
+        outside.factor = 2 * factor
+        np.testing.assert_allclose(read(x), 6 * factor)
+    outside = Named("a", 7.0)
+    for _ in range(3):
+        np.testing.assert_allclose(read(x), 21.0)
