@@ -379,3 +379,34 @@ def test_statistics_of_plain_arrays_are_scipys():
     if SINCE_1_14:  # before which that is NumPy alone
         with pytest.raises(NotDifferentiable, match=r"write symgrad\.scipy\.stats\.zscore"):
             grad(lambda x: np.sum(scipy.stats.zscore(x)))(X)
+
+
+@pytest.mark.parametrize("width", [0.3, "silverman", lambda kde: kde.n**-0.5, None])
+def test_another_width_of_densities(width):
+    def estimated(part):
+        def density(data, at):
+            kde = part.gaussian_kde(data, 0.7)
+            kde.set_bandwidth(width)
+            return kde(at) * kde.covariance_factor()
+
+        return density
+
+    data, at = np.random.default_rng(5).normal(size=6), np.array([0.3, -1.0])
+    np.testing.assert_allclose(estimated(stats)(data, at), estimated(scipy.stats)(data, at))
+    agrees(estimated(stats), data, at)
+    kde = stats.gaussian_kde(data)
+    kde.set_bandwidth(0.3)
+    np.testing.assert_allclose(kde.integrate_box_1d(0, 1), scipy.stats.gaussian_kde(data, 0.3).integrate_box_1d(0, 1))
+
+
+class Narrow(stats.gaussian_kde):
+    def covariance_factor(self):
+        return 0.2
+
+
+def test_a_rule_for_the_width_of_densities():
+    data, at = np.random.default_rng(5).normal(size=6), np.array([0.3, -1.0])
+    theirs = scipy.stats.gaussian_kde(data, 0.2)
+    np.testing.assert_allclose(Narrow(data)(at), theirs(at))
+    np.testing.assert_allclose(Narrow(data, "scott")(at), scipy.stats.gaussian_kde(data, "scott")(at))
+    agrees(lambda data: Narrow(data)(at), data)

@@ -594,11 +594,22 @@ class gaussian_kde(Holding):
             raise ValueError("`weights` input should be one-dimensional, and of length n")
         self.weights = shares / np.sum(shares)
         self.neff = 1 / np.sum(self.weights**2)
-        self.factor = self._factor(bw_method)
         away = self.dataset - (self.dataset @ self.weights)[:, None]
-        spread = (away * self.weights) @ np.transpose(away) / (1 - 1 / self.neff)
-        self.covariance = spread * self.factor**2
-        self._cholesky = np.linalg.cholesky(spread) * self.factor
+        self._spread = (away * self.weights) @ np.transpose(away) / (1 - 1 / self.neff)
+        self._root = np.linalg.cholesky(self._spread)
+        self.set_bandwidth(bw_method)
+
+    def set_bandwidth(self, bw_method: Any = None) -> None:
+        """Take another width of the normal densities; the one that there is, if None."""
+        dataset, before, weights = self._given
+        self._given = (dataset, before if bw_method is None else bw_method, weights)
+        self.factor = self.covariance_factor() if self._given[1] is None else self._factor(self._given[1])
+        self.covariance = self._spread * self.factor**2
+        self._cholesky = self._root * self.factor
+
+    def covariance_factor(self) -> Any:
+        """The width of the normal densities, which a class of the user's may have a rule of its own for."""
+        return self._factor(self._given[1])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
