@@ -3145,3 +3145,35 @@ def test_solvers_that_evaluate_a_function_more_often_are_compiled_all_the_same()
             for x in places.uniform(0.5, 2.0, (4, 2)):
                 np.testing.assert_allclose(derivative(x), [1.0, 1.0], rtol=1e-6)
             assert "compiled" in derivative.explain()
+
+
+@pytest.mark.parametrize(
+    ("fun", "what"),
+    [
+        (lambda x: signal.correlate(x, np.ones((3, 1)), "valid"), "at least as large"),
+        (lambda x: signal.correlate(x, np.ones(2)), "dimensionality"),
+        (lambda x: signal.convolve2d(x[0], np.ones(2)), "2-D"),
+        (lambda x: signal.correlate2d(x[0], np.ones(2)), "2-D"),
+        (lambda x: signal.lfilter([1.0], [0.0, 1.0], x), "must not be zero"),
+        (lambda x: signal.sosfilt(SECTIONS, x[0], zi=np.ones((3, 2))), "is expected"),
+        (lambda x: signal.sosfilt(np.ones((2, 5)), x), "n_sections, 6"),
+    ],
+)
+def test_signals_and_filters_that_scipy_refuses(fun, what):
+    with pytest.raises(ValueError, match=what):
+        fun(np.ones((2, 4)))
+    with pytest.raises(ValueError, match=what):
+        grad(lambda x: np.sum(fun(x)))(np.ones((2, 4)))
+
+
+def test_filters_of_one_section():
+    x = np.array([0.3, -0.7, 1.2, 0.4])
+    agrees(lambda x: signal.sosfilt(SECTIONS[0], x), x)
+    np.testing.assert_allclose(signal.sosfilt(SECTIONS[0], x), scipy.signal.sosfilt(SECTIONS[0], x))
+
+
+@pytest.mark.parametrize("fun", [signal.filtfilt, lambda b, a, x: signal.sosfiltfilt(np.concatenate((b, a))[None], x)])
+def test_filters_both_ways_keep_single_precision(fun):
+    b, a, x = (np.array(c, np.float32) for c in ([0.2, 0.3, 0.1], [1.0, -0.4, 0.2], np.sin(np.arange(16.0))))
+    assert fun(b, a, x).dtype == np.float32
+    assert jvp(lambda x: fun(b, a, x), (x,), (x,))[1].dtype == np.float32

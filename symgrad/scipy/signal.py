@@ -85,7 +85,12 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """The cross-correlation of arrays of any dimension."""
     in1, in2 = array_of(in1), array_of(in2)
-    swapped = mode == "valid" and any(a < b for a, b in zip(np.shape(in1), np.shape(in2), strict=True))
+    if np.ndim(in1) != np.ndim(in2):
+        raise ValueError("in1 and in2 should have the same dimensionality")
+    pairs = [*zip(np.shape(in1), np.shape(in2), strict=True)]
+    swapped = mode == "valid" and any(a < b for a, b in pairs)
+    if swapped and any(a > b for a, b in pairs):
+        raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
     if swapped:  # SciPy puts the longer one first, and turns the result
         return np.flip(conj(correlate(in2, in1, mode, method)))
     return convolve(in1, np.flip(conj(in2)), mode, method)
@@ -98,13 +103,13 @@ def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
 
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Any:
     """The convolution of matrices, with zeros around them."""
-    _with_zeros("convolve2d", boundary, fillvalue)
+    _with_zeros("convolve2d", boundary, fillvalue, in1, in2)
     return convolve(in1, in2, mode, "direct")
 
 
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Any:
     """The cross-correlation of matrices, with zeros around them."""
-    _with_zeros("correlate2d", boundary, fillvalue)
+    _with_zeros("correlate2d", boundary, fillvalue, in1, in2)
     if mode == "valid" and any(n < m for n, m in zip(np.shape(in1), np.shape(in2), strict=True)):
         return np.flip(correlate(in2, in1, mode, "direct"))  # not the conjugate, which that of correlate is
     if mode != "same":
@@ -113,7 +118,9 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", 
     return correlate(in1, in2, "full", "direct")[tuple(middle)]
 
 
-def _with_zeros(name: str, boundary: str, fillvalue: float) -> None:
+def _with_zeros(name: str, boundary: str, fillvalue: float, *matrices: Any) -> None:
+    if any([np.ndim(array_of(matrix)) != 2 for matrix in matrices]):
+        raise ValueError(f"{name} inputs must both be 2-D arrays")
     if boundary != "fill" or fillvalue != 0:
         raise NotDifferentiable(f"scipy.signal.{name} is differentiable with zeros around only; use np.pad, and mode='valid'")
 
@@ -153,6 +160,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """``x`` through the recursive filter with numerator ``b`` and denominator ``a``; with a state ``zi``, also the last."""
     b, a, x = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a)), array_of(x)
     axis = normalize_axis_index(axis, np.ndim(x))
+    if traced_in(a) is None and a[0] == 0:
+        raise ValueError("the first coefficient of the denominator must not be zero")
     b, a = b / a[0], a / a[0]
     if zi is None:
         return LFILTER(b, a, x, axis=axis)
@@ -178,7 +187,7 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     b, a = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a))
     size = max(np.size(a), np.size(b), 2)
     b, a = (np.pad(c / a[0], (0, size - np.size(c))) for c in (b, a))
-    return np.linalg.solve(np.eye(size - 1) - companion(a).T, b[1:] - a[1:] * b[0])
+    return np.linalg.solve(np.eye(size - 1, dtype=a.dtype) - companion(a).T, b[1:] - a[1:] * b[0])
 
 
 def _both_ways(run: Any, x: Any, axis: int, padtype: str | None, padlen: int) -> Any:
@@ -217,9 +226,22 @@ def filtfilt(
     return _both_ways(run, x, axis, padtype, 3 * size if padlen is None else padlen)
 
 
+def _sections(sos: Any) -> Any:
+    """The coefficients of filters of second order, one row each."""
+    sos = array_of(sos)
+    sos = sos if np.ndim(sos) > 1 else np.reshape(sos, (1, -1))
+    if np.ndim(sos) != 2 or np.shape(sos)[1] != 6:
+        raise ValueError("sos array must be shape (n_sections, 6)")
+    return sos
+
+
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """``x`` through filters of second order, one after the other; with their states ``zi``, also those after it."""
-    sos, x, after = array_of(sos), array_of(x), []
+    sos, x, after = _sections(sos), array_of(x), []
+    shape = list(np.shape(x))
+    shape[axis] = 2
+    if zi is not None and np.shape(zi) != (len(sos), *shape):
+        raise ValueError(f"zi has shape {np.shape(zi)}; {(len(sos), *shape)} is expected")
     for i in range(np.shape(sos)[0]):
         x = lfilter(sos[i, :3], sos[i, 3:], x, axis, None if zi is None else zi[i])
         if zi is not None:
@@ -230,7 +252,7 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 def sosfilt_zi(sos: Any) -> Any:
     """The states of the filters whose input has been 1 for ever."""
-    sos, scale, states = array_of(sos), 1.0, []
+    sos, scale, states = _sections(sos), 1.0, []
     for i in range(np.shape(sos)[0]):
         b, a = sos[i, :3], sos[i, 3:]
         states.append(scale * lfilter_zi(b, a))
@@ -240,7 +262,7 @@ def sosfilt_zi(sos: Any) -> Any:
 
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
     """``x`` through the filters forwards, and then backwards."""
-    sos, x = array_of(sos), floating(x)
+    sos, x = _sections(sos), floating(x)
     axis = normalize_axis_index(axis, np.ndim(x))
     size = 2 * np.shape(sos)[0] + 1 - int(np.min([np.sum(sos[:, 2] == 0), np.sum(sos[:, 5] == 0)]))
     states = np.reshape(sosfilt_zi(sos), (-1, *(2 if i == axis else 1 for i in range(np.ndim(x)))))
