@@ -3177,3 +3177,33 @@ def test_filters_both_ways_keep_single_precision(fun):
     b, a, x = (np.array(c, np.float32) for c in ([0.2, 0.3, 0.1], [1.0, -0.4, 0.2], np.sin(np.arange(16.0))))
     assert fun(b, a, x).dtype == np.float32
     assert jvp(lambda x: fun(b, a, x), (x,), (x,))[1].dtype == np.float32
+
+
+def test_lines_through_several_points_at_one_place():
+    """A jump, where SciPy takes one of the values there; and through a single point."""
+    at = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
+    for places in ([0.0, 1.0, 1.0, 2.0], [0.0, 0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 2.0]):
+        lines = lambda y: interpolate.interp1d(places, y, bounds_error=False)(at)  # noqa: B023
+        y = np.array([1.0, 4.0, 2.0, 8.0])
+        np.testing.assert_allclose(lines(y), scipy.interpolate.interp1d(places, y)(at))
+        if places[-2] < places[-1]:
+            agrees(lines, y)
+    agrees(lambda y: interpolate.interp1d([1.0], y)([1.0]), np.array([3.0]))
+
+
+def test_points_of_curves_that_do_not_fit():
+    for x, y in ((np.arange(4.0), np.ones(5)), (np.arange(4.0), np.ones(3)), (np.ones((1, 4)), np.ones(4))):
+        for kind in ("linear", "nearest", "previous"):
+            with pytest.raises(ValueError, match=r"equal in length|one dimension"):
+                interpolate.interp1d(x, y, kind)
+            with pytest.raises(ValueError, match=r"equal in length|one dimension"):
+                grad(lambda y: np.sum(interpolate.interp1d(x, y, kind)([0.0])))(y)  # noqa: B023
+
+
+def test_curves_that_rise_by_tiny_numbers():
+    """Whose products are no numbers any more."""
+    x, y, at = np.arange(4.0), np.array([0.0, 1.0, 3.0, 4.0]), np.array([0.5, 1.2])
+    found = interpolate.PchipInterpolator(x, 1e-200 * y)(at)
+    np.testing.assert_allclose(found, scipy.interpolate.PchipInterpolator(x, 1e-200 * y)(at))
+    derivative = jacobian(lambda y: interpolate.PchipInterpolator(x, y)(at))
+    np.testing.assert_allclose(derivative(1e-200 * y), derivative(y))

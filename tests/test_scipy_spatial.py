@@ -211,3 +211,13 @@ def test_squares_of_weighted_distances_are_smooth_where_both_are_one_place(squar
         for one in (jacfwd, jacrev):
             for other in (jacfwd, jacrev):
                 np.testing.assert_allclose(one(other(squared))(x), np.diag([2.0, 4.0, 1.0]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, bool])
+@pytest.mark.parametrize("name", ["sqeuclidean", "canberra", "braycurtis"])
+def test_metrics_of_floats_that_are_given_small_integers(name, kind):
+    """They do not run over, as those of SciPy's that are of floats."""
+    u, v = np.array([1, 200, 3, 0]).astype(kind), np.array([5, 1, 100, 9]).astype(kind)
+    expected = getattr(scipy.spatial.distance, name)(u, v)
+    np.testing.assert_allclose(getattr(distance, name)(u, v), expected)
+    np.testing.assert_allclose(grad(lambda x: x * getattr(distance, name)(u, v))(2.0), expected)

@@ -206,9 +206,9 @@ class PchipInterpolator(CubicHermiteSpline):
             self._slopes = np.concatenate((rise, rise))
             return
         before, after = rise[:-1], rise[1:]
-        turns = before * after <= 0
+        turns = (np.sign(before) != np.sign(after)) | (before == 0)  # their product may be too small for a number
         near, far = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
-        inner = (near + far) / (near / np.where(turns, 1, before) + far / np.where(turns, 1, after))
+        inner = (near + far) * before / (near + far * (before / np.where(turns, 1, after)))
         ends = [_at_end(h[i], h[j], rise[i], rise[j])[None] for i, j in ((0, 1), (-1, -2))]
         self._slopes = np.concatenate((ends[0], np.where(turns, 0, inner), ends[1]))
 
@@ -273,6 +273,7 @@ STEPS = {
 }
 
 
+DOUBLE = {np.dtype(float), np.dtype(int)}
 ORDERS = {0: "zero", 1: "linear", 3: "cubic", "slinear": "linear"}
 
 
@@ -300,8 +301,12 @@ class interp1d(_Curve):
             known = ", ".join(map(repr, ("linear", *STEPS, "cubic")))
             raise NotDifferentiable(f"interp1d has no derivative rule for kind={kind!r}; choose of {known}")
         x, y = array_of(x), floating(y)
+        if np.ndim(x) != 1:
+            raise ValueError("the x array must have exactly one dimension.")
         self._axis = normalize_axis_index(axis, np.ndim(y))
         y = np.moveaxis(y, axis, 0)
+        if np.shape(x)[0] != np.shape(y)[0]:
+            raise ValueError("x and y arrays must be equal in length along interpolation axis.")
         if not assume_sorted:
             order = np.argsort(x, kind="stable")
             x, y = x[order], y[order]
@@ -328,6 +333,8 @@ class interp1d(_Curve):
         elif self._kind in STEPS:
             value = take_at(self._y, np.clip(STEPS[self._kind](self.x, flat), 0, last))
             value = np.where(np.reshape(np.isnan(flat), column), np.nan, value) if self._kind == "zero" else value
+        elif np.ndim(self._y) == 1 and not self._extrapolates and {self.x.dtype, self._y.dtype} <= DOUBLE:
+            value = np.interp(flat, self.x, self._y)  # as SciPy, of one point and of several at one place, too
         else:
             place = np.clip(np.searchsorted(self.x, flat), 1, last) - 1
             start, low = take_at(self.x, place), take_at(self._y, place)

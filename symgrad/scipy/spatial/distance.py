@@ -17,7 +17,7 @@ import scipy.special as sp
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
-from symgrad.ops.index import array_of, traced_in
+from symgrad.ops.index import array_of, floating, traced_in
 from symgrad.ops.reduction import ROOT
 from symgrad.scipy.plain import plain_values, rest_of
 
@@ -36,6 +36,8 @@ ALIASES = {
     "sqeuclidean": "sqe sqeuclid",
 }
 
+FLOATS = ("sqeuclidean", "canberra", "braycurtis")  # metrics of floats, to SciPy: small integers would run over
+
 __getattr__ = rest_of(sd)
 
 
@@ -45,7 +47,7 @@ def _metric(fun: Metric) -> Metric:
 
     @functools.wraps(fun)
     def of_vectors(u: Any, v: Any, *args: Any, **options: Any) -> Any:
-        u, v = array_of(u), array_of(v)
+        u, v = (floating(x) if fun.__name__ in FLOATS else array_of(x) for x in (u, v))
         if np.ndim(u) != 1 or np.ndim(v) != 1:
             raise ValueError("Input vector should be 1-D.")
         _real(fun.__name__, u, v)
