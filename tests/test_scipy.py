@@ -3207,3 +3207,53 @@ def test_curves_that_rise_by_tiny_numbers():
     np.testing.assert_allclose(found, scipy.interpolate.PchipInterpolator(x, 1e-200 * y)(at))
     derivative = jacobian(lambda y: interpolate.PchipInterpolator(x, y)(at))
     np.testing.assert_allclose(derivative(1e-200 * y), derivative(y))
+
+
+def test_jacobians_of_least_squares_move_with_the_solution():
+    """They make covariances."""
+
+    def spread(t):
+        errors = lambda v: np.array([v[0] - t, v[1] * v[0] - 2.0, v[0] ** 2 - t * t])
+        found = optimize.least_squares(errors, np.ones(2), ftol=1e-15, xtol=1e-15, gtol=1e-15)
+        return np.sum(np.linalg.inv(found.jac.T @ found["jac"]))
+
+    for mode in ("auto", "dynamic"):
+        derivative = grad(spread, mode=mode)
+        for t in (0.5, 1.0, 1.5, 0.7):
+            np.testing.assert_allclose(derivative(t), numeric(spread, t), rtol=1e-5)
+    found = optimize.least_squares(lambda v: v - 1.0, np.ones(2))
+    assert {"x", "jac", "cost"} <= found.keys()
+
+
+def test_steps_of_toms748():
+    """Where SciPy has them among its arguments, which for other methods have a tolerance there."""
+    f = lambda x, p: np.exp(x) * p - 3.0
+    for k in (1, 2):
+        found = lambda p: optimize.toms748(f, 0.0, 5.0, (p,), k)  # noqa: B023
+        assert math.isclose(found(0.5), math.log(6), rel_tol=1e-12)
+        for mode in ("auto", "dynamic"):
+            derivative = value_and_grad(found, mode=mode)
+            for p in (0.5, 0.7, 0.9):
+                value, slope = derivative(p)
+                assert math.isclose(value, math.log(3 / p), rel_tol=1e-12)
+                assert math.isclose(slope, -1 / p, rel_tol=1e-9)
+
+
+def test_methods_that_root_scalar_chooses():
+    f = lambda x, p: np.exp(x) * p - 3.0
+    for options in (
+        {"x0": 1.0},
+        {"x0": 1.0, "x1": 1.5},
+        {"x0": 1.0, "fprime": lambda x, p: np.exp(x) * p},
+        {"bracket": (0.0, 5.0)},
+        {"x0": 1.0, "fprime": lambda x, p: np.exp(x) * p, "method": "newton", "xtol": 1e-12},
+    ):
+        for mode in ("auto", "dynamic"):
+            derivative = grad(lambda p: optimize.root_scalar(f, (p,), **options).root, mode=mode)  # noqa: B023
+            for p in (0.5, 0.7, 0.9):
+                assert math.isclose(derivative(p), -1 / p, rel_tol=1e-6)
+
+
+def test_rules_of_points_take_finite_ends():
+    with pytest.raises(ValueError, match="finite limits"):
+        grad(lambda x: integrate.fixed_quad(lambda t: np.exp(-x * t), 0.0, np.inf)[0])(1.0)

@@ -19,7 +19,7 @@ from scipy.integrate._ivp import common as checks
 
 from symgrad.api import stop_gradient, vmap
 from symgrad.ops.elementwise import moves
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, traced_in
 from symgrad.scipy.methods import METHODS, Method
 from symgrad.scipy.plain import (
     as_tuple,
@@ -326,6 +326,8 @@ def _on_the_way(place: Any, a: Any, b: Any) -> tuple[list[Any], Any]:
 def fixed_quad(func: Fun, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
     """The integral by Gauss and Legendre's rule of ``n`` points, and None."""
     func, args = followed(func), as_tuple(args)
+    if any([traced_in(end) is None and np.isinf(end) for end in (a, b)]):
+        raise ValueError("Gaussian quadrature is only available for finite limits.")
     nodes, weights = np.polynomial.legendre.leggauss(n)
     half = (b - a) / 2
     return half * np.sum(weights * func(half * (nodes + 1) + a, *args), axis=-1), None

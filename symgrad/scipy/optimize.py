@@ -38,11 +38,15 @@ def solved(x: Any, name: str, run: Fun | None, funs: dict[str, Fun], given: Sequ
 class Known(so.OptimizeResult):  # type: ignore[misc]
     """A result of SciPy's of which generated code knows what is ``found``: whoever asks for more gets it of a call of SciPy."""
 
-    def __init__(self, result: Any, **found: Any) -> None:
+    def __init__(self, result: Any, later: dict[str, Callable[[], Any]] | None = None, **found: Any) -> None:
         super().__init__({**result, **found})
         object.__setattr__(self, "_found", frozenset(["success", "converged", *found]))
+        object.__setattr__(self, "_later", later or {})  # what is computed for those alone who ask for it
 
     def __getitem__(self, name: str) -> Any:
+        if name in self._later:
+            self[name] = self._later.pop(name)()
+            object.__setattr__(self, "_found", self._found | {name})
         if name not in self._found and name in self:
             noted(f"the {name} of a solution is SciPy's own")
         return super().__getitem__(name)
@@ -165,7 +169,7 @@ def least_squares(
     else:
         x = polished(grad(lambda z: 0.5 * np.sum(residuals(z, *args) ** 2)), x)
     errors = residuals(x, *args)
-    return Known(result, x=x, fun=errors, cost=0.5 * np.sum(errors**2))
+    return Known(result, {"jac": lambda: slopes(x, *args)}, x=x, fun=errors, cost=0.5 * np.sum(errors**2))
 
 
 def minimize_scalar(fun: Fun, bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any) -> Any:
@@ -192,6 +196,15 @@ def _sides(bounds: Any) -> list[tuple[int, Any]]:
 # -- one equation --------------------------------------------------------------------------------------------------
 
 
+def _between(name: str, f: Fun, a: Any, b: Any, args: Any, **options: Any) -> Any:
+    f, args = followed(f), as_tuple(args)
+    ends = plain_values((a, b))
+    x = getattr(so, name)(on_plain(f, args), *ends, **options)
+    equation = lambda x: f(x, *args)
+    again = solved(float(x), name, getattr(so, name), {"equation": equation}, [a, b], **options)
+    return x if again is None else of_kind(polished(equation, again), x)
+
+
 def _bracketing(name: str) -> Fun:
     def find(
         f: Fun,
@@ -202,20 +215,28 @@ def _bracketing(name: str) -> Fun:
         rtol: float = 8.881784197001252e-16,
         maxiter: int = 100,
     ) -> Any:
-        f, args = followed(f), as_tuple(args)
-        ends = plain_values((a, b))
-        run, options = getattr(so, name), {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
-        x = run(on_plain(f, args), *ends, **options)
-        equation = lambda x: f(x, *args)
-        again = solved(float(x), name, run, {"equation": equation}, [a, b], **options)
-        return x if again is None else of_kind(polished(equation, again), x)
+        return _between(name, f, a, b, args, xtol=xtol, rtol=rtol, maxiter=maxiter)
 
     find.__name__ = find.__qualname__ = name
     find.__doc__ = "The solution of one equation between ``a`` and ``b``, where ``f`` has different signs."
     return find
 
 
-brentq, brenth, bisect, ridder, toms748 = map(_bracketing, ("brentq", "brenth", "bisect", "ridder", "toms748"))
+brentq, brenth, bisect, ridder = map(_bracketing, ("brentq", "brenth", "bisect", "ridder"))
+
+
+def toms748(
+    f: Fun,
+    a: Any,
+    b: Any,
+    args: Any = (),
+    k: int = 1,
+    xtol: float = 2e-12,
+    rtol: float = 8.881784197001252e-16,
+    maxiter: int = 100,
+) -> Any:
+    """The solution of one equation between ``a`` and ``b``, where ``f`` has different signs, by ``k`` Newton steps at a time."""
+    return _between("toms748", f, a, b, args, k=k, xtol=xtol, rtol=rtol, maxiter=maxiter)
 
 
 def newton(func: Fun, x0: Any, args: Any = (), tol: float = 1.48e-8, maxiter: int = 50) -> Any:
@@ -247,10 +268,12 @@ def _require_separate(equations: Fun, x: Any) -> None:
         )
 
 
-def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any) -> Any:
+def root_scalar(f: Fun, args: Any = (), method: str | None = None, bracket: Any = None, x0: Any = None, **options: Any) -> Any:
     """The solution of one equation; its ``root`` can be differentiated."""
     f, args = followed(f), as_tuple(args)
-    result = so.root_scalar(on_plain(f, args), method=method, bracket=plain_values(bracket), x0=plain_values(x0), **options)
+    slopes = {name: on_plain(followed(fun), args) for name, fun in options.items() if callable(fun)}
+    given = {"bracket": plain_values(bracket), "x0": plain_values(x0), **plain_values(options), **slopes}
+    result = so.root_scalar(on_plain(f, args), method=method, **given)
     equation: Fun = lambda x: f(x, *args)
     run = found.root_scalar if result.converged else None
     root = solved(
