@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import itertools
 import math
@@ -3257,3 +3258,22 @@ def test_methods_that_root_scalar_chooses():
 def test_rules_of_points_take_finite_ends():
     with pytest.raises(ValueError, match="finite limits"):
         grad(lambda x: integrate.fixed_quad(lambda t: np.exp(-x * t), 0.0, np.inf)[0])(1.0)
+
+
+def test_copies_of_solutions():
+    def fun(t):
+        found = copy.copy(optimize.least_squares(lambda v: (v - t) * np.exp(v), np.array([1.5])))
+        return found.x[0] + found.jac[0, 0]
+
+    for mode in ("auto", "dynamic"):
+        derivative = grad(fun, mode=mode)
+        for t in (1.0, 1.2, 1.4):
+            assert math.isclose(derivative(t), 1.0 + math.exp(t), rel_tol=1e-6)
+
+
+def test_places_in_plain_images_are_scipys():
+    """With all of its options."""
+    image, places = np.arange(20.0).reshape(4, 5) ** 1.5, np.array([[0.5, 1.7], [2.2, 3.1]])
+    expected = scipy.ndimage.map_coordinates(image, places)
+    np.testing.assert_array_equal(ndimage.map_coordinates(image, places), expected)
+    assert ndimage.map_coordinates(image, places, order=1, output=np.float32).dtype == np.float32

@@ -423,6 +423,8 @@ def map_coordinates(
     prefilter: bool = True,
 ) -> Any:
     """The values of an image between its elements: by lines (``order=1``), or the nearest (0)."""
+    if traced_in([input, coordinates, cval]) is None:
+        return sn.map_coordinates(input, coordinates, output, order, mode, cval, prefilter)
     at = array_of(coordinates)
     if np.shape(at)[0] != np.ndim(input):
         raise ValueError(f"there are {np.shape(at)[0]} coordinates of an image of {np.ndim(input)} dimensions")

@@ -7,7 +7,7 @@ function for SciPy, which it calls; where the function decides by what is looked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,14 +38,17 @@ def solved(x: Any, name: str, run: Fun | None, funs: dict[str, Fun], given: Sequ
 class Known(so.OptimizeResult):  # type: ignore[misc]
     """A result of SciPy's of which generated code knows what is ``found``: whoever asks for more gets it of a call of SciPy."""
 
+    _found: frozenset[str] = frozenset()  # of one that is being copied
+    _later: Mapping[str, Callable[[], Any]] = {}
+
     def __init__(self, result: Any, later: dict[str, Callable[[], Any]] | None = None, **found: Any) -> None:
         super().__init__({**result, **found})
         object.__setattr__(self, "_found", frozenset(["success", "converged", *found]))
         object.__setattr__(self, "_later", later or {})  # what is computed for those alone who ask for it
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._later:
-            self[name] = self._later.pop(name)()
+        if name in self._later and name not in self._found:
+            self[name] = self._later[name]()
             object.__setattr__(self, "_found", self._found | {name})
         if name not in self._found and name in self:
             noted(f"the {name} of a solution is SciPy's own")
@@ -235,7 +238,7 @@ def toms748(
     rtol: float = 8.881784197001252e-16,
     maxiter: int = 100,
 ) -> Any:
-    """The solution of one equation between ``a`` and ``b``, where ``f`` has different signs, by ``k`` Newton steps at a time."""
+    """The solution of one equation between ``a`` and ``b``, where ``f`` has different signs, by ``k`` steps at a time."""
     return _between("toms748", f, a, b, args, k=k, xtol=xtol, rtol=rtol, maxiter=maxiter)
 
 
