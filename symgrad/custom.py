@@ -74,6 +74,8 @@ class Primitive(Ruled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         trace = active_trace()
+        if trace is not None and any([isinstance(value, Traced) and np.ndim(value) for value in kwargs.values()]):
+            raise TypeError(f"keyword arguments of the primitive {self._op.name} are numbers; give arrays by position")
         if trace is None or not trace.symbolic or any([isinstance(arg, Traced) for arg in args]):
             return self._op(*args, **kwargs)
         if not args or not all(map(_is_number, args)):
@@ -86,7 +88,8 @@ class Primitive(Ruled):
         ``None`` says that an argument takes no derivative. With a ``sample`` of arguments, the rules are checked against
         finite differences at once (``CheckFailed`` if they are wrong). Returns the primitive.
         """
-        self._op.rules, self._implied = tuple([rule and hosted(_handed(rule)) for rule in rules]), False
+        self._op.rules = _Rules(self._op.name, [rule and hosted(_handed(rule)) for rule in rules])
+        self._implied = False
         self._rules = self._op.rules, self._op.jvp
         if sample is not None:
             self._check(sample)
@@ -102,12 +105,14 @@ class Primitive(Ruled):
 
         @hosted
         def jvp(ts: Sequence[Any], y: Any, *args: Any, **kwargs: Any) -> Any:
-            parts = [rule(t, y, *args, **kwargs) for rule, t in zip(rules, ts, strict=True) if rule and t is not None]
+            if len(rules) < len(ts) and any([t is not None for t in ts[len(rules) :]]):
+                raise _too_few(self._op.name, len(rules))
+            parts = [rule(t, y, *args, **kwargs) for rule, t in zip(rules, ts, strict=False) if rule and t is not None]
             return functools.reduce(lambda a, b: a + b, parts) if parts else None
 
         self._op.jvp = jvp
         if self._implied:
-            self._op.rules = tuple(rule and hosted(_transposed(rule, i)) for i, rule in enumerate(rules))
+            self._op.rules = _Rules(self._op.name, [rule and hosted(_transposed(rule, i)) for i, rule in enumerate(rules)])
         self._rules = self._op.rules, self._op.jvp
         if sample is not None:
             self._check(sample)
@@ -145,6 +150,33 @@ class _NoRules(tuple[Any, ...]):
             raise NotDifferentiable(f"the primitive {self.name} has no derivative rule yet; give it one with .defvjp")
 
         return refuse
+
+
+class _Rules(tuple[Any, ...]):
+    """The rules of a primitive: asking for one of an argument that has none is an error that says so."""
+
+    def __new__(cls, name: str, rules: Sequence[Any]) -> _Rules:
+        made = super().__new__(cls, rules)
+        made.name = name
+        return made
+
+    name: str
+
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice) or position < len(self):
+            return super().__getitem__(position)
+
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            raise _too_few(self.name, len(self))
+
+        return refuse
+
+
+def _too_few(name: str, count: int) -> NotDifferentiable:
+    return NotDifferentiable(
+        f"the primitive {name} has {count} derivative rules, and more arguments; give one for each, or None where an argument "
+        "takes no derivative"
+    )
 
 
 def _transposed(rule: Rule, position: int) -> Rule:

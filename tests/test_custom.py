@@ -567,3 +567,27 @@ def test_objects_that_are_equal_and_hold_something_else(how, mode):
     outside = Named("a", 7.0)
     for _ in range(3):
         np.testing.assert_allclose(read(x), 21.0)
+
+
+def test_fewer_rules_than_arguments():
+    by_pullback = primitive(lambda x, y: x * y).defvjp(lambda g, z, x, y: g * y)
+    by_tangent = primitive(lambda x, y: x * y).defjvp(lambda t, z, x, y: t * y)
+    for product in (by_pullback, by_tangent):
+        for _ in range(3):
+            np.testing.assert_allclose(grad(lambda x: np.sum(product(x, 2.0)))(X), 2.0)  # noqa: B023
+            for fun in (lambda x: np.sum(product(x, x)), lambda x: np.sum(product(X, x))):  # noqa: B023
+                with pytest.raises(NotDifferentiable, match="1 derivative rules, and more arguments"):
+                    grad(fun)(X)
+    np.testing.assert_allclose(jvp(lambda x: by_tangent(x, 2.0), (X,), (X,))[1], 2.0 * X)
+    for product in (by_pullback, by_tangent):
+        with pytest.raises(NotDifferentiable, match="1 derivative rules, and more arguments"):
+            jvp(lambda x: product(x, x), (X,), (X,))  # noqa: B023
+
+
+def test_arrays_as_keyword_arguments_of_primitives():
+    scaled = primitive(lambda x, by=1.0: x * by).defvjp(lambda g, y, x, by=1.0: g * by)
+    outside = np.array([1.0, 2.0, 3.0])
+    with pytest.raises(TypeError, match="by position"):
+        grad(lambda x: np.sum(scaled(x, by=outside)))(X)
+    for by in (2.0, 3.0):
+        np.testing.assert_allclose(grad(lambda x, by: np.sum(scaled(x, by=by)))(X, by), by)
