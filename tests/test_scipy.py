@@ -3277,3 +3277,20 @@ def test_places_in_plain_images_are_scipys():
     expected = scipy.ndimage.map_coordinates(image, places)
     np.testing.assert_array_equal(ndimage.map_coordinates(image, places), expected)
     assert ndimage.map_coordinates(image, places, order=1, output=np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a: linalg.solve(a, np.ones(2), assume_a="positive"),
+        lambda a: linalg.inv(a, assume_a="foo"),
+        lambda a: linalg.lu_solve(linalg.lu_factor(a), np.ones(2), 3),
+        lambda a: linalg.solve_discrete_lyapunov(a, np.eye(2), "foo"),
+        lambda a: linalg.eig(a, homogeneous_eigvals=True)[0],
+    ],
+)
+def test_names_of_options_that_there_are_none_of(fun):
+    a = np.array([[2.0, 0.5], [0.3, 1.0]])
+    for call in (fun, grad(lambda a: np.sum(np.real(fun(a))))):
+        with pytest.raises((ValueError, NotDifferentiable)):
+            call(a)

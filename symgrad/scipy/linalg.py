@@ -243,6 +243,8 @@ def _assumed(a: Any, kind: Any, lower: bool) -> Any:
     if kind in ("diagonal", "tridiagonal"):
         reach = int(kind == "tridiagonal")
         return np.tril(np.triu(a, -reach), reach)
+    if kind not in (None, "gen", "general", "banded"):
+        raise ValueError(f"{kind} is not a recognized matrix structure")
     return a
 
 
@@ -292,8 +294,9 @@ def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: Any = "
 
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
     """The eigenvalues, always complex, and the right vectors of a matrix."""
-    if b is not None or left:
-        raise NotDifferentiable(f"scipy.linalg.eig has no derivative rule for {'left' if left else 'b'}=")
+    if b is not None or left or options.get("homogeneous_eigvals"):
+        given = "left" if left else "homogeneous_eigvals" if b is None else "b"
+        raise NotDifferentiable(f"scipy.linalg.eig has no derivative rule for {given}=")
     if not right:
         return eigvals(a)
     values, vectors = np.linalg.eig(array_of(a))
@@ -531,6 +534,8 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> A
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """The ``x`` of ``a @ x == b``, given the factors of ``a``."""
     factors, swaps = lu_and_piv
+    if trans not in (0, 1, 2):
+        raise ValueError(f"{trans=} is not 0, 1 or 2")
     b, order = array_of(b), ORDER(array_of(swaps))
     if trans == 0:
         return solve_triangular(factors, solve_triangular(factors, _rows(b, order), 0, True, True))
@@ -590,6 +595,8 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
 
 def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
     """The ``x`` of ``a @ x @ a^H - x + q == 0``, as one linear system (SciPy's ``"direct"``)."""
+    if method not in (None, "direct", "bilinear"):
+        raise ValueError(f"Unknown solver {method}")
     a, q = _single("solve_discrete_lyapunov", 2, a, q)
     n = np.shape(a)[0]
     return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, conj(a)), np.ravel(q)), (n, n))
