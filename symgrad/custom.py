@@ -74,7 +74,8 @@ class Primitive(Ruled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         trace = active_trace()
-        if trace is not None and any([isinstance(value, Traced) and np.ndim(value) for value in kwargs.values()]):
+        given: list[Any] = [value for value in kwargs.values() if isinstance(value, Traced)] if kwargs else []
+        if trace is not None and any(map(np.ndim, given)):
             raise TypeError(f"keyword arguments of the primitive {self._op.name} are numbers; give arrays by position")
         if trace is None or not trace.symbolic or any([isinstance(arg, Traced) for arg in args]):
             return self._op(*args, **kwargs)
