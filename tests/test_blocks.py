@@ -703,3 +703,12 @@ def test_short_rows_meet_arrays_of_several_ranks():
     assert derivative.cache_info().hits, derivative.explain()
     np.testing.assert_allclose(value, expected[0], rtol=1e-11)
     np.testing.assert_allclose(slope, expected[1], rtol=1e-10, atol=1e-13)
+
+
+def test_cotangents_of_columns_that_are_turned_around():
+    def fun(x):
+        y = np.sin(x * 1.3) * x
+        z = y[1:, ::-1]
+        return np.sum(np.sin(z * z) * z) + np.sum(np.cos(y[:-1] * y[:-1]))
+
+    agree(lambda: value_and_grad(fun), np.random.default_rng(0).normal(size=(20, 3)))

@@ -378,9 +378,9 @@ def offset(node: Node) -> int | None:
 
 
 def is_whole(node: Node) -> bool:
-    """Whether a value is added to whole rows."""
+    """Whether a value is added to whole rows, as they are, not turned around."""
     ranges = [range(n)[slice(*part)] for n, part in zip(node.aval.shape, dict(node.params)["spec"], strict=False)]
-    return all(len(kept) == n for kept, n in zip(ranges[1:], node.aval.shape[1:], strict=False))
+    return all(kept == range(n) for kept, n in zip(ranges[1:], node.aval.shape[1:], strict=False))
 
 
 def _runs_along(node: Node, lane: int, length: int) -> bool:
