@@ -140,7 +140,7 @@ class Program:
             op = self._adopt_loop(node.op) if isinstance(node.op, Loop) else node.op
             new = self.graph.add(op, tuple([mapping[arg] for arg in node.args]), node.params, node.aval)
         new.name, new.line = new.name or node.name, new.line or node.line
-        new.active, new.phase = new.active or node.active, new.phase or node.phase
+        new.active, new.phase, new.exact = new.active or node.active, new.phase or node.phase, new.exact or node.exact
         new.differentiated = new.differentiated or node.differentiated
         return new
 

@@ -880,3 +880,25 @@ def test_writes_at_known_places(fun, longest):
     args = rng.normal(size=(24, 3)), 0.7
     source = str(derivative.source(*args, fast=True))
     assert longest is None or ("\n    for " not in source and source.count("\n") < longest)
+
+
+def test_ifs_that_are_masks_now_look_at_sums_as_numpy_rounds_them():
+    def fun(limits, x, u, w, t):
+        t = np.copy(t)
+        total = 0.0
+        for i in range(1, len(x) - 1):
+            total = total + np.sum(u * w.T @ u)
+            t[i + 1] *= 0.5
+            if np.sum(u) > limits[i]:
+                total = total + 10.0 * x[i]
+        return total + np.sum(u) + np.sum(t)
+
+    rng, derivative = np.random.default_rng(0), value_and_grad(fun, (1, 2, 3, 4))
+    for k in range(30):
+        args = [rng.normal(size=shape) for shape in (13, 8, (8, 8), 13)]
+        limits = np.full(13, np.sum(args[1]))
+        if k % 3 == 1:
+            limits = np.nextafter(limits, -np.inf)
+            limits[:6] = np.inf
+        limits += np.inf if k % 3 == 2 else 0.0
+        assert derivative(limits, *args)[0] == pytest.approx(fun(limits, *args), rel=1e-12)

@@ -50,6 +50,16 @@ def is_if(node: Node) -> bool:
     return isinstance(node.op, Loop) and node.op.course.once
 
 
+def settle(node: Node) -> None:
+    """Have a value, and all that it is made of by the function, computed to the bit: a decision hangs on it."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if not one.exact and one.phase is None:
+            one.exact = True
+            waiting += one.args
+
+
 class _Put(NamedTuple):
     """A value that took the place of another one, its ``base``, where ``flag`` is true; what was added to, to make it."""
 
@@ -109,6 +119,7 @@ class _Sides:
         loop: Any = node.op
         body, at, n = loop.body, loop.course.test, len(loop.body.carry)
         test = args[at]
+        settle(test)
         items = {
             self._before(arg, test): item for arg, item in zip(args[:n], body.carry, strict=True) if item is not body.carry[at]
         }

@@ -29,7 +29,7 @@ from symgrad.transform.lags import Lag, reads_what_it_writes, with_lags
 from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop, one_of, replayed
 from symgrad.transform.own import ACCESS, own_places, with_rows
-from symgrad.transform.sides import is_if, is_steady, taken_out
+from symgrad.transform.sides import is_if, is_steady, settle, taken_out
 from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, is_basic, progression, row_of
 from symgrad.transform.triangles import is_triangle, squared
 
@@ -275,7 +275,16 @@ class _Together(Batch):
                 continue
             values = self._values(self.ends[item], item.aval)
             self.known[item] = self._begun(item, values[:-1]) if self.size > 1 else self._begun(item)
-        return [self._end(item, terms.get(item)) for item in self.body.carry]
+        results = [self._end(item, terms.get(item)) for item in self.body.carry]
+        self._settle()
+        return results
+
+    def _settle(self) -> None:
+        """Have what ``if``s look at, which are masks now, computed to the bit, as where they are decisions."""
+        settled = [self.value(node) for node in self.nodes if node.exact and (node in self.known or node in self.alike)]
+        for value in settled:
+            if type(value) is Tracer:
+                settle(value.node)
 
     def _end(self, item: Node, terms: list[Term] | None) -> Any:
         """What there is of a carried value in the end."""
