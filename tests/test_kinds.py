@@ -6,9 +6,12 @@ Whatever they go through, values are NumPy's, derivatives are of the kind of the
 import ast
 import linecache
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from agreement import agrees
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -439,3 +442,59 @@ def test_complex_literals(part, other):
         for _ in range(3):
             np.testing.assert_array_equal(value(x)[0], np.real(np.sum(np.append(np.sqrt(np.array([number])), 10.0))))
     assert "flaw" not in value.explain()
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_attributes_are_those_of_the_value(mode):
+    """``x.value if hasattr(x, "value") else x``: what a traced value has for symgrad alone is not there."""
+
+    def f(x, t, k):
+        x, t = (getattr(one, "value", one) for one in (x, t))
+        x = x.node if hasattr(x, "node") else x
+        return np.sum(x**2) * t**2 * k
+
+    x = np.array([[1.0, 2.0]])
+    for _ in range(3):
+        slopes = grad(f, argnums=(0, 1), mode=mode)(x, 3.0, 2)
+        np.testing.assert_allclose(slopes[0], 36.0 * x)
+        assert slopes[1] == 60.0
+    with pytest.raises(AttributeError, match=r"'numpy\.ndarray' object has no attribute 'value'"):
+        grad(lambda x: np.sum(x.value), mode=mode)(x)
+
+    def has(x, t, k):
+        names = {*dir(np.ndarray), *dir(np.float64), *dir(int), "value", "node", "tape", "how", "written"}
+        return [[hasattr(one, name) for name in sorted(names)] for one in (x, t, k, x[0, 0], t * 2)]
+
+    for _ in range(3):
+        found = value_and_grad(lambda x, t, k: (np.sum(x), has(x, t, k)), has_aux=True, mode=mode)(x, 3.0, 2)
+        assert found[0][1] == has(x, 3.0, 2)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_whose_view_it_is(mode):
+    def f(x):
+        y = x.copy()
+        bases = y[1:].base is y, y[1:][:1].base is y, y.T.base is y, (y + 1).base is None, x.base is None, x[1:].base is x
+        return np.sum(y), bases
+
+    for _ in range(3):
+        assert value_and_grad(f, has_aux=True, mode=mode)(np.ones((2, 3)))[0][1] == (True,) * 6
+
+
+V = np.array([0.31, -1.23, 0.74, 2.17])
+OBJECTS = [None, "a", b"a", Fraction(1, 3), Decimal("0.5"), object(), {1}, ...]
+
+
+@pytest.mark.parametrize("other", OBJECTS, ids=repr)
+def test_arrays_compare_with_objects_one_by_one(other):
+    agrees(lambda x: (x[x != other] * 2, np.where(x == other, x, 3.0 * x), np.where(other == x, 1.0, x)), V)
+    if isinstance(other, (Fraction, Decimal)):
+        agrees(lambda x: (np.where(x < other, x, 2.0 * x), np.where(other <= x, x, 2.0 * x)), V)
+    else:
+        with pytest.raises(TypeError):
+            grad(lambda x: np.sum(x < other))(V)
+
+
+@pytest.mark.parametrize("exponent", [1 + 2j, 2, 0.5, -1, 0])
+def test_powers_with_exponents_of_single_precision(exponent):
+    agrees(lambda x: (x**2 + 1.0) ** np.complex64(exponent) + np.sqrt(np.exp(x) + np.complex64(exponent + 2)), V)

@@ -323,3 +323,36 @@ def test_weights_that_sum_to_zero(mode, by):
         else:
             with pytest.raises(ZeroDivisionError, match="Weights sum to zero"):
                 derivative(x, weights)
+
+
+BEHIND_OUT = [
+    lambda x: np.sum(x, 0, None, None, True),
+    lambda x: x.sum(0, None, None, True, 2.0),
+    lambda x: np.max(x, 0, None, True),
+    lambda x: x.std(0, None, None, 1),
+    lambda x: np.var(x, 1, None, None, 1, True),
+    lambda x: x.mean(1, None, None, True),
+    lambda x: x.take([5, 1], 1, None, "wrap"),
+    lambda x: np.median(x, 0, None, False, True),
+    lambda x: np.quantile(x, 0.3, 0, None, False, "lower"),
+    lambda x: np.percentile(x, 30, 0, None, False, "linear", True),
+    lambda x: np.choose((x > 0).astype(int), [x, x * x], None, "clip"),
+    lambda x: np.ptp(x, 0, None, True),
+    lambda x: np.nanstd(x, 0, None, None, 1, True),
+    lambda x: np.sum(x, 0, None, np.zeros_like(x[:1]), True),
+]
+
+
+@pytest.mark.parametrize("fun", BEHIND_OUT)
+def test_options_behind_out(fun):
+    """By their places, as NumPy takes them."""
+    agrees(fun, np.random.default_rng(0).normal(size=(3, 4)))
+
+
+def test_calls_with_too_much_behind_out():
+    x = np.ones((2, 3))
+    for fun in (lambda x: np.argmax(x, 0, None, True), lambda x: np.max(x, 0, None, True, keepdims=True)):
+        with pytest.raises(TypeError):
+            fun(x)
+        with pytest.raises(TypeError):
+            grad(lambda x, fun=fun: np.sum(fun(x)))(x)

@@ -303,7 +303,7 @@ def least(node: Node, depth: int = _DEPTH) -> float | None:
     """
     if node.op is CONST:
         value = dict(node.params)["value"]
-        return None if isinstance(value, complex) or not value >= 0 else float(value)
+        return None if np.iscomplexobj(value) or not value >= 0 else float(value)
     if not node.args or not isinstance(node.aval, Aval) or node.aval.dtype.kind not in "fiub" or not depth:
         return None
     key, first = node.op.key, node.args[0]
@@ -341,7 +341,7 @@ def _product(a: float, b: float) -> float:
 
 
 def _power(a: float | None, exponent: Any) -> float | None:
-    if exponent is None or isinstance(exponent, complex) or a is None:
+    if exponent is None or np.iscomplexobj(exponent) or a is None:
         return 0.0 if exponent == 2 else None
     return max(a**exponent, _GREATER) if 0 < exponent <= 2 and a else _GREATER if a else 0.0
 

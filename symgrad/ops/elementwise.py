@@ -91,7 +91,7 @@ def powers(x1: Any, x2: Any) -> str:
     """How large the partials of a power get."""
     if x1 == 0 or x2 == 0:
         return "zero"
-    if x2 is None or isinstance(x2, complex):
+    if x2 is None or np.iscomplexobj(x2):
         return "poles"
     whole = x2 == x2 // 1  # of negative numbers, broken powers are no numbers
     return "finite" if x2 >= 1 and whole else "pole" if x2 >= -2 else "poles"

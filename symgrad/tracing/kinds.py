@@ -161,10 +161,19 @@ def place_of_out(fun: Any) -> int:
     if isinstance(getattr(fun, "__self__", None), np.ufunc):
         return _OUT_OF_METHODS.get(fun.__name__, sys.maxsize)
     try:
-        params = list(inspect.signature(fun).parameters.values())
-        return [p.name for p in params if p.kind <= p.POSITIONAL_OR_KEYWORD].index("out")
-    except (TypeError, ValueError):
+        return positional_names(fun).index("out")
+    except ValueError:
         return 2 if fun in (np.dot, np.concatenate) else sys.maxsize  # before NumPy 2.4 they have no signature
+
+
+@functools.cache
+def positional_names(fun: Any) -> list[str]:
+    """The names of the arguments that a function takes by their places; none where it has no signature."""
+    try:
+        params = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in params if p.kind <= p.POSITIONAL_OR_KEYWORD]
 
 
 _OUT_OF_METHODS = {"reduce": 3, "accumulate": 3, "reduceat": 4}

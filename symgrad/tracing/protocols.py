@@ -21,7 +21,7 @@ from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS, cast
 from symgrad.ops.scan import Running, Segments
 from symgrad.tracing.frames import where
-from symgrad.tracing.kinds import place_of_out
+from symgrad.tracing.kinds import place_of_out, positional_names
 from symgrad.tracing.opaque import opaque, static
 from symgrad.tracing.tracer import ADVICE, NUMBERS, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
 
@@ -48,7 +48,10 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
             )
         return index.WRITERS[func](*args, **kwargs)
     if len(args) > (place := place_of_out(func)):
-        args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
+        behind = positional_names(func)[place + 1 : len(args)]
+        if len(args) > place + 1 + len(behind) or not kwargs.keys().isdisjoint(["out", *behind]):
+            _known(func, args, kwargs)  # which says that the call is none
+        args, kwargs = args[:place], {**kwargs, "out": args[place], **dict(zip(behind, args[place + 1 :], strict=True))}
     if "out" not in kwargs:
         return _call(trace, func, args, kwargs)
     if type(kwargs["out"]) is np.ndarray and not any([t.node.differentiated for t in tracers((args, kwargs))]):

@@ -32,7 +32,7 @@ from symgrad.source.origins import module_of
 from symgrad.tracing.frames import INTO_PLAIN, instead_of_scipys, is_numpys, leaving, unpacked, user_frame, where
 
 __all__ = [
-    "ACTIVE", "ADVICE", "AS_ARRAYS", "EINSUM", "NUMBERS", "Run", "Tracer", "active_trace", "escaped", "into_plain",
+    "ACTIVE", "ADVICE", "AS_ARRAYS", "EINSUM", "NUMBERS", "OWN", "Run", "Tracer", "active_trace", "escaped", "into_plain",
     "look_at_size", "plain", "split_index", "tracers",
 ]  # fmt: skip
 NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
@@ -834,6 +834,11 @@ class Tracer(Traced):
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
         return np.compress(condition, self, axis=axis, out=out)
 
+    def lacks(self, name: str) -> None:
+        """Raise where the value has no attribute of the name of one of ``OWN``."""
+        if not hasattr(self.like, name):
+            raise AttributeError(_without(self.like, name), name=name, obj=self)
+
     def memory(self, name: str) -> Any:
         """One of ``AS_ARRAYS``, which no Tracer has for NumPy."""
         value = self.leave(lambda: f".{name} tells where an array lies, and its derivative would be lost; use x.shape, x.dtype")
@@ -844,7 +849,7 @@ class Tracer(Traced):
             # NumPy calls these on each element of an object array, such as np.array([t0, t1]) makes
             return lambda *args: getattr(np, name)(self, *args)
         if hasattr(Tracer, name) or not hasattr(self.like, name) or (name.startswith("__") and name != "__array_namespace__"):
-            raise AttributeError(f"{type(self.like).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(_without(self.like, name))
         if name == "flags" and np.ndim(self.like) > 1:
             self.tape.guard_layouts()
         if name == "strides" and not self.tape.lies_densely():
@@ -867,6 +872,13 @@ class Tracer(Traced):
             return self if made is written else made
 
         return method
+
+
+def _without(value: Any, name: str) -> str:
+    """What Python says of an attribute that is not there."""
+    kind = type(value)
+    own = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return f"{own!r} object has no attribute {name!r}"
 
 
 def _over(tape: Run, node: Node, y: Node, depth: int) -> Any:
@@ -910,48 +922,85 @@ _ELEMENTWISE = frozenset(
 class Flat:
     """``x.flat`` of a traced array: reads and writes its elements in C order."""
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __init__(self, x: Tracer) -> None:
         self.base = x
-        self._next = 0
+        self.index = 0
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """Where the next element is."""
+        return tuple([int(place) for place in np.unravel_index(self.index, self.base.shape)])
 
     def __len__(self) -> int:
         return self.base.size
 
     def __getitem__(self, key: Any) -> Any:
+        self.index = 0  # it begins anew, as NumPy's does
         return np.reshape(self.base, -1)[key].copy()
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        shape = self.base.shape
-        places = np.arange(self.base.size)[plain(key)]
+        self.index = 0
+        shape, places = self.base.shape, np.arange(self.base.size)
+        if create.contains_traced([key.start, key.stop, key.step] if type(key) is slice else [key]):
+            spec, arrays = split_index(key, self.base)
+            places = self.base.record(index.GETITEM, (places, *arrays), {"spec": spec})
+        else:
+            places = places.flat[key]
         if np.ndim(value) and not np.ndim(places):
             raise ValueError("Error setting single item of array.")
         if not np.size(value):  # nothing is written
             return
         if np.ndim(value) and np.size(value) != places.size:
             value = np.resize(value, places.shape)
-        arrays = np.unravel_index(places, shape)
-        self.base[arrays] = np.reshape(value, places.shape) if np.ndim(value) else value
+        self.base[np.unravel_index(places, shape)] = np.reshape(value, places.shape) if np.ndim(value) else value
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        if self._next == len(self):
+        if self.index == len(self):
             raise StopIteration
-        self._next += 1
-        return self[self._next - 1]
+        self.index += 1
+        return np.reshape(self.base, -1)[self.index - 1].copy()
 
     def copy(self) -> Any:
         return self.base.flatten()
+
+    def __eq__(self, other: object) -> Any:
+        return self.copy() == other
+
+    def __ne__(self, other: object) -> Any:
+        return self.copy() != other
+
+    def __lt__(self, other: Any) -> Any:
+        return self.copy() < other
+
+    def __le__(self, other: Any) -> Any:
+        return self.copy() <= other
+
+    def __gt__(self, other: Any) -> Any:
+        return self.copy() > other
+
+    def __ge__(self, other: Any) -> Any:
+        return self.copy() >= other
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.copy().__array__(dtype, copy=True)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        return getattr(ufunc, method)(*[a.copy() if a is self else a for a in args], **kwargs)
+        return getattr(ufunc, method)(*_unflat(args), **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return func(*[a.copy() if a is self else a for a in args], **kwargs)
+        return func(*_unflat(args), **{name: _unflat(value) for name, value in kwargs.items()})
+
+
+def _unflat(value: Any) -> Any:
+    """Arrays in place of what goes through their elements, in lists and tuples, too."""
+    if type(value) is Flat:
+        return value.copy()
+    return type(value)(map(_unflat, value)) if type(value) in (list, tuple) else value
 
 
 def _refusal(what: str) -> str:
@@ -1139,6 +1188,10 @@ def look_at_size(trace: Run, count: Any) -> None:
 
 
 _OPERANDS = frozenset({*NUMBERS, np.ndarray, Tracer})
+_COMPARISONS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
+    np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
+    np.equal: operator.eq, np.not_equal: operator.ne,
+}  # fmt: skip
 _OF_SEQUENCES: dict[np.ufunc, Callable[[Any, Any], Any]] = {np.multiply: operator.mul, np.matmul: operator.matmul}
 
 
@@ -1168,9 +1221,11 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
                 raise LeavesNumPy(f"{where()}: a {kind} cannot hold traced values; compute with its array: .to_numpy()")
             if hasattr(other, "__array_ufunc__") or hasattr(other, "__array_priority__"):
                 return NotImplemented
-            other = np.asarray(other)  # of a range, a memoryview, ...
-            if other.dtype.kind not in "fciub":
-                return _unfit(tracer)
+            array = np.asarray(other)  # of a range, a memoryview, ...
+            if array.dtype.kind not in "fciub":
+                compares = ufunc in _COMPARISONS and isinstance(tracer.like, np.ndarray)
+                return _compared(_COMPARISONS[ufunc], tracer, other, tracer is left) if compares else _unfit(tracer)
+            other = array
             left, right = (tracer, other) if tracer is left else (other, tracer)
         elif ufunc is np.multiply and isinstance(tracer.like, np.integer):
             return NotImplemented  # repeats the sequence, as np.int64(2) * [0] does
@@ -1179,6 +1234,14 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
             pair = (tracer.like, sequence) if tracer is left else (sequence, tracer.like)
             _OF_SEQUENCES[ufunc](*pair)  # raises an error
     return tracer.tape.record(REGISTRY[ufunc], (left, right), {})
+
+
+def _compared(compare: Callable[[Any, Any], Any], tracer: Tracer, other: Any, first: bool) -> Any:
+    """A comparison of an array with what is no number, which NumPy makes one by one, as Python does."""
+    if other is not None and not isinstance(other, (str, bytes)):  # to which no number is equal
+        tracer.tape.note(f"an array is compared with a {type(other).__name__}")
+    value = plain(tracer)
+    return compare(value, other) if first else compare(other, value)
 
 
 def _unfit(tracer: Tracer) -> Any:
@@ -1291,4 +1354,12 @@ def _install() -> None:
 
 
 _install()
+_KINDS = (np.ndarray, np.float64, np.int64, np.complex128, float, int, complex)
+# what a Tracer has for symgrad alone, and no value, or no number
+OWN = frozenset(
+    [
+        "base",
+        *[name for name in dir(Tracer) if name[:2] != "__" and not any([hasattr(kind, name) for kind in _KINDS])],
+    ]
+)
 pytree.LEAVES.add(Tracer)

@@ -60,7 +60,7 @@ from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import Slots, Within, attributes, fields_of
 from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import NAMES, OF_A_LOCAL, Trace
-from symgrad.tracing.tracer import AS_ARRAYS, Tracer, slides, tracers
+from symgrad.tracing.tracer import AS_ARRAYS, OWN, Tracer, slides, tracers
 from symgrad.watch import standard
 from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
 from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
@@ -630,6 +630,8 @@ class Reads:
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
         if isinstance(owner, Traced):
+            if type(owner) is Tracer and name in OWN:
+                owner.lacks(name)
             if type(owner) is Tracer and name in AS_ARRAYS and owner.node.differentiated:
                 return owner.memory(name)  # which is refused
             made = type(owner) is Tracer and name == "strides" and type(dict(owner.node.params).get("position")) is not Path

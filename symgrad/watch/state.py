@@ -50,7 +50,7 @@ from symgrad.tracing.kept import Holders, assigned_outside
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, attributes, fields_of, refuse_unfollowed
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.trace import NAMES, Trace
-from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, Tracer, tracers
+from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, OWN, Tracer, tracers
 from symgrad.watch import standard
 from symgrad.watch.calls import (
     COMPARING,
@@ -886,6 +886,10 @@ class Plain(Finished):
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         if fun is isinstance and len(args) == 2 and type(args[0]) is Tracer:
             return isinstance(args[0].value, args[1])
+        if fun is hasattr and len(args) == 2 and type(args[0]) is Tracer:
+            return hasattr(args[0].like, args[1])
+        if fun is getattr and len(args) > 1 and type(args[0]) is Tracer:
+            return args[2] if len(args) > 2 and not hasattr(args[0].like, args[1]) else self.attribute(*args[:2])
         if fun is operator.is_ or fun is operator.is_not:
             return self.is_one(*args) is (fun is operator.is_)
         if fun is id and len(args) == 1:
@@ -961,6 +965,9 @@ class Plain(Finished):
         """``owner.name``, of which properties of the user's are followed."""
         if type(owner) is Tracer and name in AS_ARRAYS:
             return owner.memory(name)
+        if type(owner) is Tracer and name in OWN:
+            owner.lacks(name)
+            return owner.like.base if owner.base is None else owner.owner()  # of views of views, too
         fixed = None if type(owner) is Tracer else of_class(type(owner), name)
         if type(fixed) is property and is_users(fixed.fget):
             return self.call(fixed.fget, owner)
