@@ -738,8 +738,8 @@ def _nll_rule(g: Any, _: Any, x: Any, weights: Any, places: Any, kept: Any, *, r
     if weights is None:
         return PUT(_spread(-g, places, places, reduction), places, shape=np.shape(x))
     if reduction == "mean":
-        g = g / np.add.reduce(weights, axis=None)
-    return PUT(0 - g * weights, places, shape=np.shape(x))
+        g = g / np.add.reduce(weights, axis=None)  # which is zero where none is kept
+    return PUT(np.where(kept, 0 - g * weights, 0), places, shape=np.shape(x))
 
 
 # each is the transpose of the other; no place is named twice

@@ -834,6 +834,10 @@ class Tracer(Traced):
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
         return np.compress(condition, self, axis=axis, out=out)
 
+    def has(self, name: str) -> bool:
+        """What ``hasattr`` says of the value; but others' operators are told to leave off."""
+        return hasattr(self.like, name) or name == "__pandas_priority__"
+
     def lacks(self, name: str) -> None:
         """Raise where the value has no attribute of the name of one of ``OWN``."""
         if not hasattr(self.like, name):

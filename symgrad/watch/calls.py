@@ -1339,7 +1339,7 @@ class Calls(Reads):
                 self.check(Path(kind, (("has", name),)), "is", hasattr(kind, name))
                 return False
             return True
-        found = hasattr(owner.like if type(owner) is Tracer else owner, name)
+        found = owner.has(name) if type(owner) is Tracer else hasattr(owner, name)
         self.asks_kind(owner, lambda kind: hasattr(kind, name))
         if path is not None and not isinstance(owner, Traced):
             self.check(path.then("has", name), "is", found)

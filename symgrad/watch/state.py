@@ -887,9 +887,9 @@ class Plain(Finished):
         if fun is isinstance and len(args) == 2 and type(args[0]) is Tracer:
             return isinstance(args[0].value, args[1])
         if fun is hasattr and len(args) == 2 and type(args[0]) is Tracer:
-            return hasattr(args[0].like, args[1])
+            return args[0].has(args[1])
         if fun is getattr and len(args) > 1 and type(args[0]) is Tracer:
-            return args[2] if len(args) > 2 and not hasattr(args[0].like, args[1]) else self.attribute(*args[:2])
+            return args[2] if len(args) > 2 and not args[0].has(args[1]) else self.attribute(*args[:2])
         if fun is operator.is_ or fun is operator.is_not:
             return self.is_one(*args) is (fun is operator.is_)
         if fun is id and len(args) == 1:

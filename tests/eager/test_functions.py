@@ -475,3 +475,64 @@ def test_one_matrix_is_turned():
     with refused("only supported on matrices"):
         torch.ones(2, 2, 2).H  # noqa: B018 (it is read for its error)
     assert torch.tensor([[1j, 2]]).H.tolist() == [[-1j], [2]]
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_targets_that_are_all_ignored_give_no_gradient(reduction, smoothing):
+    """The mean is NaN, its gradient zero: a batch with nothing in it leaves the weights alone."""
+    for x, target in ((given([[1.0, 2.0], [0.5, 3.0]]), torch.tensor([-100, -100])), (given([1.0, 2.0]), torch.tensor(-100))):
+        loss = F.cross_entropy(x, target, reduction=reduction, label_smoothing=smoothing).sum()
+        assert math.isnan(loss.item()) if reduction == "mean" else loss == 0
+        np.testing.assert_array_equal(slope(loss, x).numpy(), np.zeros(x.shape))
+
+
+ONES = torch.ones(2, dtype=torch.float64)
+REFUSED = [
+    (lambda: F.bilinear(torch.ones(3, 2), torch.ones(4), torch.ones(2, 2, 4)), RuntimeError, "not match: got 2 and 1"),
+    (lambda: F.conv_transpose1d(torch.ones(2, 1), torch.ones(2, 2, 2), padding=1), RuntimeError, r"channel: \(1 x 0\)"),
+    (lambda: F.conv_transpose2d(torch.ones(1, 4, 1), torch.ones(1, 1, 1, 1), padding=1), RuntimeError, r"\(2 x -1\)"),
+    (lambda: F.avg_pool3d(torch.ones(1, 1, 2, 1, 6), 3, ceil_mode=True), RuntimeError, r"\(T: 2 H: 1 W: 6\) smaller"),
+    (lambda: F.lp_pool3d(torch.ones(1, 1, 2, 2, 1), 2.0, 2, ceil_mode=True), RuntimeError, "kT: 2 kH: 2 kW: 2"),
+    (lambda: F.pad(torch.ones(3, 1), (0, -1), "replicate"), RuntimeError, r"\(W: 1\) is too small\. Calculated output W: 0"),
+    (lambda: F.pad(torch.ones(1), (-1, -1), "replicate"), NotImplementedError, "not supported for 1D"),
+    (lambda: F.one_hot(torch.zeros(0, dtype=torch.int64)), RuntimeError, "number of classes from empty"),
+    (lambda: F.soft_margin_loss(given([1.0]), given([1.0])), RuntimeError, "to argument 'target'"),
+    (lambda: F.multi_margin_loss(ONES, torch.tensor(0), weight=given([1.0, 1.0])), RuntimeError, "to argument 'weight'"),
+    (lambda: F.multi_margin_loss(ONES, torch.tensor(0), p=3), ValueError, "only p == 1 and p == 2"),
+    (lambda: F.hardtanh(torch.ones(2, dtype=torch.uint8)), RuntimeError, "unsigned type with negative limits"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), REFUSED)
+def test_layers_and_losses_that_are_refused(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+STRICT = [
+    (torch.autograd.functional.vjp, lambda x, y: x.sum() + 2 * y.sum(), "jacobian of .* independent of input 0"),
+    (torch.autograd.functional.jvp, lambda x, y: x.sum() + 2 * y.sum(), "jacobian of .* independent of input 0"),
+    (torch.autograd.functional.jacobian, lambda x, y: x.sum() + 2 * y.sum(), "jacobian of .* independent of input 0"),
+    (torch.autograd.functional.vhp, lambda x, y: (x * y).sum(), "hessian of .* independent of input 0"),
+    (torch.autograd.functional.hvp, lambda x, y: (x * y).sum(), "hessian of .* independent of input 0"),
+    (torch.autograd.functional.hessian, lambda x, y: (x**2).sum() + (y**3).sum(), "Output 0 .* independent of input 1"),
+]
+
+
+@pytest.mark.parametrize(("derivative", "fun", "message"), STRICT)
+def test_strict_derivatives_of_derivatives(derivative, fun, message):
+    """Where they are to be differentiated in turn, strict mode refuses those that hang on nothing."""
+    functional, inputs = torch.autograd.functional, (ONES, 2 * ONES)
+    products = functional.jvp, functional.vhp, functional.hvp
+    given = (fun, inputs, inputs) if derivative in products else (fun, inputs)
+    with pytest.raises(RuntimeError, match=message):
+        derivative(*given, strict=True, create_graph=True)
+    derivative(*given, create_graph=True)
+
+
+def test_gradients_that_hang_on_another_input_are_strict_enough():
+    fun = lambda x, y: (x**2).sum() * y.sum()
+    _, (left, right) = torch.autograd.functional.vhp(fun, (ONES, ONES), (ONES, ONES), strict=True)
+    np.testing.assert_allclose(left.numpy(), 8.0)
+    np.testing.assert_allclose(right.numpy(), 4.0)

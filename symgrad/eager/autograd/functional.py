@@ -64,6 +64,16 @@ def _depends(found: Any, which: str, at: str = "input") -> None:
             raise RuntimeError(f"{which} is independent of {at} {i}. This is not allowed in strict mode.")
 
 
+def _vary(found: Any, what: str) -> None:
+    """For strict mode, where gradients may be differentiated in turn: each must be fit for that."""
+    for i, g in enumerate(found):
+        if g is not None and not g.requires_grad:
+            raise RuntimeError(
+                f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict mode "
+                "when create_graph=True."
+            )
+
+
 def _all_tracked(outs: Any) -> None:
     for i, out in enumerate(outs):
         if not out.requires_grad:
@@ -74,9 +84,9 @@ def _all_tracked(outs: Any) -> None:
 
 
 def _twice(first: Any, ins: Any) -> None:
-    """For strict mode: the gradient must depend on the inputs in turn."""
+    """For strict mode: each gradient must depend on the inputs in turn, on one of them at least."""
     for i, g in enumerate(first):
-        if not g.requires_grad or grad(g.sum(), ins, retain_graph=True, allow_unused=True)[i] is None:
+        if not g.requires_grad or set(grad(g.sum(), ins, retain_graph=True, allow_unused=True)) == {None}:
             raise RuntimeError(
                 f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} "
                 "is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
@@ -120,6 +130,7 @@ def vjp(func: Fun, inputs: Any, v: Any = None, create_graph: bool = False, stric
             _all_tracked(flat)
         cotangents = _vectors(v, flat, not isinstance(outs, (tuple, list)), "vjp")
         found = _grads(flat, ins, cotangents, create_graph, (strict and "The output of the user-provided function") or "")
+        _vary(found if strict and create_graph else [], "jacobian")
     return _like(_settled(flat, create_graph), outs), _like(_settled(found, create_graph), inputs)
 
 
@@ -140,6 +151,7 @@ def jvp(func: Fun, inputs: Any, v: Any = None, create_graph: bool = False, stric
             found = grad(ps, seeds, ts, create_graph=create_graph, allow_unused=True)
         else:
             found = (None,) * len(seeds)
+        _vary(found if strict and create_graph else [], "jacobian")
         pushed = tuple(_zeros(o) if g is None else g for g, o in zip(found, flat, strict=True))
     return _like(_settled(flat, create_graph), outs), _like(_settled(pushed, create_graph), outs)
 
@@ -150,6 +162,7 @@ def _jacobian_rows(out: Tensor, ins: Any, create: bool, strict: str) -> tuple[An
         seed = np.zeros(out.value.size, out.value.dtype)
         seed[i] = 1
         rows.append(_grads((out,), ins, (wrap(seed.reshape(out.value.shape)),), create, strict))
+        _vary(rows[-1] if strict and create else [], "jacobian")
     columns = zip(*rows, strict=True) if rows else [()] * len(ins)
     return tuple(
         stack(column).reshape((*out.value.shape, *x.value.shape))
@@ -222,21 +235,21 @@ def hessian(
     _vectorized(outer_jacobian_strategy, vectorize, strict)
 
     def gradient(*ins: Any) -> Any:
-        out = func(*ins)
-        if not isinstance(out, Tensor):
-            raise RuntimeError("The function given to hessian should return a single Tensor")
-        out = _scalar(out, "hessian")
+        out = _scalar(func(*ins), "hessian")
         first = _grads((out,), ins, (wrap(np.ones_like(out.value)),), True)
         if strict:
             _twice(first, ins)
         return first
 
-    rows = jacobian(gradient, _checked(inputs, "inputs", "hessian"), create_graph)
+    rows = jacobian(gradient, _checked(inputs, "inputs", "hessian"), create_graph, strict)
     return rows if isinstance(inputs, (tuple, list)) else rows[0][0]
 
 
 def _scalar(out: Any, name: str) -> Tensor:
-    if not isinstance(out, Tensor) or out.value.size != 1:
+    _checked(out, _OUTPUTS, name)
+    if not isinstance(out, Tensor):
+        raise RuntimeError(f"The function given to {name} should return a single Tensor")
+    if out.value.size != 1:
         raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
     return out.reshape(()) if out.value.ndim else out
 
@@ -249,12 +262,13 @@ def vhp(func: Fun, inputs: Any, v: Any = None, create_graph: bool = False, stric
 def _hessian_product(func: Fun, inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> tuple[Any, Any]:
     with enable_grad():
         ins = _fresh(_checked(inputs, "inputs", name), create_graph)
+        tangents = _vectors(v, ins, not isinstance(inputs, (tuple, list)), name)
         out = _scalar(func(*ins), name)
         first = _grads((out,), ins, (wrap(np.ones_like(out.value)),), True)
         if strict:
             _twice(first, ins)
-        tangents = _vectors(v, ins, not isinstance(inputs, (tuple, list)), name)
         found = _grads(first, ins, tangents, create_graph)
+        _vary(found if strict and create_graph else [], "hessian")
     return _settled((out,), create_graph)[0], _like(_settled(found, create_graph), inputs)
 
 

@@ -25,7 +25,6 @@ from symgrad.eager.core import (
     methods,
     numbers,
     plain,
-    requires,
     tied,
     unlike,
     wrap,
@@ -33,10 +32,10 @@ from symgrad.eager.core import (
 from symgrad.eager.creation import laid_out
 from symgrad.eager.dtypes import c_name, title, type_name
 from symgrad.eager.indexing import check_range, flat_places, narrow, within
-from symgrad.eager.modes import mode
 from symgrad.eager.nn.grids import affine_grid, grid_sample
 from symgrad.eager.nn.losses import (
     REDUCTIONS,
+    constant,
     cosine_embedding_loss,
     gaussian_nll_loss,
     hinge_embedding_loss,
@@ -166,6 +165,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise NotImplementedError("clamp is not supported for complex types")
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if input.value.dtype.kind == "u" and min_val < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if input.value.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     y = apply(ops.HARDTANH, (input,), {"low": min_val, "high": max_val})
@@ -312,20 +313,10 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Any:
 # -- losses --------------------------------------------------------------------------------------------------------
 
 
-def _constant(weight: Any, function: str, argument: str) -> Any:
-    """A weight, to which no gradient flows."""
-    if isinstance(weight, Tensor) and mode.grad and requires(weight):
-        raise RuntimeError(
-            f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot have "
-            "requires_grad True."
-        )
-    return weight
-
-
 def _weight_of(input: Tensor, weight: Any, function: str, argument: str) -> Any:
     """A weight of elements of ``input``, which is no wider, in its dtype."""
     check_within(input.value.shape, weight)
-    return weight if weight is None else _constant(weight, function, argument).to(input.value.dtype)
+    return weight if weight is None else constant(weight, function, argument).to(input.value.dtype)
 
 
 def binary_cross_entropy_with_logits(
@@ -481,7 +472,7 @@ def nll_loss(
         if np.any(outside):
             raise IndexError(f"Target {places[outside][0]} is out of bounds.")
         known = np.where(kept, places, 0)
-        table = np.ones(classes, x.value.dtype) if weight is None else plain(_constant(weight, "nll_loss_forward", "weight"))
+        table = np.ones(classes, x.value.dtype) if weight is None else plain(constant(weight, "nll_loss_forward", "weight"))
         _check_class_weights(table, classes)
         if weight is not None:
             check_scalars(x, weight)
@@ -867,7 +858,9 @@ def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_ca
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -> Any:
     """For each matrix of ``weight`` its product with both inputs."""
     shapes = input1.value.shape, input2.value.shape
-    for i, (n, m) in enumerate(zip(shapes[0][:-1], shapes[1][:-1], strict=False)):
+    if len(shapes[0]) != len(shapes[1]):
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(shapes[0])} and {len(shapes[1])}")
+    for i, (n, m) in enumerate(zip(shapes[0][:-1], shapes[1][:-1], strict=True)):
         if n != m:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {n} and {m}")
     sizes = {"input1": shapes[0][-1], "input2": shapes[1][-1], "bias": None if bias is None else bias.value.size}
@@ -980,6 +973,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     """A one at each class, else zeros."""
     if tensor.value.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes == -1 and not tensor.value.size:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     n = int(tensor.value.max()) + 1 if num_classes == -1 else num_classes
     if np.any(tensor.value < 0):
         raise RuntimeError("Class values must be non-negative.")
@@ -1171,7 +1166,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             f"and input of dimension {len(shape)}"
         )
     widths = (*[(0, 0)] * (len(shape) - n), *[tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)])
-    if any([low + size + high < 0 for (low, high), size in zip(widths, shape, strict=True)]):
+    after = [low + size + high for (low, high), size in zip(widths, shape, strict=True)]
+    if mode == "constant" and min(after, default=0) < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if mode == "constant":
         return apply(ops.PAD, (input,), {"widths": widths, "value": value or 0})
@@ -1189,6 +1185,10 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         )
     if mode == "circular" and any([max(width) > size for width, size in zip(widths, shape, strict=True)]):
         raise RuntimeError("Padding value causes wrapping around more than once.")
+    if any([length < 1 <= size for length, size in zip(after, shape, strict=True)]):
+        sides = "DHW"[3 - n :] if n <= 3 else ""
+        before, now = (", ".join(map("{}: {}".format, sides, sizes[len(shape) - n :])) for sizes in (shape, after))
+        raise RuntimeError(f"input ({before}) is too small. Calculated output {now}")
     name, source = _MARGINS[mode]
     places: Any = np.zeros((), np.int64)
     for (low, high), size in zip(widths, shape, strict=True):

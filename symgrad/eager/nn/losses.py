@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import Tensor, apply, check_within, labelled, wrap
+from symgrad.eager.core import Tensor, apply, check_within, labelled, requires, wrap
 from symgrad.eager.indexing import gather
+from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, where
 from symgrad.eager.reductions import vector_norm
 from symgrad.eager.shapes import unsqueeze
@@ -29,6 +30,16 @@ def reduction_of(reduction: str, size_average: Any = None, reduce: Any = None, k
     if reduction not in known:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
+
+
+def constant(weight: Any, function: str, argument: str) -> Any:
+    """A weight, to which no gradient flows."""
+    if isinstance(weight, Tensor) and mode.grad and requires(weight):
+        raise RuntimeError(
+            f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot have "
+            "requires_grad True."
+        )
+    return weight
 
 
 def reduced(loss: Tensor, reduction: str) -> Any:
@@ -142,7 +153,7 @@ def soft_margin_loss(
 ) -> Any:
     """The logistic loss of classes 1 and -1."""
     reduction = reduction_of(reduction, size_average, reduce)
-    check_within(input.value.shape, target)
+    check_within(input.value.shape, constant(target, "soft_margin_loss", "target"))
     return labelled(reduced((-target * input).exp().log1p(), reduction), "SoftMarginLossBackward0")
 
 
@@ -183,7 +194,7 @@ def multi_margin_loss(
     """How far the right class is from leading all others by ``margin``."""
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
-        raise RuntimeError("only p == 1 and p == 2 supported")
+        raise ValueError("only p == 1 and p == 2 supported")
     _check_rows(input)
     x = input if input.value.ndim == 2 else input.reshape(1, -1)
     count, classes = x.value.shape
@@ -196,6 +207,7 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.value.shape)}")
     if not np.all((target.value >= 0) & (target.value < classes)):
         raise RuntimeError("target out of range")
+    constant(weight, "multi_margin_loss", "weight")
     places = target.reshape(-1, 1)
     gap = FUNCTIONS["relu"](margin - gather(x, 1, places) + x)
     gap = gap if p == 1 else gap**2

@@ -207,6 +207,13 @@ def _conv_transpose(d: int) -> Callable[..., Any]:
             (m - 1) * s - 2 * p + a * (k - 1) + o + 1
             for m, s, p, a, k, o in zip(sizes, steps, edges, apart, kernel, more, strict=True)
         ]
+        if min(whole) < 1:
+            line = [1] * (d == 1)  # torch's is a matrix of one row
+            before, after = (" x ".join(map(str, line + list(lengths))) for lengths in (sizes, whole))
+            raise RuntimeError(
+                f"Given input size per channel: ({before}). Calculated output size per channel: ({after}). Output size is too "
+                "small"
+            )
         tables = [_windows(*args)[:m] for m, *args in zip(sizes, whole, kernel, steps, edges, apart, strict=True)]
         places, size = _joined(tables, whole), math.prod(whole)
         count, window = places.shape
@@ -314,6 +321,10 @@ def _avg_pool(d: int) -> Callable[..., Any]:
         if x.value.dtype.kind != "f" and x.value.dtype != np.int64:
             raise NotImplementedError(f"\"avg_pool{max(d, 2)}d\" not implemented for '{title(x.value.dtype)}'")
         _check_margins(kernel, edges, (1,) * d)
+        if d == 3 and any([n < k for n, k in zip(sizes, kernel, strict=True)]):
+            image = " ".join([f"{name}: {n}" for name, n in zip("THW", sizes, strict=True)])
+            window = " ".join([f"k{name}: {k}" for name, k in zip("THW", kernel, strict=True)])
+            raise RuntimeError(f"input image ({image}) smaller than kernel size ({window})")
         tables = [_windows(*args, 1, ceil_mode) for args in zip(sizes, kernel, steps, edges, strict=True)]
         counts: Any = np.ones(())
         for table, n, k, step, edge in zip(tables, sizes, kernel, steps, edges, strict=True):
