@@ -972,6 +972,44 @@ def test_order_in_memory_is_looked_at():
         assert derivative(x)[0, 0] == (2.0 if np.isfortran(x) else 3.0)
 
 
+@pytest.mark.parametrize("lock", [lambda y: setattr(y.flags, "writeable", False), lambda y: y.flags.__setitem__("W", False)])
+@pytest.mark.parametrize("write", [lambda y: y.__setitem__(0, 1.0), lambda y: np.add(y, 1.0, out=y), lambda y: y[1:].fill(2.0)])
+def test_locked_arrays_stay_as_they_are(lock, write):
+    """As NumPy has it: to write into one is an error, which the function may catch; others of the same numbers are free."""
+
+    def f(x):
+        y, z = x * 2.0, x * 2.0
+        lock(y)
+        z[0] = 3.0
+        try:
+            write(y)
+        except ValueError:
+            return np.sum(y * y) + np.sum(z) + y.flags.writeable
+        return np.sum(x)
+
+    agrees(f, np.array([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.skipif(not hasattr(np, "astype"), reason="NumPy 2.1")
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_reshapes_that_must_not_copy(mode):
+    """As an array lies in memory in each call, NumPy gives a view, or raises."""
+
+    def f(x):
+        y = x.copy("A")
+        try:
+            y.reshape(-1, copy=False)[0] *= 3.0
+        except ValueError:
+            return np.sum(x * x)
+        return np.sum(y * y)
+
+    value = value_and_grad(f, mode=mode)
+    for x in (M, M, M, M.T, np.asfortranarray(M), M):
+        found, slope = value(x)
+        assert np.isclose(found, f(x))
+        np.testing.assert_allclose(slope, 2 * x * (1 + 8 * (np.arange(x.size).reshape(x.shape) == 0) * x.flags.c_contiguous))
+
+
 @pytest.mark.parametrize("order", "AK")
 def test_elements_as_they_lie(order):
     fun = lambda x: np.sum(np.ravel(x, order) * np.sqrt(np.arange(x.size)))

@@ -185,7 +185,7 @@ class Tracer(Traced):
     __pandas_priority__ = 5000  # above its own: pandas leaves operators to us, who say what to do
     like: Any
 
-    def __init__(self, tape: Run, node: Node, like: Any, frozen: bool = False, later: bool = False) -> None:
+    def __init__(self, tape: Run, node: Node, like: Any, frozen: bool | str = False, later: bool = False) -> None:
         self.tape, self.node, self.like, self.frozen, self.later = tape, node, like, frozen, later
         self.base: Tracer | None = None
         self.how: Any = None
@@ -278,6 +278,8 @@ class Tracer(Traced):
         self.tape.asks_dtype(self)
         one: Tracer | None = self
         while one is not None:
+            if one.frozen == LOCKED:
+                raise ValueError(f"{where()}: assignment destination is read-only")
             if one.frozen and not (self.tape.hooks is not None and self.tape.hooks.writes_to(one)):
                 why = (
                     f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
@@ -771,6 +773,10 @@ class Tracer(Traced):
     def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
         shape = shape[0] if len(shape) == 1 else shape
         result = np.reshape(self, shape) if order == "C" else np.reshape(self, shape, order=order)
+        if copy is not None and not copy and isinstance(result, Tracer):
+            self.tape.guard_layouts()  # on which it hangs whether NumPy copies
+            if result.base is None:
+                raise ValueError("Unable to avoid creating a copy while creating an array as requested.")
         return result.copy() if copy else result
 
     def transpose(self, *axes: Any) -> Any:
@@ -843,6 +849,11 @@ class Tracer(Traced):
         if not hasattr(self.like, name):
             raise AttributeError(_without(self.like, name), name=name, obj=self)
 
+    def flags_of(self, array: Any) -> Any:
+        """``x.flags``, of what lies in memory as it does."""
+        own = isinstance(array, np.ndarray) and not self.tape.draft and self.frozen in (False, LOCKED)
+        return Flags(self, array.flags) if own else array.flags
+
     def memory(self, name: str) -> Any:
         """One of ``AS_ARRAYS``, which no Tracer has for NumPy."""
         value = self.leave(lambda: f".{name} tells where an array lies, and its derivative would be lost; use x.shape, x.dtype")
@@ -858,7 +869,9 @@ class Tracer(Traced):
             self.tape.guard_layouts()
         if name == "strides" and not self.tape.lies_densely():
             self.tape.note(".strides looks at the memory of an array")
-        if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__"):
+        if name == "flags":
+            return self._asked().flags_of(self.like)
+        if name in ("nbytes", "itemsize", "strides", "device", "__array_namespace__"):
             return getattr(self._asked().like, name)
         if self.tape.draft:
             return getattr(self.tape.draft.lend(self), name)
@@ -876,6 +889,43 @@ class Tracer(Traced):
             return self if made is written else made
 
         return method
+
+
+class Flags:
+    """``x.flags`` of a traced array that the function has made, which it may lock."""
+
+    __slots__ = ("_flags", "_of")
+
+    def __init__(self, x: Tracer, flags: Any) -> None:
+        object.__setattr__(self, "_of", x)
+        object.__setattr__(self, "_flags", flags)
+
+    def __getattr__(self, name: str) -> Any:
+        return False if name in _LOCKS and self._of.frozen == LOCKED else getattr(self._flags, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return False if name.lower() in (*_LOCKS, "w") and self._of.frozen == LOCKED else self._flags[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "writeable" or (value and self._of.frozen != LOCKED):
+            setattr(self._flags, name, value)  # NumPy says what is an error
+        else:
+            self._of.frozen = False if value else LOCKED
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, "writeable" if name.lower() in ("w", "writeable") else name.lower(), value)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._flags == (other._flags if type(other) is Flags else other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._flags)
+
+
+LOCKED = "locked"  # in place of ``frozen``: the function has made it read-only
+_LOCKS = ("writeable", "behaved", "carray", "farray")
 
 
 def _without(value: Any, name: str) -> str:

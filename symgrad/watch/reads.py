@@ -736,7 +736,7 @@ class Reads:
                 return getattr(position.find(self.leaves), name)
             if name == "base" and owner.base is not None:  # which the function may have, too
                 return owner.owner()
-            return getattr(owner.value, name)
+            return owner.flags_of(owner.value) if name == "flags" and type(owner) is Tracer else getattr(owner.value, name)
         return getattr(owner, name)
 
     def _super(self, owner: Any, name: str) -> Any:
