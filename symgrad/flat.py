@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import pytree
+from symgrad.equal import told
 from symgrad.ir import Aval, aval_of, is_inexact_leaf
 from symgrad.ops.core import ASTYPE
 from symgrad.ops.engine import TO_PYTHON
@@ -26,7 +27,8 @@ class Unflatten(Alike):
         self.kept = [not is_inexact_leaf(leaf) for leaf in leaves]
         self.leaves = [leaf if kept else _aval(leaf) for leaf, kept in zip(leaves, self.kept, strict=True)]
         plain = all([isinstance(leaf, (str, bytes, bool, int, NoneType)) for leaf in leaves if not is_inexact_leaf(leaf)])
-        self.key = (tree, tuple(self.leaves)) if plain else None  # what others are the same with; None where that is no other
+        known = tuple(self.leaves)
+        self.key = (tree, known, told(known)) if plain else None  # what others are the same with; None where that is no other
         self.size = sum(math.prod(leaf.shape) for leaf, kept in zip(self.leaves, self.kept, strict=True) if not kept)
 
     def __call__(self, vector: Any) -> Any:

@@ -127,3 +127,18 @@ def test_structures_that_are_flattened_anew_share_code():
     assert slope.shape == (7,)
     _, slope = fit({"w": np.ones(3), "kind": 3, "b": 0.5}, np.ones((4, 3)))
     np.testing.assert_allclose(slope, [28, 28, 28, 28])
+
+
+def test_flags_are_no_numbers():
+    """1 is equal to True, and 0 to False: what puts a vector back is not the same with one of them as with the other."""
+    kept = (True, 1, False, 0)
+    back = [flatten({"w": np.ones(2), "kept": value})[1] for value in kept]
+    outside = back[0]
+    fun = lambda v: np.sum(outside(v)["w"]) * (1.0 + kept.index(outside(v)["kept"]) + (outside(v)["kept"] is True))
+    derivative, handed = (
+        grad(fun),
+        grad(lambda v, back: np.sum(back(v)["w"]) * (2.0 if isinstance(back(v)["kept"], bool) else 3.0)),
+    )
+    for value, outside in [*zip(kept, back, strict=True)] * 3:
+        np.testing.assert_array_equal(derivative(np.ones(2)), 2 * [1.0 + kept.index(value) + (value is True)])
+        np.testing.assert_array_equal(handed(np.ones(2), outside), 2 * [2.0 if isinstance(value, bool) else 3.0])
