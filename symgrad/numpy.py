@@ -45,9 +45,16 @@ def _creation(function: Callable[..., Any]) -> Callable[..., Any]:
         trace = active_trace()
         if trace is None:
             return function(*args, **kwargs)
-        return create.like(function, trace, args, {name: value for name, value in kwargs.items() if name != "like"})
+        kwargs.pop("like", None)
+        if function is not np.fromfunction and not create.contains_traced([*args, *kwargs.values()]):
+            made = function(*args, **kwargs)
+            if type(made) is np.ndarray and made.dtype not in _NUMBERS:  # of texts, say, which nothing traced is put into
+                return made
+        return create.like(function, trace, args, kwargs)
 
     return make
 
+
+_NUMBERS = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
 
 globals().update({name: _creation(getattr(np, name)) for name in CREATION})

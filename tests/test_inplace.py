@@ -1796,3 +1796,19 @@ def test_tangents_of_running_products(n):
         a, t = rng.standard_normal((2, n))
         value, tangent = jvp(fun, (a,), (t,))
         np.testing.assert_allclose(tangent, value * np.cumsum(t / 1000.0 / (1 + a / 1000.0)), rtol=1e-8, atol=1e-11)
+
+
+def with_texts_and_objects(x):
+    names, days = snp.array(["a", "b"]), snp.asarray(["2020-01-01", "2020-01-03"], dtype="M8[D]")
+    things, texts, kept = snp.array([{"k": 2.0}, None], dtype=object), snp.full(3, "x"), snp.empty(1, dtype=object)
+    kept[0] = x
+    total = np.sum(snp.linspace(0, 1, 3, retstep=True)[0] * x) * days.size
+    return np.sum(kept[0]) * things[0]["k"] * len(texts) + total if names[1] == "b" and not snp.zeros(2, "U3")[0] else None
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_arrays_of_what_is_no_number_are_plain(mode):
+    """``symgrad.numpy`` makes texts, dates and objects as NumPy does, while a function is traced, too."""
+    derivative = grad(with_texts_and_objects, mode=mode)
+    for _ in range(3):
+        np.testing.assert_array_equal(derivative(np.arange(3.0)), [6.0, 7.0, 8.0])
