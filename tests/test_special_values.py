@@ -236,3 +236,17 @@ def test_second_derivatives_of_powers(fun, y, mode):
 @pytest.mark.parametrize("size", [np.abs, np.linalg.norm, lambda x: np.hypot(x[0], x[1])])
 def test_second_derivatives_of_powers_of_sizes_at_zero(size, power):
     np.testing.assert_array_equal(hessian(lambda x: np.sum(size(x) ** power))(np.zeros(2)), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_residuals_of_dependent_columns(mode):
+    """There are none, so that nothing moves them, whatever calls before had."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(5, 2)), rng.normal(size=5)
+    derivative = grad(lambda a, b: np.sum(np.linalg.lstsq(a, b, rcond=None)[1]), (0, 1), mode=mode)
+    for matrix in (a, a, a, np.outer(b, [1.0, 2.0]), np.zeros((5, 2)), a):
+        x, rest, *_ = np.linalg.lstsq(matrix, b, rcond=None)
+        away = 2 * (b - matrix @ x) * np.size(rest)
+        by_a, by_b = derivative(matrix, b)
+        np.testing.assert_allclose(by_a, -np.outer(away, x), atol=1e-14)
+        np.testing.assert_allclose(by_b, away, atol=1e-14)

@@ -771,7 +771,7 @@ def lstsq_a(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
         turned, by_b = hermitian(inverse), gt @ inverse
         result = conj(rest @ (by_b @ turned) + (turned @ solution) @ (gt - by_b @ a)) - transpose(by_b) @ transpose(solution)
     if g_rest is not None and np.size(g_rest):
-        r = 2 * g_rest * conj(b - a @ x)
+        r = 2 * g_rest * _apart(y, a, b)
         result = result - (np.outer(r, x) if np.ndim(b) == 1 else r @ transpose(x))
     if g_s is not None:
         u, _, v = np.linalg.svd(a, full_matrices=False)
@@ -782,7 +782,12 @@ def lstsq_a(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
 def lstsq_b(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     g_x, g_rest, _, _ = g
     result = 0 if g_x is None else transpose(_lstsq_inverse(a, rcond)) @ g_x
-    return result if g_rest is None or not np.size(g_rest) else result + 2 * g_rest * conj(b - a @ y[0])
+    return result if g_rest is None or not np.size(g_rest) else result + 2 * g_rest * _apart(y, a, b)
+
+
+def _apart(y: Any, a: Any, b: Any) -> Any:
+    """What the solution leaves, conjugated; nothing where columns are dependent: there are no residuals then."""
+    return np.where(y[2] == np.shape(a)[1], conj(b - a @ y[0]), 0)
 
 
 def _lstsq_inverse(a: Any, rcond: Any) -> Any:
