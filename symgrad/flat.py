@@ -49,7 +49,7 @@ class Unflatten(Alike):
             if leaf.dtype.kind == "f":
                 part = np.real(part)  # of a vector that is complex for another leaf's sake
             if leaf.kind == "python":
-                part = TO_PYTHON(part)
+                part = TO_PYTHON(part if part.dtype.kind == leaf.dtype.kind else ASTYPE(part, dtype=leaf.dtype))
             leaves.append(part if leaf.kind == "python" or part.dtype == leaf.dtype else ASTYPE(part, dtype=leaf.dtype))
         return self.tree.unflatten(leaves)
 

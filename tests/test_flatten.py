@@ -142,3 +142,9 @@ def test_flags_are_no_numbers():
     for value, outside in [*zip(kept, back, strict=True)] * 3:
         np.testing.assert_array_equal(derivative(np.ones(2)), 2 * [1.0 + kept.index(value) + (value is True)])
         np.testing.assert_array_equal(handed(np.ones(2), outside), 2 * [2.0 if isinstance(value, bool) else 3.0])
+
+
+def test_whole_numbers_are_put_back_as_floats():
+    back = flatten({"w": 0.5, "z": 1j, "v": np.ones(2)})[1]
+    found = back(np.arange(4))
+    assert (type(found["w"]), type(found["z"]), found["v"].dtype) == (float, complex, float)
