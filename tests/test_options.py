@@ -356,3 +356,200 @@ def test_calls_with_too_much_behind_out():
             fun(x)
         with pytest.raises(TypeError):
             grad(lambda x, fun=fun: np.sum(fun(x)))(x)
+
+
+FEW = {  # what is done with small integers; of floats there are the numbers that NumPy counts with
+    "places in turn": lambda x, n: np.take(np.arange(300.0) * x[0], n, mode="wrap"),
+    "places that are cut": lambda x, n: np.take(np.arange(300.0) * x[0], n, mode="clip"),
+    "True and False as places": lambda x, n: np.take(x, n > 2),
+    "written in turn": lambda x, n: put(np.zeros(300), n, x, mode="wrap"),
+    "written at False and True": lambda x, n: put(np.zeros(3), n > 2, x),
+    "written into columns": lambda x, n: along(np.zeros((2, 150)), np.abs(n), x[0], None),
+    "equal steps": lambda x, n: np.gradient(x, n[0], edge_order=2),
+    "uneven steps": lambda x, n: np.gradient(x, np.sort(n)),
+    "numbers in a row": lambda x, n: np.linspace(n, n[::-1], 4),
+    "from one number to another": lambda x, n: np.linspace(n[2], n[0], 4, endpoint=False),
+    "powers in a row": lambda x, n: np.logspace(n[2] // 9, n[0] // 9, 4),
+    "weighed": lambda x, n: np.average(n, weights=np.abs(n)),
+    "weighed by bools": lambda x, n: np.average(n, weights=n != 100),
+    "a polynomial in two": lambda x, n: np.polynomial.polynomial.polyval2d(n, n, np.outer(n, n)),
+    "a polynomial on a grid": lambda x, n: np.polynomial.polynomial.polygrid2d(n, n, np.outer(n, n)),
+    "padded by the mean": lambda x, n: np.pad(n, 2, mode="mean"),
+    "padded by the median": lambda x, n: np.pad(n[:2], 1, mode="median"),
+    "padded by a ramp": lambda x, n: np.pad(n, (5, 4), mode="linear_ramp", end_values=(3, 1)),
+    "padded by an odd reflection": lambda x, n: np.pad(n > 2, 2, mode="reflect", reflect_type="odd"),
+    "counted": lambda x, n: np.histogramdd(np.ones((3, 2)), 2, weights=n)[0],
+    "no number, and a first one": lambda x, n: np.max((n > 2)[:0], initial=0.5),
+    "in one of two": lambda x, n: np.setxor1d(n, n[:1], assume_unique=True),
+}
+
+
+def put(a, *args, **options):
+    np.put(a, *args, **options) if args else np.put(a=a, **options)
+    return a
+
+
+def along(arr, *args, **options):
+    np.put_along_axis(arr, *args, **options)
+    return arr
+
+
+def filled(a, **options):
+    np.fill_diagonal(a=a, **options)
+    return a
+
+
+def copied(dst, **options):
+    np.copyto(dst=dst, **options)
+    return dst
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", FEW.values(), ids=FEW)
+def test_small_integers_are_computed_with_as_numpy_does(fun, mode):
+    x = np.array([0.45, 0.73, 1.21])
+    derivative = grad(lambda x, n: (np.sum(x), fun(x, n)), has_aux=True, mode=mode)
+    for n in [np.array([100, 3, 120], dtype) for dtype in (np.int8, np.uint8, np.int64)] * 3:
+        found, wanted = derivative(x, n)[1], fun(x, n)
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        np.testing.assert_allclose(found, wanted, 1e-13)
+
+
+@pytest.mark.parametrize("n", [[-7, 2, 0, 5], [1, 2, 4, -5], [4, -3, -3, 1]])
+@pytest.mark.parametrize("mode", ["mean", "median", "linear_ramp", "maximum"])
+def test_padded_whole_numbers_are_rounded_as_numpy_does(mode, n):
+    derivative = grad(lambda x, n: (x, np.pad(n, 3, mode=mode)), has_aux=True)
+    for _ in range(3):
+        np.testing.assert_array_equal(derivative(1.0, np.array(n))[1], np.pad(n, 3, mode=mode), strict=True)
+
+
+@pytest.mark.parametrize(
+    "fun", [lambda s: np.geomspace(s, np.float32(3), 5), lambda s: np.interp(100 * s, [s, 0.5], [1.0, 2.0], period=s / 9)]
+)
+def test_single_precision_where_numpy_computes_in_double(fun):
+    derivative = grad(lambda s: (s, fun(s)), has_aux=True)
+    for s in np.array([0.7, 1.3, 2.1], np.float32):
+        found, wanted = derivative(s)[1], fun(s)
+        assert found.dtype == wanted.dtype == float
+        np.testing.assert_allclose(found, wanted, 1e-14)
+
+
+X, T = np.array([0.3, -0.7, 1.2, 2.0]), np.arange(4.0)
+LATER = {  # calls that are none of NumPy's for all values, or numbers: one that is, and some that are not
+    "compress": (lambda x, c: np.compress(c, x), [1, 0, 0, 1, 0], [1, 0, 0, 0, 1]),
+    "put_along_axis": (lambda x, k: along(x * 1.0, k, x[0], None), [1, -2], [1, 4], [1, -5]),
+    "insert": (lambda x, k: np.insert(x, k, 0.5), 2, 5, -5),
+    "insert several": (lambda x, k: np.insert(x, k, 0.5), [2, -1], [2, 5]),
+    "bins": (lambda x, bins: np.histogram(T, bins, weights=x)[0], [0.0, 2.0, 4.0], [0.0, 5.0, 4.0]),
+    "bins of two": (lambda x, bins: np.histogram2d(T, T, [bins, 2], weights=x)[0], [0.0, 2.0], [0.0, -5.0]),
+    "range": (lambda x, high: np.histogram(T, 2, (1.0, high), weights=x)[0], 4.0, -3.0, np.inf),
+    "range of two": (lambda x, end: np.histogram2d(T, T, 2, [(1.0, end), (0, 3)], weights=x)[0], 4.0, -3.0, np.nan),
+    "no range": (lambda x, high: np.histogram(T, 2, (1.0, high), weights=x)[0], 4.0, 1.0, 2.0),
+    "no range of two": (lambda x, end: np.histogram2d(T, T, 2, [(1.0, end), (0, 3)], weights=x)[0], 4.0, 1.0),
+    "weights": (lambda x, w: np.quantile(x, 0.3, weights=w, method="inverted_cdf"), T, T - 1, 0 * T, T * np.nan),
+    "a quantile": (lambda x, q: np.quantile(x, q, weights=T, method="inverted_cdf"), 0.3, 1.3, -0.1),
+    "frequencies": (lambda x, w: np.cov(x, fweights=w), T, T - 1, T + 0.5, 0 * T),
+    "weights of observations": (lambda x, w: np.cov(x, aweights=w), T, T - 1, 0 * T),
+    "ratios": (lambda x, s: np.geomspace(s, x[3], 3), 2.0, 0.0),
+    "period": (lambda x, p: np.interp(9.0, T, x, period=p), 4.0, 0.0),
+    "sections": (lambda x, k: np.array_split(x, k)[0], 2, 0, -1),
+    "axis": (lambda x, k: np.gradient(np.outer(x, x), axis=k), 1, 2, -3),
+    "axis to split": (lambda x, k: np.array_split(np.outer(x, x), 2, axis=k)[0], 1, 2, -3),
+    "axis to roll": (lambda x, k: np.rollaxis(np.outer(x, x), k), 1, 2, -3),
+    "axis of lines": (lambda x, k: np.apply_along_axis(np.cumsum, k, np.outer(x, x)), 1, 2, -3),
+    "axis to write along": (lambda x, k: along(x * 1.0, np.array([1]), x[0], k), 0, 1, -2),
+    "axis to trim": (lambda x, k: np.trim_zeros(x, axis=k), 0, 1, -2),
+    "least length": (lambda x, n: np.bincount([0, 1, 1, 2], x, n), 2, -1),
+    "degree": (lambda x, n: np.polyfit(T, x, n), 1, -1),
+    "columns": (lambda x, n: np.vander(x, n), 2, -1),
+    "length": (lambda x, n: np.pad(x, 2, mode="maximum", stat_length=n), 2, 0, -1),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", LATER)
+def test_errors_of_numpys_that_hang_on_values(name, mode):
+    """However often calls were right before."""
+    fun, good, *bad = LATER[name]
+    good, *bad = [np.array(value) if np.ndim(value) else value for value in (good, *bad)]
+    derivative = grad(lambda x, value: (np.sum(x), fun(x, value)), has_aux=True, mode=mode)
+    for value in (good, good, good, *bad, good, *bad):
+        found, wanted = outcome(lambda value: derivative(X, value)[1], value), outcome(fun, X, value)
+        if isinstance(wanted, Exception):
+            assert isinstance(found, type(wanted)), (value, found)
+        else:
+            compare(found, wanted, X)
+
+
+NO = [
+    lambda x: np.place(x, np.ones(5, bool), [x[0]]),
+    lambda x: np.place(x, np.ones(3, bool), [x[0]]),
+    lambda x: np.putmask(x, x > 0, 1j * x),
+    lambda x: np.put_along_axis(x, np.array([[1]]), 2.0, 0),
+    lambda x: np.pad(x, ((1.5, 2.0),)),
+    lambda x: np.quantile(x, 0.3, weights=T),
+    lambda x: np.dsplit(np.outer(x, x), 2),
+    lambda x: np.vsplit(x, 2),
+]
+
+
+@pytest.mark.parametrize("call", NO)
+def test_calls_that_are_none_of_numpys(call):
+    wanted = outcome(call, X.copy())
+    for mode in ("auto", "dynamic"):
+        found = outcome(grad(lambda x: (np.sum(x), call(x * 1.0))[0], mode=mode), X)
+        assert isinstance(wanted, Exception)
+        assert isinstance(found, type(wanted)), found
+
+
+FORMS = {
+    "arrays by name": lambda x: (
+        *(np.argmax(a=x), np.argsort(a=x), np.nonzero(a=x), np.count_nonzero(a=x > 0), np.any(a=x > 1), np.round(a=x)),
+        *(np.digitize(x=x, bins=T), np.searchsorted(a=T, v=x), np.isin(element=x, test_elements=[1.2]), np.allclose(a=x, b=T)),
+        *(np.allclose(x, T, atol=x[3]), np.isclose(T, T + 1, atol=x[2]), np.array_equal(a1=x, a2=x)),
+    ),
+    "places of options behind out": lambda x: (
+        *(
+            np.sum(x, 0, None, None, True),
+            np.std(x, 0, None, None, 1),
+            np.max(x, 0, None, True),
+            np.mean(x, 0, None, None, True),
+        ),
+        *(
+            np.take(x, [0, 9], 0, None, "clip"),
+            np.choose([0, 5], [x[:2], x[2:]], None, "clip"),
+            np.median(x, 0, None, False, True),
+        ),
+        *(np.nanmean(x, 0, None, None, True), np.ptp(x, 0, None, True), np.percentile(x, 30, 0, None, False, "lower")),
+    ),
+    "parts by name": lambda x: (
+        *np.vsplit(x[:, None], indices_or_sections=2),
+        *np.hsplit(x, indices_or_sections=2),
+        *np.dsplit(np.outer(x, x)[None], indices_or_sections=2),
+    ),
+    "written by name": lambda x: (
+        *(put(x * 2, ind=[1], v=x[0]), along(x * 2, indices=np.array([2]), values=x[:1], axis=0)),
+        *(filled(np.outer(x, x), val=x[0]), copied(x * 2, src=x, where=x > 0)),
+    ),
+    "masks of plain numbers": lambda x: (np.sum(T, where=x > 0), np.max([1.0, 5.0, 2.0, 3.0], where=x > 0, initial=0)),
+    "moments of lists": lambda x: (np.var([1.0, 2.0, 3.0, 5.0], mean=x[:1]), np.std([1.0, 2.0, 3.0, 5.0], where=x > 0)),
+    "lists": lambda x: (
+        *(np.average([1.0, 2.0, 3.0, 4.0], weights=x + 1), np.insert([[1.0, 2.0]], 1, x[:1], axis=1)),
+        *(
+            np.linalg.multi_dot([[[1.0, 2.0, 3.0, 4.0]], x[:, None], [[2.0]]]),
+            np.piecewise([1.0, 2.0], [x[:2] > 0], [np.square]),
+        ),
+    ),
+    "whole numbers as conditions": lambda x: np.piecewise(x, [np.array([1, 0, 1, 0])], [np.sin, np.cos]),
+    "casting": lambda x: (np.vstack([x, x], dtype=int, casting="unsafe"), np.hstack([x, x], dtype=int, casting="unsafe")),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("call", FORMS.values(), ids=FORMS)
+def test_forms_of_calls(call, mode):
+    derivative = grad(lambda x: (np.sum(x), call(x)), has_aux=True, mode=mode)
+    for _ in range(3):
+        found, wanted = derivative(X)[1], call(X)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, 1e-14)

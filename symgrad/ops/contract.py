@@ -685,7 +685,7 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     """The product of a chain in its cheapest order (Cormen et al., Introduction to Algorithms, 15.2)."""
     if out is not None:
         raise NotDifferentiable("np.linalg.multi_dot(..., out=...) has no derivative rule for this option")
-    arrays = list(arrays)
+    arrays = [array_of(array) for array in arrays]
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
     if len(arrays) == 2:

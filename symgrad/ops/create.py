@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ops.core import A, Op, Sample, Traced, composite
-from symgrad.ops.index import listed
+from symgrad.ops.index import array_of, dtype_of, listed
 
 ZEROS = Op(np.zeros, "constant", (), name="zeros", fun=lambda shape, dtype: np.zeros(shape, dtype))
 FULL = Op(
@@ -313,7 +313,7 @@ def linspace(
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     parts = num - 1 if endpoint else num
-    start, stop = listed(start), listed(stop)
+    start, stop = [end * 1.0 if dtype_of(end).kind in "biu" else end for end in (listed(start), listed(stop))]
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
     real = np.finfo(np.result_type(start, stop, 1.0)).dtype
     places, delta = np.reshape(np.arange(num, dtype=real), (num,) + (1,) * len(shape)), np.subtract(stop, start) * 1.0
@@ -361,10 +361,11 @@ def logspace(
 )
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers at equal ratios from ``start`` to ``stop``."""
-    start, stop = listed(start), listed(stop)
-    kinds = [np.result_type(np.result_type(end), 1.0) for end in (start, stop)]  # Python's numbers: double precision
-    if np.result_type(*kinds) != np.result_type(start, stop, 1.0):
-        start = start * np.ones((), np.result_type(*kinds))
+    start, stop = array_of(start), array_of(stop)
+    if np.any(start == 0) or np.any(stop == 0):
+        raise ValueError("Geometric sequence cannot include zero")
+    double = np.result_type(start.dtype, stop.dtype, float)
+    start, stop = [end if end.dtype == double else end.astype(double) for end in (start, stop)]
     ratio = stop / start
     row = start * np.power(ratio, np.linspace(np.zeros(np.shape(ratio)), 1.0, num, endpoint))
     row = row if axis == 0 else np.moveaxis(row, 0, axis)

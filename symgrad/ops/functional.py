@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from symgrad.ops.core import A, Sample, composite
+from symgrad.ops.index import array_of
 
 Fun = Callable[..., Any]
 
@@ -18,7 +20,7 @@ Fun = Callable[..., Any]
 )
 def apply_along_axis(func1d: Fun, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """``func1d`` of each line of ``arr`` along an axis; what it returns goes in that axis' place."""
-    axis %= np.ndim(arr)
+    axis = normalize_axis_index(axis, np.ndim(arr))
     lines = np.moveaxis(arr, axis, -1)
     lead = np.shape(lines)[:-1]
     if 0 in lead:
@@ -33,7 +35,7 @@ def apply_along_axis(func1d: Fun, axis: int, arr: Any, *args: Any, **kwargs: Any
 def apply_over_axes(func: Fun, a: Any, axes: int | Sequence[int]) -> Any:
     """``func(a, axis)`` over each of several axes, one after the other; axes that it drops are kept as ones."""
     for axis in (axes,) if isinstance(axes, int) else axes:
-        axis %= np.ndim(a)
+        axis = axis + np.ndim(a) if axis < 0 else axis
         result = func(a, axis)
         a = result if np.ndim(result) == np.ndim(a) else np.expand_dims(result, axis)
     return a
@@ -52,8 +54,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     several = isinstance(condlist, (list, tuple)) or np.ndim(condlist) > 0
     if not several or (np.ndim(x) != 0 and np.ndim(condlist[0]) == 0):
         condlist = [condlist]
-    condlist = [condition if hasattr(condition, "dtype") else np.asarray(condition) for condition in condlist]
-    x = x if np.ndim(x) else np.reshape(x, ())  # a number cannot be written to
+    condlist = [array_of(condition) for condition in condlist]
+    condlist = [condition if condition.dtype == bool else condition.astype(bool) for condition in condlist]  # else, places
+    x = array_of(x) if np.ndim(x) else np.reshape(x, ())  # a number cannot be written to
     result = np.zeros_like(x)
     rest: Any = True
     for condition in condlist:

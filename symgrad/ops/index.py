@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from symgrad import runtime
 from symgrad.ops.core import A, Choice, Op, Sample, Traced, composite, constant
@@ -228,12 +229,12 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     if axis is None or (np.ndim(a) == 0 and axis in (0, -1)):
         a, axis = a if np.ndim(a) == 1 else np.reshape(a, -1), 0
     size = np.shape(a)[axis]
-    indices = array_of(indices) if np.size(indices) else np.zeros(np.shape(indices), int)
+    indices = places_in(indices)
     if mode == "wrap":
         indices = indices % size
     elif mode == "clip":
         indices = np.clip(indices, 0, size - 1)
-    axis %= np.ndim(a)
+    axis = normalize_axis_index(axis, np.ndim(a))
     taken = array_of(a)[(slice(None),) * axis + (indices,)]
     return taken.copy() if isinstance(taken, np.ndarray) else taken  # indexing may give a view
 
@@ -244,6 +245,12 @@ def array_of(a: Any) -> Any:
         return a
     traced = traced_in(a)
     return np.asarray(a) if traced is None else traced.adopt(a)
+
+
+def places_in(indices: Any) -> Any:
+    """Places as NumPy's functions take them: small integers hold no sizes, and True and False are 1 and 0, no mask."""
+    places = array_of(indices) if np.size(indices) else np.zeros(np.shape(indices), int)
+    return places.astype(np.intp) if places.dtype.kind in "biu" and places.dtype.itemsize < 8 else places
 
 
 def floating(a: Any) -> Any:
@@ -319,7 +326,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     if np.ndim(condition) != 1:
         raise ValueError("condition must be a 1-d array")
     a, axis = (np.ravel(a), 0) if axis is None or np.ndim(a) == 0 else (a, axis)
-    return _taken_where(array_of(condition)[: np.shape(a)[axis]], a, axis)
+    return _taken_where(array_of(condition), a, axis)
 
 
 @composite(np.extract, samples=[Sample(np.array([True, False, True]), A(3)), Sample(A(2, 3, kind="bool"), A(2, 3))])
@@ -329,7 +336,7 @@ def extract(condition: Any, arr: Any) -> Any:
 
 
 def _taken_where(condition: Any, a: Any, axis: int) -> Any:
-    """The slices of ``a`` along an axis where a condition of as many elements, or of fewer, is true."""
+    """The slices of ``a`` along an axis where a condition is true, which may have fewer elements, or more that are false."""
     if isinstance(condition, Traced) and condition.like.dtype == bool and condition.like.shape == np.shape(a):
         return condition.adopt(a)[condition]
     return take_at(a, np.flatnonzero(condition), axis)
@@ -381,17 +388,23 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """``a.flat[ind] = v``, values repeated as needed; out-of-range indices wrap or clip by ``mode``."""
     size, values = np.size(a), np.ravel(v)
-    places = np.ravel(array_of(ind))
     if not np.size(values):  # nothing is written
         return
+    places = np.ravel(places_in(ind))
     if mode == "wrap":
         places = places % size
     elif mode == "clip":
         places = np.clip(places, 0, size - 1)
-    elif np.any((places < -size) | (places >= size)):
-        raise IndexError(f"an index is out of bounds for size {size}")
+    else:
+        _check(places, size)
     if np.size(places):
         _write_flat(a, places, values if np.size(values) in (1, np.size(places)) else np.resize(values, np.size(places)))
+
+
+def _check(places: Any, size: int) -> None:
+    """What is out of bounds is an error: places that are taken apart into those along each axis would be others."""
+    if np.any((places < -size) | (places >= size)):
+        raise IndexError(f"an index is out of bounds for size {size}")
 
 
 def _write_flat(a: Any, places: Any, values: Any) -> None:
@@ -447,10 +460,12 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
     """``arr[..., indices, ...] = values`` along an axis."""
     if axis is None:
-        _write_flat(arr, array_of(indices), values)
+        places = places_in(indices)
+        _check(places, np.size(arr))
+        _write_flat(arr, places, values)
         return
     shape = np.shape(arr)
-    axis %= len(shape)
+    axis = normalize_axis_index(axis, len(shape))
     key: list[Any] = [np.arange(n).reshape([-1 if i == j else 1 for j in range(len(shape))]) for i, n in enumerate(shape)]
     key[axis] = array_of(indices)
     arr[tuple(key)] = values

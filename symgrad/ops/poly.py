@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import A, Op, Sample, composite
 from symgrad.ops.engine import IS_COMPLEX, SIZE
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, floating
 
 
 def _coefficients(p: Any) -> Any:
@@ -72,7 +72,7 @@ def _rising(x: Any, c: Any) -> Any:
 
 
 def polyval2d(x: Any, y: Any, c: Any) -> Any:
-    x, y, c = array_of(x), array_of(y), array_of(c)
+    x, y, c = array_of(x), array_of(y), floating(c)
     if np.shape(x) != np.shape(y):
         raise ValueError("x, y are incompatible")
     return _rising(y, _rising(x, _beside(c, x)))
@@ -80,7 +80,7 @@ def polyval2d(x: Any, y: Any, c: Any) -> Any:
 
 def polygrid2d(x: Any, y: Any, c: Any) -> Any:
     x, y = [array_of(place) if isinstance(place, (list, tuple)) else place for place in (x, y)]  # Python's numbers stay such
-    c = array_of(c)
+    c = floating(c)
     return _rising(y, _beside(_rising(x, _beside(c, x)), y))
 
 

@@ -28,7 +28,7 @@ from symgrad.ops.core import (
     op,
 )
 from symgrad.ops.create import scalar
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, listed
 
 NONE = np._NoValue
 
@@ -73,6 +73,7 @@ def masked(reduce: Any, combine: Any, neutral: float | None) -> dict[str, Callab
     """
 
     def fun(a: Any, where: Any = NONE, initial: Any = NONE, **rest: Any) -> Any:
+        a = listed(a)
         if masks(where):
             fill = initial if neutral is None else neutral
             a = np.where(where, a, cast(fill, dtype_of(a)))
@@ -80,7 +81,7 @@ def masked(reduce: Any, combine: Any, neutral: float | None) -> dict[str, Callab
             return reduce(a, **rest)
         empty = neutral is None and not count(a, rest.get("axis"))
         part = np.sum(a, **rest) if empty else reduce(a, **rest)  # a zero, where nothing is there
-        initial = cast(initial, part.dtype)
+        initial = cast(cast(initial, dtype_of(a)) if empty else initial, part.dtype)
         return np.subtract(initial, part, dtype=part.dtype) if empty else combine(initial, part)
 
     return {"where": fun, "initial": fun}
@@ -124,6 +125,7 @@ def _sum(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: 
 
 
 def _mean_where(a: Any, where: Any, **rest: Any) -> Any:
+    a = listed(a)
     total = np.sum(a, where=where, **rest)
     return total / _counted(where, a, total.dtype, rest.get("axis"), rest.get("keepdims", NONE))
 
@@ -164,17 +166,18 @@ def _mean(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims:
     ],
 )
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
-    keepdims = keepdims is not NONE and keepdims
+    keepdims, a = keepdims is not NONE and keepdims, array_of(a)
     if weights is None:
         mean = np.mean(a, axis, keepdims=keepdims)
         return (mean, np.broadcast_to(mean.dtype.type(count(a, axis)), np.shape(mean))) if returned else mean
     weights = array_of(weights)
     if np.shape(weights) != np.shape(a):
         weights = spread(weights, a, axis)
-    kind = np.result_type(a, weights, *([1.0] if dtype_of(a).kind in "iub" else []))
+    kind = np.result_type(a, weights, *([float] if dtype_of(a).kind in "iub" else []))
     scale = np.sum(weights, axis, kind, keepdims=keepdims)
     if np.any(scale == 0):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    a = a if np.result_type(a, weights) == kind else a.astype(kind)  # small integers overflow
     mean = np.sum(a * weights, axis, keepdims=keepdims) / scale
     if not returned:
         return mean
@@ -368,7 +371,7 @@ def _about(
     correction: Any = NONE,
 ) -> Any:
     """The variance of what a mask lets through, or about a mean that is given."""
-    ddof = correction if given(correction) else ddof
+    a, ddof = listed(a), correction if given(correction) else ddof
     dtype = float if dtype is None and dtype_of(a).kind in "iub" else dtype
     options: dict[str, Any] = {"axis": axis, "dtype": dtype, "where": where}
 

@@ -248,7 +248,7 @@ def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -
 def _cumulative(key: Any, scan: Any, like: Any) -> None:
     def fun(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None, include_initial: bool = False) -> Any:
         x = np.atleast_1d(x)
-        axis = (axis or 0) % np.ndim(x)
+        axis = normalize_axis_index(0 if axis is None else axis, np.ndim(x))
         y = scan(x, axis=axis, dtype=dtype)
         if not include_initial:
             return y

@@ -100,5 +100,9 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @composite(np.setxor1d, samples=[Sample(A(3), [2.0, 1.0]), Sample(A(3), A(2)), Sample(A(4), A(2), True)])
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    if assume_unique:  # of what is not so, nothing that comes again
+        both = np.sort(np.concatenate((ar1, ar2), axis=None))
+        changes = np.concatenate(([True], both[1:] != both[:-1], [True]))[: np.size(both) + 1]
+        return both[changes[1:] & changes[:-1]]
     both = np.union1d(ar1, ar2)
     return both[np.isin(both, ar1) ^ np.isin(both, ar2)]

@@ -237,7 +237,7 @@ linear(
 @composite(np.rollaxis, samples=[Sample(A(2, 3, 4), 2), Sample(A(2, 3, 4), 0, 3), Sample(A(2, 3, 4), -2, -1)])
 def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     ndim = np.ndim(a)
-    axis, start = axis % ndim, start + ndim if start < 0 else start
+    axis, start = normalize_axis_index(axis, ndim), start + ndim if start < 0 else start
     return np.moveaxis(a, axis, start - (axis < start))
 
 
@@ -368,25 +368,25 @@ def _stack(position: int, g: Any, y: Any, *arrays: Any, axis: int = 0) -> Any:
     return g[along(axis % np.ndim(y), position)]
 
 
-def _dtype(dtype: Any) -> dict[str, Any]:
-    return {} if dtype is None else {"dtype": dtype}
+def _dtype(dtype: Any, casting: str = "same_kind") -> dict[str, Any]:
+    return {} if dtype is None else {"dtype": dtype, **({} if casting == "same_kind" else {"casting": casting})}
 
 
 @composite(np.vstack, samples=[Sample([A(3), A(3)]), Sample([A(2, 3), A(3)]), Sample((A(), A()))])
 def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     ndims = set(map(np.ndim, tup))
     if ndims in ({0}, {1}):
-        rows = np.stack(tup, **_dtype(dtype))
+        rows = np.stack(tup, **_dtype(dtype, casting))
         return rows if ndims == {1} else np.expand_dims(rows, 1)
-    return np.concatenate([np.atleast_2d(a) for a in tup], **_dtype(dtype))
+    return np.concatenate([np.atleast_2d(a) for a in tup], **_dtype(dtype, casting))
 
 
 @composite(np.hstack, samples=[Sample([A(3), A(2)]), Sample([A(2, 3), A(2, 1)]), Sample([A(), A(2)])])
 def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     if not any(map(np.ndim, tup)):
-        return np.stack(tup, **_dtype(dtype))
+        return np.stack(tup, **_dtype(dtype, casting))
     arrays = [np.atleast_1d(a) for a in tup]
-    return np.concatenate(arrays, 0 if np.ndim(arrays[0]) == 1 else 1, **_dtype(dtype))
+    return np.concatenate(arrays, 0 if np.ndim(arrays[0]) == 1 else 1, **_dtype(dtype, casting))
 
 
 @composite(np.dstack, samples=[Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3, 2)]), Sample([A(), A()])])
@@ -464,12 +464,12 @@ def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     ],
 )
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    arr, axis = (np.ravel(arr), 0) if axis is None else (arr, normalize_axis_index(axis, np.ndim(arr)))
+    arr, axis = (np.ravel(arr), 0) if axis is None else (array_of(arr), normalize_axis_index(axis, np.ndim(arr)))
     shape = list(np.shape(arr))
     n = shape[axis]
     places = np.arange(n)[obj] if isinstance(obj, slice) else array_of(obj)
     places = np.flatnonzero(places) if places.dtype == bool else places
-    if not isinstance(places, Traced) and np.any((places < -n) | (places > n)):
+    if np.any((places < -n) | (places > n)):
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
     values = array_of(values)
     values = values if values.dtype == arr.dtype else values.astype(arr.dtype)
@@ -518,7 +518,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     samples=[Sample(A(5), 3), Sample(A(4, 5), [1, 3], axis=1), Sample(A(4), [2, 1, 9]), Sample(A(3, 4), 2, -1)],
 )
 def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    axis %= np.ndim(ary)
+    axis = normalize_axis_index(axis, np.ndim(ary))
     n = np.shape(ary)[axis]
     if np.ndim(indices_or_sections):
         cuts = [0, *map(int, indices_or_sections), n]
@@ -535,14 +535,16 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return np.array_split(ary, indices_or_sections, axis)
 
 
-composite(np.vsplit, samples=[Sample(A(4, 2), 2), Sample(A(4, 2), [1])])(lambda ary, parts: np.split(ary, parts, 0))
-composite(np.hsplit, samples=[Sample(A(2, 4), 2), Sample(A(4), [1])])(
-    lambda ary, parts: np.split(ary, parts, min(np.ndim(ary) - 1, 1))
+composite(np.vsplit, samples=[Sample(A(4, 2), 2), Sample(A(4, 2), [1])])(
+    lambda ary, indices_or_sections: np.split(ary, indices_or_sections, 0)
 )
-composite(np.dsplit, samples=[Sample(A(2, 1, 4), 2)])(lambda ary, parts: np.split(ary, parts, 2))
+composite(np.hsplit, samples=[Sample(A(2, 4), 2), Sample(A(4), [1])])(
+    lambda ary, indices_or_sections: np.split(ary, indices_or_sections, min(np.ndim(ary) - 1, 1))
+)
+composite(np.dsplit, samples=[Sample(A(2, 1, 4), 2)])(lambda ary, indices_or_sections: np.split(ary, indices_or_sections, 2))
 if hasattr(np, "unstack"):  # NumPy 2.1
     composite(np.unstack, samples=[Sample(A(3)), Sample(A(2, 3), axis=-1)])(
-        lambda x, /, *, axis=0: tuple(x[along(axis % np.ndim(x), i)] for i in range(np.shape(x)[axis]))
+        lambda x, /, *, axis=0: tuple(x[along(normalize_axis_index(axis, np.ndim(x)), i)] for i in range(np.shape(x)[axis]))
     )
 
 
@@ -709,7 +711,7 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
         pad_width = {axis % ndim: width if np.ndim(width) else (width, width) for axis, width in pad_width.items()}
         pad_width = tuple(pad_width.get(i, (0, 0)) for i in range(ndim))
     if np.ndim(pad_width):
-        pad_width = tuple(tuple(map(int, w)) if np.ndim(w) else int(w) for w in pad_width)
+        pad_width = tuple(tuple(map(operator.index, w)) if np.ndim(w) else operator.index(w) for w in pad_width)
     if mode == "linear_ramp" or mode in _STATISTICS:
         for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
             options = {name: _by_axis(option, ndim)[axis] for name, option in rest.items()}
@@ -758,17 +760,28 @@ def _pad_along(
     """Padded along one axis by what is at its ends; NumPy, too, takes one axis after the other."""
     ends = []
     for back, width, end, n in zip((1, -1), widths, end_values, stat_length, strict=True):
-        n = n or np.shape(array)[axis]
+        n = np.shape(array)[axis] if n is None else min(operator.index(n), np.shape(array)[axis])
+        if n < 0:
+            raise ValueError("index can't contain negative values")
         edge = array[along(axis, slice(0, 1) if back > 0 else slice(-1, None))]
         if mode == "constant":
             ends.append(np.broadcast_to(end, (*edge.shape[:axis], width, *edge.shape[axis + 1 :])))
         elif mode == "linear_ramp":
-            way = np.reshape(np.arange(width)[::back] / max(width, 1), vector_shape(axis, np.ndim(array)))
-            ends.append(end + (edge - end) * way)
+            ends.append(_ramp(array, edge, end, axis, width, back))
         else:
-            some = array[along(axis, slice(0, n) if back > 0 else slice(-n, None))]
-            ends.append(np.repeat(_STATISTICS[mode](some, axis=axis, keepdims=True), width, axis))
+            some = array[along(axis, slice(0, n) if back > 0 else slice(np.shape(array)[axis] - n, None))]
+            found = _STATISTICS[mode](some, axis=axis, keepdims=True)
+            ends.append(np.repeat(np.rint(found) if array.dtype.kind in "iu" else found, width, axis))
     return np.concatenate((ends[0].astype(array.dtype), array, ends[1].astype(array.dtype)), axis)
+
+
+def _ramp(array: Any, edge: Any, end: Any, axis: int, width: int, back: int) -> Any:
+    """From ``end`` to ``edge`` in ``width`` steps of which the last is left out, or back."""
+    if array.dtype.kind in "biu":  # rounded down, so that the last bit counts
+        row = np.linspace(end, np.squeeze(edge, axis), width, endpoint=False, dtype=array.dtype, axis=axis)
+        return np.flip(row, axis) if back < 0 else row
+    way = np.reshape(np.arange(width)[::back] / max(width, 1), vector_shape(axis, np.ndim(array)))
+    return end + (edge - end) * way
 
 
 def _reflected(array: Any, axis: int, widths: list[int], mode: str) -> Any:
@@ -777,7 +790,8 @@ def _reflected(array: Any, axis: int, widths: list[int], mode: str) -> Any:
         raise NotDifferentiable("np.pad by more than the array itself has no derivative rule with reflect_type='odd'")
     pad: Any = np.pad
     width = tuple([tuple(widths) if i == axis else (0, 0) for i in range(np.ndim(array))])
-    return 2 * pad(array, width, "edge") - pad(array, width, mode)
+    found = 2 * pad(array, width, "edge") - pad(array, width, mode)
+    return found if found.dtype == array.dtype else found.astype(array.dtype)
 
 
 @linear(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from symgrad.ops.core import A, Op, Sample, composite, op
 from symgrad.ops.index import array_of, floating
@@ -104,8 +104,10 @@ INTERP = Op(
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     x, xp, fp = array_of(x), array_of(xp), array_of(fp)
     if period is not None:
+        if period == 0:
+            raise ValueError("period must be a non-zero value")
         period, left, right = abs(period), None, None
-        x, xp = x % period, xp % period
+        x, xp = [_double(places) % period for places in (x, xp)]
         order = np.argsort(xp)
         xp, fp = xp[order], fp[order]
         xp, fp = np.concatenate((xp[-1:] - period, xp, xp[:1] + period)), np.concatenate((fp[-1:], fp, fp[:1]))
@@ -136,7 +138,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """Central differences inside, one-sided ones at the ends."""
     f = floating(f)
     ndim = np.ndim(f)
-    axes = range(ndim) if axis is None else [i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
+    axes = range(ndim) if axis is None else normalize_axis_tuple(axis, ndim)
     varargs = tuple(map(array_of, varargs))
     if len(varargs) < 2 and not any(np.ndim(step) for step in varargs):
         varargs = (varargs[0] if varargs else 1.0,) * len(axes)
@@ -149,7 +151,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         if np.shape(f)[i] < edge_order + 1:
             raise ValueError("Shape of array too small to calculate a numerical gradient")
         uneven = np.ndim(step) > 0
-        step = step.astype(float) if uneven and step.dtype.kind in "iu" else step
+        step = step.astype(float) if hasattr(step, "dtype") and step.dtype.kind in "iu" else step
         slopes = np.concatenate(_differences(f, i, np.diff(step) if uneven else step, uneven, edge_order), i)
         found.append(slopes if slopes.dtype == f.dtype else slopes.astype(f.dtype))
     return found[0] if len(axes) == 1 else tuple(found)
@@ -223,7 +225,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """The part that is not zero; how far the zeros reach is looked at."""
     filt, trim = array_of(filt), trim.lower()
     ndim = np.ndim(filt)
-    axes = range(ndim) if axis is None else [operator.index(i) % ndim for i in (axis if np.ndim(axis) else (axis,))]
+    axes = range(ndim) if axis is None else normalize_axis_tuple(axis, ndim)
     parts = []
     for i in range(ndim):
         places = np.flatnonzero(np.any(filt != 0, axis=tuple(k for k in range(ndim) if k != i)))

@@ -239,11 +239,17 @@ def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, nan: bool
     """The first element up to which the share of the weights in their sum reaches ``q``."""
     kept = _kept(a, axis)
     axes = tuple(range(len(kept))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if np.any((q < 0) | (q > 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    if np.any(weights < 0):
+        raise ValueError("Weights must be non-negative.")
     weights = np.broadcast_to(weights if np.shape(weights) == np.shape(a) else spread(weights, a, axis), np.shape(a))
     gone = np.isnan(a)
     rows, weights = _together(a, axes), _together(np.where(gone, 0, weights) if nan else weights, axes)
     order = np.argsort(rows, kind="stable")
     share = np.cumsum(np.take_along_axis(weights, order, -1), axis=-1, dtype=float)
+    if not np.all(np.isfinite(share[..., -1]) & (share[..., -1] > 0)):
+        raise ValueError("Weights included NaN, inf or were all zero.")
     share = share / share[..., -1:]
     level = np.reshape(q, np.shape(q) + (1,) * np.ndim(rows))
     place = np.sum((share < level) | (share == 0), axis=-1, keepdims=True)

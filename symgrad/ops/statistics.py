@@ -61,18 +61,30 @@ def cov(
         return np.zeros((0, 0))
     x = np.concatenate(rows) if len(rows) > 1 else rows[0]
     ddof = int(not bias) if ddof is None else ddof
-    weights = [array_of(w).astype(float) for w in (fweights, aweights) if w is not None]
+    given = {"fweights": fweights, "aweights": aweights}
+    weights = [_weights_of(name, w) for name, w in given.items() if w is not None]
     w = weights[0] * weights[1] if len(weights) > 1 else weights[0] if weights else None
     total = np.shape(x)[1] if w is None else np.sum(w)
+    if w is not None and total == 0:
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     if w is None or ddof == 0 or aweights is None:
         factor = total if w is not None and ddof == 0 else total - ddof
     else:
-        factor = total - ddof * np.sum(w * array_of(aweights)) / total
+        factor = total - ddof * np.sum(w * weights[-1]) / total
     if factor <= 0:
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         factor = 0.0
     x = x - np.mean(x, axis=1, keepdims=True) if w is None else x - (x @ w / total)[:, None]
     return np.squeeze(x @ conj(x if w is None else x * w).T / factor)
+
+
+def _weights_of(name: str, w: Any) -> Any:
+    w = array_of(w).astype(float)
+    if name == "fweights" and np.any(w != np.rint(w)):
+        raise TypeError("fweights must be integer")
+    if np.any(w < 0):
+        raise ValueError(f"{name} cannot be negative")
+    return w
 
 
 @composite(np.corrcoef, samples=_VARIABLES)
@@ -113,7 +125,9 @@ BINCOUNT = Op(
 )
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """The sums of ``weights`` by number; the largest number is looked at, or but whether it is below ``minlength``."""
-    x = array_of(x)
+    x, minlength = array_of(x), operator.index(minlength)
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
     within = np.size(x) == 0 or (minlength > 0 and bool(np.max(x) < minlength))
     n = minlength if within else int(np.max(x)) + 1
     return _COUNTS(x, minlength=n) if weights is None else BINCOUNT(x, array_of(weights), minlength=n)
@@ -155,15 +169,29 @@ EDGES = Op(np.histogram_bin_edges, "op", (_edges_a,), samples=[Sample(_DATA, bin
 )
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     if not isinstance(bins, str) and np.ndim(bins):
-        return array_of(bins)
+        edges = array_of(bins)
+        if np.any(edges[:-1] > edges[1:]):
+            raise ValueError("`bins` must increase monotonically, when an array")
+        return edges
     if range is not None and contains_traced(list(range)):
         low, high = range
-        return np.linspace(low, high, operator.index(bins) + 1)
+        return _between(low, high, operator.index(bins))
     arrays, params = _ends(a, bins, range)
     edges = EDGES(*arrays, **params)
     if isinstance(bins, str):
         int(SIZE(edges))  # how many there are hangs on the data
     return edges
+
+
+def _between(low: Any, high: Any, n: int) -> Any:
+    """The edges of ``n`` bins of a range that is given."""
+    if low > high:
+        raise ValueError("max must be larger than min in range parameter.")
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError("supplied range is not finite")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, n + 1)
 
 
 def _sum_by(places: Any, weights: Any, n: int) -> Any:
@@ -221,14 +249,17 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     bins = bins if isinstance(bins, (list, tuple)) or hasattr(bins, "ndim") else [bins] * len(columns)
     range = [None] * len(columns) if range is None else range
     edges = [
-        np.histogram_bin_edges(x, b) if r is None or np.ndim(b) else np.linspace(r[0], r[1], operator.index(b) + 1)
+        np.histogram_bin_edges(x, b) if r is None or np.ndim(b) else _between(r[0], r[1], operator.index(b))
         for x, b, r in zip(columns, bins, range, strict=True)
     ]
     lengths = tuple(np.size(e) + 1 for e in edges)
     flat: Any = 0
     for column, e, n in zip(columns, edges, lengths, strict=True):
         flat = flat * n + _bins_of(column, e)
-    total = _sum_by(flat, None if weights is None else array_of(weights), int(np.prod(lengths)))
+    weights = None if weights is None else array_of(weights)
+    if weights is not None and weights.dtype.kind != "c" and weights.dtype != float:  # which nothing is added up in
+        weights = weights.astype(float)
+    total = _sum_by(flat, weights, int(np.prod(lengths)))
     total = np.reshape(total, lengths)[(slice(1, -1),) * len(edges)]
     total = total if total.dtype == float else total.astype(float)
     if density:

@@ -46,6 +46,7 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
                 f"{where()}: np.place reads values from the array that it writes to, some of them after it has written them; "
                 "copy them before"
             )
+        _try(func, args, kwargs)
         return index.WRITERS[func](*args, **kwargs)
     if len(args) > (place := place_of_out(func)):
         behind = positional_names(func)[place + 1 : len(args)]
@@ -92,8 +93,11 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
     if not isinstance(handler, Op):
         why = handler.why if isinstance(handler, Refused) else f"has no derivative rule; {ADVICE}"
         return _plainly(trace, func, args, kwargs, f"{_called(func)} {why}")
-    if handler.family == "constant" and len(args) > 1:
-        args, kwargs = _by_name(func, args, kwargs)
+    if handler.family == "constant":
+        if kwargs and tracers(kwargs):
+            args, kwargs = _by_place(func, args, kwargs)
+        if len(args) > 1:
+            args, kwargs = _by_name(func, args, kwargs)
     definition = handler.definition(args, kwargs)
     if definition is not None:
         return _as_numpy(func, args, kwargs, definition)
@@ -126,29 +130,54 @@ def _places(trace: Run, op: Op, arrays: Sequence[Any]) -> Any:
 
 def _as_numpy(func: Any, args: Sequence[Any], kwargs: dict[str, Any], definition: Callable[[], Any]) -> Any:
     """A call that a definition stands for: NumPy's own function says which calls are errors, and of which dtype results are."""
-    try:
-        kind: Any = func, _kind(args), *[(name, _kind(value)) for name, value in kwargs.items()]
-        if kind in _alike_kinds:
-            return definition()
-    except TypeError:  # something that has no hash
-        kind = None
+    kind = _kind_of_call(func, args, kwargs)
+    if kind in _alike_kinds:
+        return definition()
     known = _known(func, args, kwargs)
     found = definition()
     result = _alike(found, known)
-    if result is found and kind is not None:
-        if len(_alike_kinds) > 10_000:
-            _alike_kinds.clear()
-        _alike_kinds.add(kind)
+    if result is found:
+        _remember(kind)
     return result
+
+
+def _try(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """A call of a function that writes into an array, on copies: NumPy says which calls are errors."""
+    kind = _kind_of_call(func, args, kwargs)
+    if kind not in _alike_kinds:
+        copied = [
+            value.copy("K") if type(value) is np.ndarray else value for value in plain([*args, *kwargs.values()], copy=True)
+        ]
+        _known(func, copied[: len(args)], dict(zip(kwargs, copied[len(args) :], strict=True)))
+        _remember(kind)
 
 
 _alike_kinds: set[Any] = set()  # calls that the definition gives the dtypes of, and that are no errors
 
 
+def _remember(kind: Any) -> None:
+    if len(_alike_kinds) > 10_000:
+        _alike_kinds.clear()
+    if kind is not None:
+        _alike_kinds.add(kind)
+
+
+def _kind_of_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a call has in common with others that are errors where it is one; None where that is not to be kept."""
+    try:
+        kind: Any = func, _kind(args), *[(name, _kind(value)) for name, value in kwargs.items()]
+        hash(kind)
+    except TypeError:
+        return None
+    return kind
+
+
 def _kind(value: Any) -> Any:
-    """What hangs on more than the numbers in arrays: types, shapes, dtypes, options."""
+    """What hangs on more than the numbers in arrays: types, shapes, dtypes, options, of which whole numbers may be traced."""
     if type(value) is Tracer:
         value = value.value
+        if isinstance(value, (int, np.integer)):
+            return type(value), int(value)
         return (value.shape, value.dtype, value.strides) if hasattr(value, "dtype") else type(value)
     if type(value) is np.ndarray:
         return value.shape, value.dtype, value.strides
@@ -199,6 +228,20 @@ def _by_name(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     if any(i >= len(names) for i in given) or given[0] == 0:
         return args, kwargs
     return args[: given[0]], {**dict(zip(names[given[0] :], args[given[0] :], strict=False)), **kwargs}
+
+
+def _by_place(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """A call with all that is traced given by position: those are its arrays, ``a=`` and ``atol=``, too."""
+    args, kwargs = list(args), dict(kwargs)
+    try:
+        params = list(inspect.signature(func).parameters.values())
+    except (TypeError, ValueError):  # NumPy has no signature for it
+        return args, kwargs
+    for param in params[len(args) :]:
+        if not tracers(kwargs) or param.kind is not param.POSITIONAL_OR_KEYWORD:
+            break
+        args.append(kwargs.pop(param.name, param.default))
+    return args, kwargs
 
 
 def _share_memory(func: Any, a: Any, b: Any, max_work: Any = None) -> bool:
@@ -379,7 +422,9 @@ class UFuncMethods:
     def reduce(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
         given = {**dict(zip(names, args, strict=False)), **kwargs}
-        array, axis = given.pop("array"), given.pop("axis", 0)
+        array, axis = index.array_of(given.pop("array")), given.pop("axis", 0)
+        if isinstance(array, np.ndarray) and tracers(given):  # a mask may be traced alone
+            array = trace.adopt(array)
         given = {
             name: value
             for name, value in given.items()
@@ -398,7 +443,6 @@ class UFuncMethods:
         known = ufunc.reduce(_value(array), axis=axis, **options)  # NumPy checks the options, and knows the dtype
         axes = range(np.ndim(array)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         kept = [i for i in range(np.ndim(array)) if i not in [a % np.ndim(array) for a in axes]]
-        array = _in_array(trace, array)
         rows = np.moveaxis(array.astype(known.dtype) if "dtype" in given else array, kept, range(-len(kept), 0))
         mask = np.moveaxis(np.broadcast_to(given.get("where", True), np.shape(array)), kept, range(-len(kept), 0))
         outer, inner = math.prod(rows.shape[: rows.ndim - len(kept)]), rows.shape[rows.ndim - len(kept) :]
