@@ -22,11 +22,14 @@ from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer, plain
 
 MOST = 65536  # combinations that are listed beforehand, and numbers of a list of arrays that are copied into one
+VARIED = 8  # texts of a column, of which each is a way through the loop
+OFTEN = 128  # rows of such, which take long to compile one after the other
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
 ROWS = "a list of arrays"  # what loops that read one like an array leave as ``parted``
 EITHER = "a list of either's numbers"  # a cause of ``Mixed``
 _ENDS = frozenset([np.dtype(np.int32), np.dtype(np.int64)])  # of arrays of ends: sums of others may be too large for them
 _NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
+_WORDS = frozenset([str, type(None)])
 _KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
 Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
 
@@ -180,7 +183,8 @@ def in_a_row(trace: Trace, counts: Any) -> tuple[Any, Any, Any]:
 
 
 def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:
-    """An array of plain numbers, or a list of numbers of one kind, which is read like one; of so many at least.
+    """An array of plain numbers, or a list of numbers of one kind, which is read like one, or of a few texts, or a text; of so
+    many at least.
 
     ``once`` gives of tables that are alike the first.
     """
@@ -188,9 +192,11 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     if type(value) is np.ndarray and value.ndim and len(value) >= fewest and value.dtype.kind in "biuf":
         copy = once(value.copy())
         return Over(len(value), _read(value, copy, copy), tables=(copy,), holds=lambda: value.tobytes() == copy.tobytes())
-    if type(value) not in (list, tuple) or len(value) < fewest:
+    if type(value) not in (list, tuple, str) or len(value) < fewest:
         return None
     kinds = {type(item) for item in value}
+    if kinds <= _WORDS:
+        return _table_of_words(value, once)
     traced: list[Any] = [item for item in value if type(item) is Tracer] if Tracer in kinds else []
     if kinds == {Tracer} and len({item.node.aval for item in traced}) == 1:
         if traced[0].node.aval.shape:
@@ -262,7 +268,7 @@ def columns(
     """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change, as may lists in it."""
     if any([type(item) not in (tuple, list) for item in items]) or len({*map(len, items)}) > 1:
         return None
-    parts = [table(column, fewest, once) or _word(column) for column in zip(*items, strict=True)]
+    parts = [table(column, fewest, once) or _words([*column], once) for column in zip(*items, strict=True)]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not any([part.lists for part in known]):
         return None
@@ -283,11 +289,37 @@ def columns(
     return found._replace(holds=lambda: found.stays() and all(map(is_still, range(len(before)))))
 
 
-def _word(column: Sequence[Any]) -> Over | None:
-    """One text, or None, in all rows."""
-    word = column[0]
-    same = (type(word) is str or word is None) and all([type(one) is type(word) and one == word for one in column])
-    return Over(len(column), lambda i: word) if same else None
+def _table_of_words(value: Items | str, once: Callable[[Any], Any]) -> Over | None:
+    """A list of a few texts, or the characters of one."""
+    before = [*value]
+    found = _words(before, once)
+    if found is None:
+        return None
+
+    def at(i: Any) -> Any:
+        place = i.value if type(i) is Tracer else i
+        return found.at(i) if type(value[place]) in _WORDS and value[place] == before[place] else value[place]
+
+    return listed(value, before, at, found.tables)
+
+
+def _words(column: Sequence[Any], once: Callable[[Any], Any]) -> Over | None:
+    """A few texts, or None, of which one is in each row: Python looks at which."""
+    if not {*map(type, column)} <= _WORDS or len(words := [*dict.fromkeys(column)]) > VARIED:
+        return None
+    if len(words) == 1:
+        return Over(len(column), lambda i: words[0])
+    if len(column) < OFTEN:
+        return None
+    which = once(np.array([words.index(one) for one in column]))
+
+    def at(i: Any) -> Any:
+        if type(i) is not Tracer:
+            return column[i]
+        places: Any = i.tape.lookup(i.tape.constant(which)[0])
+        return next((word for n, word in enumerate(words[:-1]) if places[i] == n), words[-1])
+
+    return Over(len(column), at, tables=(which,))
 
 
 def paired(

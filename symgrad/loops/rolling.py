@@ -118,6 +118,20 @@ class Begun(NamedTuple):
     name: str
 
 
+class Turned(NamedTuple):
+    """Among what is ``apart``: from this iteration on, a long loop decides otherwise, on what hangs on no argument."""
+
+    place: Any
+    at: int
+
+
+class Moved(NamedTuple):
+    """Among what is ``apart``: iterations of a loop change numbers in containers, at these places, and no two are alike."""
+
+    place: Any
+    keys: frozenset[Key]
+
+
 class Roller:
     """Watches one loop statement. ``what`` is what a ``for`` statement runs over; ``private`` are the names of the locals
     that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
@@ -176,6 +190,7 @@ class Roller:
         self.crosses = False  # whether they decide on where both this loop is and one around it
         self.busy = 0  # and how many then did something
         self.turns = 0  # how often that was something else than in the iteration before
+        self.turned = 0  # the iteration that did so last
         self.whole = True  # whether all that locals held was looked at, between all iterations
         self.kinds: dict[Key, Any] = {}
         self.joins: set[Any] = set()  # the statements that were seen to decide on something
@@ -191,6 +206,7 @@ class Roller:
         self.alike = 0  # iterations in a row
         self.wait = 0  # iterations before those to come are run as they were
         self.leapt = False  # whether some were
+        self.more = True  # whether there may be other iterations, which read what these leave
         self.like = 0  # from which boundary on those were like the iterations before
         self.look = WAYS  # iterations before it is asked whether all go ways of their own
         self.flags: set[Node] = set()  # that tell whether one of these went another way
@@ -224,6 +240,11 @@ class Roller:
     def has_decided(self) -> bool:
         """Whether its iterations were seen to decide on something, or those of a loop in it."""
         return self.forked or self.decided
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it has many iterations, as far as that is known beforehand."""
+        return self.what is not None and self.what.length >= FAR
 
     def is_long(self) -> bool:
         """Whether it has decided on something, or one around it has, or many iterations of it run in all, in those."""
@@ -420,7 +441,10 @@ class Roller:
         self._tidy()
         self._note_decisions()
         if not self.boundaries:
+            told = [one.keys for one in trace.apart if type(one) is Moved and one.place == self.place]
             self.moving = trace.moving.get(self.place)
+            if told:
+                self.moving = (self.moving or set()).union(*told)
             self.forked |= Crossed(self.place) in trace.apart
         self.forked |= self.moving is not None
         turning = bool(self.saw) and len(self.boundaries) < FAR
@@ -595,9 +619,9 @@ class Roller:
 
     def _ask_for_begin(self, name: str) -> None:
         """End the run: in the next one, the array beside a list has the items, too, that were there before the loop."""
-        trace, hooks, cause = self.trace, self.trace.hooks, Begun(self.place, name)
-        if cause not in trace.apart and not (trace.impure or trace.lanes or trace.exemplary or hooks.impure or hooks.effects):
-            raise trace.refuse(Otherwise(frozenset([cause])))
+        cause = Begun(self.place, name)
+        if cause not in self.trace.apart and self._may_begin_anew():
+            raise self.trace.refuse(Otherwise(frozenset([cause])))
 
     def _place(self) -> Any:
         """Which item of what it runs over is at hand, from 0 on."""
@@ -760,10 +784,11 @@ class Roller:
         if not self.forked and self.counts and self.around is not None:
             self.crosses = self.crosses or self._compares_indices(trace.peeks[last.peeks :])
             self.busy += any([node.active for node in trace.graph.nodes[last.length :]])
-        if not self.forked and (self.open or (self.what is not None and self.what.length >= FAR)):
+        if not self.forked and (self.open or self.what is None or self.what.length >= FAR):
             peeks = [peek for peek in trace.peeks[last.peeks :] if type(peek.value) is bool and peek.node.index > floor]
             saw = tuple([peek.value for peek in peeks])
-            self.turns += self.saw is not None and saw != self.saw
+            if self.saw is not None and saw != self.saw:
+                self._turn()
             self.saw = saw
             stuck = self.open and len(self.boundaries) > 2 and self.pattern is None and bool(saw)
         if (decided or self.turns >= TURNS or stuck) and not self.forked:  # from here on, all that locals hold is looked at
@@ -776,6 +801,21 @@ class Roller:
             self.passed += self.skipped + len(self.boundaries)
             self.boundaries, self.pattern, self.skipped = [], None, 0
 
+    def _turn(self) -> None:
+        """The iteration that has just ended decided otherwise than the one before. After many that are alike, the run ends: in
+        the next one, those are a loop by then, and what is to come is another."""
+        count, before = len(self.boundaries) - 1 + self.skipped + self.passed, self.turned
+        self.turns, self.turned = self.turns + (self.open or self.what is not None), count
+        cause = Turned(self.place, count)
+        whole = self.pattern is None or self.open or self.tested or cause in self.trace.apart
+        if not whole and count - before >= FAR and self._may_begin_anew() and not self._is_kept():
+            raise self.trace.refuse(Otherwise(frozenset([cause])))
+
+    def _may_begin_anew(self) -> bool:
+        """Whether the run may end, and another one begin that knows more."""
+        trace, hooks = self.trace, self.trace.hooks
+        return not (trace.impure or trace.lanes or trace.exemplary or hooks is None or hooks.impure or hooks.effects)
+
     def _compares_indices(self, looks: Sequence[Peek]) -> bool:
         """Whether an iteration decided on where both this loop and one around it are, as on ``i != j``: each run of this one
         goes its ways at other iterations, then."""
@@ -786,11 +826,11 @@ class Roller:
 
     def _ask_for_ways(self) -> None:
         """End the run where many iterations do something as both indices tell: in the next one, these decide in code."""
-        trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1 + self.skipped + self.passed
+        count = len(self.boundaries) - 1 + self.skipped + self.passed
         if not self.crosses or self.forked or BAND * self.busy < count or count * self._around() < OFTEN:
             return
-        if not (trace.impure or trace.lanes or trace.exemplary or hooks is None or hooks.impure or hooks.effects):
-            raise trace.refuse(Otherwise(frozenset([Crossed(self.place)])))
+        if self._may_begin_anew():
+            raise self.trace.refuse(Otherwise(frozenset([Crossed(self.place)])))
 
     # ---- matching ----
 
@@ -804,7 +844,8 @@ class Roller:
         if self.pattern is not None and self._matching().follows(self.pattern, bounds[-2], bounds[-1]):
             self.trace.quiet = True
             chunk = 2 * LEAP if TURNING in self.trace.apart else CHUNK
-            if not (self.open or self.kept or self.forked) and (count - self.first) % chunk == 0:
+            turns = Turned(self.place, count + self.skipped + self.passed) in self.trace.apart
+            if not (self.open or self.kept or self.forked) and (turns or (count - self.first) % chunk == 0):
                 self._chunk()
             elif count > self.first + 3 and not self.forked and not (self.saw and count < FAR):
                 early = slice(-3 if bounds[self.first + 2].length < 0 else self.first + 2, -2)
@@ -812,6 +853,8 @@ class Roller:
             return
         if self.pattern is not None:
             self._give_up()
+        if count == FAR and self.first == count - 3 and not (self.forked or self.open):
+            self._ask_for_numbers()
         if bounds[-3].length >= 0:
             before, matching = bounds[-4].length if len(bounds) > 3 else -1, self._matching()
             # what the first iteration asks for may have been there, since one of the loops around began its own
@@ -842,6 +885,7 @@ class Roller:
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self._ask_for_ways()
+        self.more = False
         self.trace.quiet, self.trace.decides = False, math.inf
         if self.around is not None:
             self.around.ran += len(self.boundaries) - 1 + self.skipped + self.ran
@@ -917,16 +961,28 @@ class Roller:
         trace = self.trace
         if trace.impure or trace.lanes or len(bounds) <= 1:
             return
+        changed = self._changed(bounds)
+        if changed or (changed is not None and self.asked):  # and those in the other items of the same lists
+            every = {(name, *[... if type(part) is int else part for part in path]) for name, *path in changed}
+            trace.moving[self.place] = every | trace.moving.get(self.place, set())
+
+    def _changed(self, bounds: Sequence[Boundary]) -> set[Key] | None:
+        """Where iterations changed numbers in containers; None if they changed something else that is not traced."""
         changed: set[Key] = set()
         for b, c in itertools.pairwise(bounds):
             for name in (b.rest.keys() & c.rest.keys()) - self.unread:
                 found = moved(b.rest[name], c.rest[name], (name,))
                 if found is None and not self.asked:
-                    return
+                    return None
                 changed |= found or set()
-        if changed or self.asked:  # and those in the other items of the same lists
-            every = {(name, *[... if type(part) is int else part for part in path]) for name, *path in changed}
-            trace.moving[self.place] = every | trace.moving.get(self.place, set())
+        return changed
+
+    def _ask_for_numbers(self) -> None:
+        """End the run where no two of many iterations are alike, and they change plain numbers in containers: in the next one,
+        these are traced."""
+        changed = self._changed(self.boundaries) if self.whole and self._may_begin_anew() else None
+        if changed:
+            raise self.trace.refuse(Otherwise(frozenset([Moved(self.place, frozenset(changed))])))
 
     def _tell(self) -> None:
         """Let runs of the statement that are too short to tell know what this one became."""
@@ -1491,7 +1547,8 @@ class Roller:
 
     def _outline(self, start: Boundary, end: Boundary) -> Outline:
         assert self.pattern is not None
-        return Outline(self.pattern, start, end, self.kinds, self.private, self.open)
+        private = self.unread if self.more else self.private
+        return Outline(self.pattern, start, end, self.kinds, private, self.open)
 
     def _wanted(self, outline: Outline) -> tuple[list[Key], list[Key]] | None:
         return outline.wanted(self._aliases(outline.start, outline.end))

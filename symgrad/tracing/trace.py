@@ -755,6 +755,11 @@ class Trace:
             raise self.refuse(Otherwise(frozenset(asked)))
         return True
 
+    def goes_far(self, node: Node) -> bool:
+        """Whether a number hangs on the index of a loop that runs and has many iterations."""
+        indices = {loop_number(one) for one in ancestors([node]) if one.op is INDEX}
+        return any([loop.boundaries and loop.serial in indices and loop.is_far for loop in self.rollers])
+
     def is_just_made(self, node: Node) -> bool:
         """Whether a node is of the iteration that runs, if one does, and nothing was decided there."""
         loop = self.innermost_loop()

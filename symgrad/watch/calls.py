@@ -1078,7 +1078,7 @@ class Calls(Reads):
         next iteration of a loop."""
         if x.node.differentiated or np.shape(x.like) or x.node.aval.dtype.kind not in "biuf" or self.trace.lanes:
             return False
-        return x.node.active or self.trace.turn([x.node])
+        return x.node.active or self.trace.goes_far(x.node) or self.trace.turn([x.node])
 
     def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner, name = getattr(fun, "__self__", None), fun.__name__
