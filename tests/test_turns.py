@@ -207,7 +207,7 @@ def listed(p):
 
 def beside(p):
     x, total = 0.1, 0.0
-    for one, other in zip(KINDS, KINDS[1:], strict=False):
+    for one, other in zip(KINDS, KINDS[2:], strict=False):
         x = np.cos(x * p[0]) if one == other else x * p[1]
         total += x
     return total
