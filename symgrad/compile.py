@@ -1021,7 +1021,8 @@ class Variant:
         given = _numbered("_g", sources)
         before = [f"            {name} = {source}" for name, source in zip(given, sources, strict=True)]
         space |= {"_draw": self.plan.draw}
-        draw = f"            {', '.join(drawn)}, = _draw({', '.join(given)})"
+        left = f"{', '.join(drawn)}, = " if drawn else ""
+        draw = f"            {left}_draw({', '.join(given)})"
         if self._is_sure(self.whole):
             return [*before, draw], []
         space |= {"_states_of": self.plan.states, "_rewind": rewind}

@@ -673,7 +673,7 @@ def test_loops_that_draw_from_their_own_generator_are_loops():
 
 def test_readers_see_draws_of_functions_in_dynamic_mode():
     def loss(w):
-        np.random.seed(0)
+        np.random.seed()
         total = 0.0
         for i in range(6):
             total = total + np.random.normal() * w[i]
@@ -682,3 +682,85 @@ def test_readers_see_draws_of_functions_in_dynamic_mode():
     derivative = grad(loss)
     derivative(W)
     assert "runs in dynamic mode" in derivative.source(W)
+
+
+# -- the generators of the modules, which the function seeds ---------------------------------------------------------
+
+
+def again(p):
+    np.random.seed(3)
+    z = np.random.randn(5)
+    np.random.seed(3)
+    return np.sum((z - np.random.randn(5) + p[0]) ** 2) + np.random.rand() * p[1]
+
+
+def before_and_after(p):
+    z = np.random.rand()
+    np.random.seed(7)
+    return (p[0] * z + p[1] * np.random.normal(1.0, 2.0)) ** 2
+
+
+def in_loops(p):
+    np.random.seed(0)
+    random.seed(1)
+    y, total = p[0], 0.0
+    for _ in range(40):
+        y = 0.9 * y + p[1] * np.random.randn()
+        total += y * y * random.gauss(0, 1)
+    return total
+
+
+def by_turns(p):
+    total = 0.0
+    for k in range(40):
+        if k % 10 == 0:
+            np.random.seed(k)
+        total = total + p[0] * np.random.randn() * p[1]
+    return total
+
+
+def other_seeds(p):
+    random.seed("abc")
+    np.random.seed(seed=[1, 2, 3])
+    x = np.arange(6.0)[np.random.permutation(6)]
+    return np.sum(x * p[0]) + x[0] * p[1] * random.random()
+
+
+def for_others(p):
+    np.random.seed(0)
+    return p[0] * p[1]
+
+
+def states():
+    kind, keys, *rest = np.random.get_state()
+    return kind, keys.tobytes(), rest, random.getstate()
+
+
+@pytest.mark.parametrize("fun", [again, before_and_after, in_loops, by_turns, other_seeds, for_others])
+def test_seeds_of_the_modules_generators(fun):
+    """What they give, and where they are in the end."""
+    derivative = value_and_grad(fun)
+    runs = [fun, value_and_grad(fun, mode="dynamic"), derivative]
+    for k, p in enumerate(np.array([[0.5, 0.3], [0.6, 0.1], [0.3, 0.9], [0.2, 0.2]])):
+        found = []
+        for run in runs:
+            np.random.seed(100 + k)
+            random.seed(k)
+            found.append((run(p), states()))
+        (value, end), ((_, slope), _), ((mine, gradient), _) = found
+        assert [other for _, other in found] == [end] * 3
+        np.testing.assert_allclose(mine, value, rtol=1e-12)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-10, atol=1e-13)
+    assert derivative.cache_info().hits
+
+
+def test_a_seed_that_is_refused():
+    def fun(x, seed):
+        np.random.seed(seed)
+        return x * np.random.rand()
+
+    derivative = grad(fun)
+    for _ in range(3):
+        assert derivative(2.0, 5) == pytest.approx(np.random.RandomState(5).rand())
+        with pytest.raises(ValueError, match="Seed must be between"):
+            derivative(2.0, -1)

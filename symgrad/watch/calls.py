@@ -204,6 +204,8 @@ class Calls(Reads):
             return self._call_function(fun, args, kwargs)
         if draws.is_drawn_by(fun) and (found := self._drawn(fun, args, kwargs)) is not None:
             return found
+        if (owner := draws.seeded_by(fun)) is not None and self._seeded(owner, args, kwargs):
+            return None
         if type(fun) is MethodType:
             if is_product(fun, args):
                 return self.matmul(fun.__self__, *args)
@@ -281,6 +283,17 @@ class Calls(Reads):
         if found is not None and path.steps:
             self.check(path, "type", type(owner))
         return found
+
+    def _seeded(self, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether the generator of a module's own functions, its ``owner``, has begun anew, by what code knows."""
+        path, given = self.path_of(owner) or draws.home_of(owner), [*args, *kwargs.values()]
+        if path is None or self.trace.lanes or not given or any([one is None for one in given]):  # by the clock
+            return False
+        draw = draws.draw_of(path, owner.seed, args, kwargs)
+        if draw is None:
+            return False
+        self.draws.seed(draw, owner, lambda: owner.seed(*plain([*args]), **plain(kwargs)))
+        return True
 
     def _drawn_itself(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Random numbers of a generator that the function has made, which are the same at each call; None where they hang on

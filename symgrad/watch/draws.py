@@ -1,6 +1,6 @@
 """Random numbers: those from generators outside code gets as arguments.
 
-They are drawn before it runs, in the order in which the function draws them, so that whatever runs twice in one call (code
+They are drawn before it runs, in the order in which the function draws them, and seeds the generators of the modules, so that whatever runs twice in one call (code
 that meets a new branch, and the trace that follows) sees the same ones. Those that loops draw are the rows of one array, read
 at the loop's index: where each one stands is known from the trace before, the ``Plan``.
 
@@ -35,6 +35,7 @@ LONG = 64  # draws that loops make of constants, which are better one loop thoug
 PLAIN = ("draws",)  # among what is ``apart``: what own generators give is as it comes
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _GLOBAL = (np.random.normal.__self__, random.random.__self__)  # type: ignore[attr-defined]  # what the modules' functions are of
+_SEEDING = (np.random.seed, random.seed)
 # how many parameters of a distribution come before the size, in methods that draw the same numbers whether they are asked for
 # many or, as often, for one
 _MANY = {
@@ -88,6 +89,11 @@ def is_drawn_by(fun: Any) -> bool:
     return is_generator(getattr(fun, "__self__", None)) and is_drawing(getattr(fun, "__name__", ""))
 
 
+def seeded_by(fun: Any) -> Any:
+    """The generator of a module's own functions that one of these begins anew; None for other functions."""
+    return next((owner for seed, owner in zip(_SEEDING, _GLOBAL, strict=True) if fun is seed), None)
+
+
 def home_of(owner: Any) -> Path | None:
     """Where the generator of a module's own functions is."""
     return Path(owner, ()) if any([owner is one for one in _GLOBAL]) else None
@@ -116,6 +122,11 @@ class Draw:
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+    @property
+    def seeds(self) -> bool:
+        """Whether it draws nothing, and the generator begins anew."""
+        return self.name == "seed"
 
     def __repr__(self) -> str:
         module = {id(_GLOBAL[0]): "np.random", id(_GLOBAL[1]): "random"}.get(id(self.path.root))
@@ -229,7 +240,7 @@ class Met(NamedTuple):
     draw: Draw
     turns: tuple[tuple[Any, Any], ...]
     number: int
-    aval: Aval
+    aval: Aval | None  # None of one that ``seeds``
 
     @property
     def place(self) -> Any:
@@ -249,13 +260,17 @@ class Plan:
         self.met = tuple(met)
         kinds: dict[Draw, set[Aval]] = defaultdict(set)
         for one in met:
-            kinds[one.draw].add(one.aval)
+            if one.aval is not None:
+                kinds[one.draw].add(one.aval)
         often = Counter([one.draw for one in met])
         looped = Counter([one.draw for one in met if one.turns])
         self.slots: list[tuple[Draw, Aval, int | None]] = []  # with the number of rows
         self.where: list[tuple[int, int | None]] = []
         tables: dict[Draw, tuple[int, Iterator[int]]] = {}
         for draw, _, _, aval in met:
+            if aval is None:
+                self.where.append((-1, None))
+                continue
             rows = often[draw] if tabled and looped[draw] >= FEWEST and len(kinds[draw]) == 1 else None
             if rows is None or draw not in tables:
                 self.slots.append((draw, aval, rows))
@@ -293,8 +308,10 @@ class Plan:
             start = end
 
     def _stretch(self, draw: Draw, slot: int, row: int | None, count: int) -> Callable[[Sequence[Any], list[Any]], None]:
-        _, aval, rows = self.slots[slot]
         one = draw.bound(self.sources)
+        if draw.seeds:
+            return lambda found, out: one(found)
+        _, aval, rows = self.slots[slot]
 
         def single(found: Sequence[Any], out: list[Any]) -> None:
             out[slot] = one(found)
@@ -426,7 +443,19 @@ class Draws:
         self._states.setdefault(id(owner), (owner, before))
         self.trace.writes.append(owner)
         self.met.append(Met(draw, turns, number, aval_of(value)))
-        return self._own(self._input(len(self.met) - 1, value, draw.name))
+        return self._own(self._input(len(self.tables), value, draw.name))
+
+    def seed(self, draw: Draw, owner: Any, call: Callable[[], Any]) -> None:
+        """A generator begins anew."""
+        turns, loops, number = self._place_of(draw)
+        if self.plan is not None:
+            self._planned(self.plan, (draw, turns, number), loops)
+            return
+        before = _state(owner)
+        call()
+        self._states.setdefault(id(owner), (owner, before))
+        self.trace.writes.append(owner)
+        self.met.append(Met(draw, turns, number, None))
 
     def _place_of(self, draw: Draw) -> tuple[tuple[tuple[Any, Any], ...], list[Any], int]:
         """Where the loops around a draw are, these, and as which one of its kind it comes there."""
@@ -457,7 +486,7 @@ class Draws:
         for depth, loop in enumerate(loops):
             self._loops[one.draw, one.number, one.turns[:depth], one.turns[depth][0]] = loop
         if row is None:
-            return self._own(self.tables[slot])
+            return None if one.aval is None else self._own(self.tables[slot])
         found: Any = row
         line = plan.line(one.group)
         if line is not None:
@@ -468,7 +497,7 @@ class Draws:
                     further = index if step == 1 else index * step
                     found = further if type(found) is int and found == 0 else found + further
         item = self.tables[slot][found]
-        return TO_PYTHON(item) if one.aval.kind == "python" else self._own(item)
+        return TO_PYTHON(item) if one.aval is not None and one.aval.kind == "python" else self._own(item)
 
     def _own(self, tracer: Any) -> Any:
         """An array that nobody else has, as each draw is one."""
