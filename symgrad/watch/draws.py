@@ -1,8 +1,8 @@
 """Random numbers: those from generators outside code gets as arguments.
 
-They are drawn before it runs, in the order in which the function draws them, and seeds the generators of the modules, so that whatever runs twice in one call (code
-that meets a new branch, and the trace that follows) sees the same ones. Those that loops draw are the rows of one array, read
-at the loop's index: where each one stands is known from the trace before, the ``Plan``.
+They are drawn before it runs, in the order in which the function draws them, and seeds the generators of the modules, so that
+whatever runs twice in one call (code that meets a new branch, and the trace that follows) sees the same ones. Those that loops
+draw are the rows of one array, read at the loop's index: where each one stands is known from the trace before, the ``Plan``.
 
 A generator that the function makes gives the same ones at each call: they are constants, and those that loops draw, rows of
 constant arrays.
