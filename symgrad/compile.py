@@ -458,9 +458,10 @@ class Family:
             since = (TURNING, SLIDING)  # it has been so since the trace began
             begun = all([one in since or type(one) in (Lists, Begun, Crossed, Moved, Turned) for one in new])
             self.apart |= state.trace.apart
-            self._begin_anew()
             if not begun:
+                self._begin_anew()
                 return None
+            self._forget_variants()
         if len(run.graph) > MAX_NODES and (size := len(ancestors(run.leaf.nodes()))) > MAX_NODES:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
             return None
@@ -507,6 +508,9 @@ class Family:
     def _begin_anew(self) -> None:
         """Forget all that was traced: from now on, it is traced otherwise."""
         self.moving = self.told
+        self._forget_variants()
+
+    def _forget_variants(self) -> None:
         for variant in self.variants:
             variant.forget()
         self.variants.clear()
