@@ -125,7 +125,30 @@ def around_a_loop(p):
     return total
 
 
-TURNING = [current, by_time, warm_up, schedule, pulses, into_an_array, in_a_dictionary, around_a_loop]
+class Counter:
+    def __init__(self, x):
+        self.x, self.n = x, 0
+
+    def add(self, x):
+        self.n += 1
+        self.x = self.x + 0.01 * x
+
+
+def beside_an_object(p):
+    x, total, seen = p[0], 0.0, {"n": 0}
+    counter, out = Counter(p[1]), np.zeros(90)
+    for k in range(90):
+        if k < 50:
+            total += seen["n"] * x
+            continue
+        if k % 45 == 44:
+            counter.add(x)
+        if x > 0.8:
+            out[k] += total * 0.1
+    return total + x * p[1]
+
+
+TURNING = [current, by_time, warm_up, schedule, pulses, into_an_array, in_a_dictionary, around_a_loop, beside_an_object]
 
 
 @pytest.mark.parametrize("fun", TURNING)
