@@ -236,6 +236,50 @@ def beside(p):
     return total
 
 
+def records(seed):
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(["dose", "skip", "wash"], 140)
+    seen = [None if v < 0.5 else v for v in rng.random(140).tolist()]
+    return [{"kind": str(kind), "dose": 0.1 * k, "seen": v} for k, (kind, v) in enumerate(zip(kinds, seen, strict=True))]
+
+
+def test_texts_and_missing_numbers_of_records():
+    """Another text, another number, and one that was missing, at a later call."""
+
+    def fun(p, rows):
+        x, loss = 0.1, 0.0
+        for row in rows:
+            if row["kind"] == "dose":
+                x = x * p[0] + row["dose"]
+            elif row["kind"] == "wash":
+                x = x * 0.5
+            if row["seen"] is not None:
+                loss = loss + (x * p[1] - row["seen"]) ** 2
+        return loss
+
+    def pairs(p):
+        x, loss = 0.1, 0.0
+        for dose, seen in given:
+            x = x * p[0] + dose
+            if seen is not None:
+                loss = loss + (x * p[1] - seen) ** 2
+        return loss
+
+    rows = records(0)
+    given = [(row["dose"], row["seen"]) for row in rows]
+    derivatives = [value_and_grad(lambda p: fun(p, rows)), value_and_grad(pairs)]
+    for round in range(3):
+        for x in ([0.5, 0.3], [0.6, 0.2], [0.1, 0.9]):
+            right_at(derivatives[0], lambda p: fun(p, rows), np.array(x), (1e-12, 0.0), (1e-10, 1e-12))
+            right_at(derivatives[1], pairs, np.array(x), (1e-12, 0.0), (1e-10, 1e-12))
+        if not round:
+            assert all([derivative.cache_info().hits for derivative in derivatives])
+        rows[60 + round]["kind"] = "dose" if rows[60 + round]["kind"] == "skip" else "skip"
+        rows[61]["seen"] = 0.7 if rows[61]["seen"] is None else None
+        rows[62]["dose"] += 1.0
+        given[63] = (0.3, 0.2 if given[63][1] is None else None)
+
+
 @pytest.mark.parametrize("fun", [events, letters, listed, beside])
 def test_what_the_items_of_a_loop_are_called(fun, monkeypatch):
     derivative = value_and_grad(fun)

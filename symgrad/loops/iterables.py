@@ -268,7 +268,7 @@ def columns(
     """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change, as may lists in it."""
     if any([type(item) not in (tuple, list) for item in items]) or len({*map(len, items)}) > 1:
         return None
-    parts = [table(column, fewest, once) or _words([*column], once) for column in zip(*items, strict=True)]
+    parts = [column_of([*column], fewest, once) for column in zip(*items, strict=True)]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not any([part.lists for part in known]):
         return None
@@ -287,6 +287,11 @@ def columns(
 
     found = listed(value, before, at, tables)
     return found._replace(holds=lambda: found.stays() and all(map(is_still, range(len(before)))))
+
+
+def column_of(items: list[Any], fewest: int | None, once: Callable[[Any], Any]) -> Over | None:
+    """What is at one place in each of many rows, or records: numbers of one kind, a few texts, or such and None."""
+    return table(items, fewest, once) or _words(items, once) or _some(items, once)
 
 
 def _table_of_words(value: Items | str, once: Callable[[Any], Any]) -> Over | None:
@@ -320,6 +325,27 @@ def _words(column: Sequence[Any], once: Callable[[Any], Any]) -> Over | None:
         return next((word for n, word in enumerate(words[:-1]) if places[i] == n), words[-1])
 
     return Over(len(column), at, tables=(which,))
+
+
+def _some(column: Sequence[Any], once: Callable[[Any], Any]) -> Over | None:
+    """Numbers, or None in some rows: Python looks at where."""
+    number = next((one for one in column if one is not None), None)
+    if number is None or not any([one is None for one in column]) or len(column) < OFTEN:
+        return None
+    numbers, none = (
+        table([number if one is None else one for one in column], 0, once),
+        once(np.array([one is None for one in column])),
+    )
+    if numbers is None:
+        return None
+
+    def at(i: Any) -> Any:
+        if type(i) is not Tracer:
+            return column[i]
+        flags: Any = i.tape.lookup(i.tape.constant(none)[0])
+        return None if flags[i] else numbers.at(i)
+
+    return Over(len(column), at, tables=(*numbers.tables, none))
 
 
 def paired(

@@ -1,7 +1,7 @@
 """Lists of records of one structure: dicts, named tuples or objects, one an iteration of a loop that decides.
 
-A record stays what it is; but a number that is read of the one whose turn it is comes from a column, an array of that field
-of all, at the loop's index. So iterations are alike, as those over the rows of an array are.
+A record stays what it is; but a number that is read of the one whose turn it is, or one of a few texts, comes from a column, an
+array of that field of all, at the loop's index. So iterations are alike, as those over the rows of an array are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from symgrad.loops.iterables import Over, listed, table
+from symgrad.loops.iterables import Over, column_of, listed
 from symgrad.source.origins import is_users, is_users_class, of_class
 from symgrad.tracing.kinds import fields_of
 from symgrad.tracing.trace import Trace
@@ -53,10 +53,10 @@ class Records:
 
     def _column(self, step: Step) -> tuple[list[Any], Over | None]:
         before = [_found(item, step) for item in self.items]
-        if len({*map(type, before)}) > 1 or isinstance(before[0], (list, tuple, str)):
+        if len({*map(type, before)} - {type(None)}) > 1 or isinstance(before[0], (list, tuple)):
             return before, None
         read = [self.read(item, step, value) for item, value in zip(self.items, before, strict=True)]
-        return before, table(read, 0, self.trace.once)
+        return before, column_of(read, 0, self.trace.once)
 
 
 def records(trace: Trace, value: Any, fewest: int, read: Callable[[Any, Step, Any], Any]) -> tuple[Over, Records] | None:
