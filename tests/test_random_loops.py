@@ -434,15 +434,15 @@ def test_slices_and_loops_as_long_as_an_index_says(seed: int) -> None:
 
 # -- long loops that turn: what they do hangs on where they are ------------------------------------------------------
 
-MOVES = """
+ADVANCES = """
     x=x+0.02*(p[0]-x*v) x=0.98*x+0.01*np.sin(k*0.1) v=v-0.03*x*p[1] v=np.tanh(v+0.1*x) n+=1 n=n+2 h=0.9*h+0.1*p[2]*x
     h=h*0.95+rate*v x,v=v*0.9,x*0.9 y=x+1.0 v=np.minimum(v,0.7)*0.99 out[k]=x out[k]+=s*0.1 out[k-1]=v rows.append(x)
     box["x"]=box["x"]*0.9+x box["n"]+=1 x+=box["n"]*0.001 q=q*0.95+0.02*p q[0]+=0.01*x w=q x=x*0.99+table[k-1]*0.01
 """.split()
-READS = """
+LOOKS = """
     s+=x s=s+v*v s+=n*x s-=0.1*v*k s+=y*0.1 s+=box["x"] s+=q[1] s+=w[2]*0.5 s+=table[k]*x s+=h s=s*0.9+x*v s=np.sin(s+v)
 """.split()
-TURNS = """
+SINCE = """
     k<50 k>=40 k==89 k!=0 k==0 30<=k<70 k%45==44 k*0.1>4.5 k>40andk<80 notk<60 k//40==1 k<35ork>=80 k==33 k>=88 n<45 k!=60
 """.split()
 
@@ -452,10 +452,10 @@ def turning(rng: random.Random) -> Iterator[str]:
     yield "    x, v, s, n, h, y, rate, out, rows, q, w = p[0], 0.3, 0.0, 0, 1.0, 0.5, 0.1, np.zeros(90), [], p * 1.0, p"
     yield '    box = {"x": p[1], "n": 0}'
     yield rng.choice(["    for k in range(90):", "    for k in range(1, 90):", "    for k, z in enumerate(table):"])
-    yield from (f"        {step}" for step in rng.sample(MOVES, rng.randrange(1, 3)))
+    yield from (f"        {step}" for step in rng.sample(ADVANCES, rng.randrange(1, 3)))
     for _ in range(rng.randrange(1, 4)):
-        turn = rng.choice(TURNS).replace("and", " and ").replace("or", " or ").replace("not", "not ")
-        these, others = (rng.sample(rng.choice([MOVES, READS]), rng.randrange(1, 3)) for _ in range(2))
+        turn = rng.choice(SINCE).replace("and", " and ").replace("or", " or ").replace("not", "not ")
+        these, others = (rng.sample(rng.choice([ADVANCES, LOOKS]), rng.randrange(1, 3)) for _ in range(2))
         kind = rng.randrange(6)
         if kind == 0:
             yield f"        rate = 0.5 if {turn} else 0.1"

@@ -191,6 +191,7 @@ class Roller:
         self.busy = 0  # and how many then did something
         self.turns = 0  # how often that was something else than in the iteration before
         self.turned = 0  # the iteration that did so last
+        self.turns_at: Collection[int] = ()  # those of which earlier runs have told
         self.whole = True  # whether all that locals held was looked at, between all iterations
         self.kinds: dict[Key, Any] = {}
         self.joins: set[Any] = set()  # the statements that were seen to decide on something
@@ -441,10 +442,12 @@ class Roller:
         self._tidy()
         self._note_decisions()
         if not self.boundaries:
-            told = [one.keys for one in trace.apart if type(one) is Moved and one.place == self.place]
+            told = [one for one in trace.apart if type(one) in (Moved, Turned) and one.place == self.place]
+            self.turns_at = {one.at for one in told if type(one) is Turned}
+            numbers = [one.keys for one in told if type(one) is Moved]
             self.moving = trace.moving.get(self.place)
-            if told:
-                self.moving = (self.moving or set()).union(*told)
+            if numbers:
+                self.moving = (self.moving or set()).union(*numbers)
             self.forked |= Crossed(self.place) in trace.apart
         self.forked |= self.moving is not None
         turning = bool(self.saw) and len(self.boundaries) < FAR
@@ -806,10 +809,9 @@ class Roller:
         the next one, those are a loop by then, and what is to come is another."""
         count, before = len(self.boundaries) - 1 + self.skipped + self.passed, self.turned
         self.turns, self.turned = self.turns + (self.open or self.what is not None), count
-        cause = Turned(self.place, count)
-        whole = self.pattern is None or self.open or self.tested or cause in self.trace.apart
-        if not whole and count - before >= FAR and self._may_begin_anew() and not self._is_kept():
-            raise self.trace.refuse(Otherwise(frozenset([cause])))
+        steady = self.pattern is not None and not (self.open or self.tested) and count - before >= FAR
+        if steady and count not in self.turns_at and self._may_begin_anew() and not self._is_kept():
+            raise self.trace.refuse(Otherwise(frozenset([Turned(self.place, count)])))
 
     def _may_begin_anew(self) -> bool:
         """Whether the run may end, and another one begin that knows more."""
@@ -844,7 +846,7 @@ class Roller:
         if self.pattern is not None and self._matching().follows(self.pattern, bounds[-2], bounds[-1]):
             self.trace.quiet = True
             chunk = 2 * LEAP if TURNING in self.trace.apart else CHUNK
-            turns = Turned(self.place, count + self.skipped + self.passed) in self.trace.apart
+            turns = count + self.skipped + self.passed in self.turns_at
             if not (self.open or self.kept or self.forked) and (turns or (count - self.first) % chunk == 0):
                 self._chunk()
             elif count > self.first + 3 and not self.forked and not (self.saw and count < FAR):
