@@ -7,6 +7,7 @@ import pytest
 from agreement import right_at
 
 from symgrad import value_and_grad
+from symgrad.loops import iterables
 
 
 def the_last_one_reads(p):
@@ -194,6 +195,12 @@ def test_loops_with_counters_in_objects_and_mathematics_of_indices(fun):
     assert len(derivative.source(np.array([0.5, 0.3])).splitlines()) < 120
 
 
+@pytest.fixture
+def few_rows(monkeypatch):
+    """What is done for many rows is done for few."""
+    monkeypatch.setattr(iterables, "OFTEN", 100)
+
+
 KINDS = ["rise" if k % 3 else "fall" for k in range(150)]
 EVENTS = [(kind, 0.01 * k) for k, kind in enumerate(KINDS)]
 RATES = {"rise": 0.9, "fall": 0.5}
@@ -243,6 +250,7 @@ def records(seed):
     return [{"kind": str(kind), "dose": 0.1 * k, "seen": v} for k, (kind, v) in enumerate(zip(kinds, seen, strict=True))]
 
 
+@pytest.mark.usefixtures("few_rows")
 def test_texts_and_missing_numbers_of_records():
     """Another text, another number, and one that was missing, at a later call."""
 
@@ -280,6 +288,7 @@ def test_texts_and_missing_numbers_of_records():
         given[63] = (0.3, 0.2 if given[63][1] is None else None)
 
 
+@pytest.mark.usefixtures("few_rows")
 @pytest.mark.parametrize("fun", [events, letters, listed, beside])
 def test_what_the_items_of_a_loop_are_called(fun, monkeypatch):
     derivative = value_and_grad(fun)
@@ -297,6 +306,7 @@ def test_what_the_items_of_a_loop_are_called(fun, monkeypatch):
         right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-10, 1e-12))
 
 
+@pytest.mark.usefixtures("few_rows")
 def test_texts_that_the_loop_changes():
     def fun(p):
         kinds, x = ["up"] * 150, 0.0

@@ -23,7 +23,7 @@ from symgrad.tracing.tracer import Tracer, plain
 
 MOST = 65536  # combinations that are listed beforehand, and numbers of a list of arrays that are copied into one
 VARIED = 8  # texts of a column, of which each is a way through the loop
-OFTEN = 128  # rows of such, which take long to compile one after the other
+OFTEN = 512  # rows of such: fewer are faster one after the other, and do not take long to compile
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
 ROWS = "a list of arrays"  # what loops that read one like an array leave as ``parted``
 EITHER = "a list of either's numbers"  # a cause of ``Mixed``
