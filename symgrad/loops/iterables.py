@@ -289,6 +289,13 @@ def columns(
     return found._replace(holds=lambda: found.stays() and all(map(is_still, range(len(before)))))
 
 
+def may_be_column(values: Sequence[Any]) -> bool:
+    """Whether there may be a column of these: texts, and None in some places, are worth one in many rows."""
+    kinds = {*map(type, values)}
+    alike = len(kinds - {type(None)}) == 1 and kinds.isdisjoint([list, tuple])
+    return alike and (len(values) >= OFTEN or kinds.isdisjoint(_WORDS))
+
+
 def column_of(items: list[Any], fewest: int | None, once: Callable[[Any], Any]) -> Over | None:
     """What is at one place in each of many rows, or records: numbers of one kind, a few texts, or such and None."""
     return table(items, fewest, once) or _words(items, once) or _some(items, once)
@@ -332,12 +339,10 @@ def _some(column: Sequence[Any], once: Callable[[Any], Any]) -> Over | None:
     number = next((one for one in column if one is not None), None)
     if number is None or not any([one is None for one in column]) or len(column) < OFTEN:
         return None
-    numbers, none = (
-        table([number if one is None else one for one in column], 0, once),
-        once(np.array([one is None for one in column])),
-    )
+    numbers = table([number if one is None else one for one in column], 0, once)
     if numbers is None:
         return None
+    none = once(np.array([one is None for one in column]))
 
     def at(i: Any) -> Any:
         if type(i) is not Tracer:

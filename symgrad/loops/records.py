@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from symgrad.loops.iterables import Over, column_of, listed
+from symgrad.loops.iterables import Over, column_of, listed, may_be_column
 from symgrad.source.origins import is_users, is_users_class, of_class
 from symgrad.tracing.kinds import fields_of
 from symgrad.tracing.trace import Trace
@@ -53,7 +53,7 @@ class Records:
 
     def _column(self, step: Step) -> tuple[list[Any], Over | None]:
         before = [_found(item, step) for item in self.items]
-        if len({*map(type, before)} - {type(None)}) > 1 or isinstance(before[0], (list, tuple)):
+        if not may_be_column(before):
             return before, None
         read = [self.read(item, step, value) for item, value in zip(self.items, before, strict=True)]
         return before, column_of(read, 0, self.trace.once)
