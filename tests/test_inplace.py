@@ -1,5 +1,6 @@
 """Writes into traced arrays: seen through views and aliases as NumPy's are, and differentiated."""
 
+import contextlib
 import functools
 import inspect
 import operator
@@ -988,6 +989,78 @@ def test_locked_arrays_stay_as_they_are(lock, write):
         return np.sum(x)
 
     agrees(f, np.array([1.0, 2.0, 3.0]))
+
+
+def unlocked_later(x):
+    y = x * 2.0
+    y.flags.writeable = False
+    z = y[1:]
+    y.flags.writeable = True
+    with contextlib.suppress(ValueError):
+        z[0] = 40.0
+    return np.sum(y) + z.flags.writeable
+
+
+def shown_before(x):
+    y = x * 2.0
+    z = y[1:]
+    y.flags.writeable = False
+    z[0] = 40.0
+    return np.sum(y * x) + 10 * z.flags.writeable
+
+
+def unlocked_alone(x):
+    y = x * 2.0
+    y.flags.writeable = False
+    z = y[1:].reshape(-1)
+    try:
+        z.flags.writeable = bool(x[0] < 10)
+        z[0] = 7.0
+    except ValueError:
+        return np.sum(y) + np.sum(z)
+    return np.sum(y)
+
+
+def unlocked_again(x):
+    y = x * 2.0
+    z = y[1:]
+    y.flags.writeable = False
+    try:
+        z.flags.writeable = True
+    except ValueError:
+        return np.sum(y) + np.sum(z)
+    return np.sum(y)
+
+
+def locked_alone(x):
+    y = x * 2.0
+    z = y[1:]
+    z.flags.writeable = False
+    z.flags.writeable = True
+    z[0] = 5.0
+    return np.sum(y * x)
+
+
+def flags_of_before(x):
+    y = x * 1.0
+    flags = y.flags
+    y.flags.writeable = False
+    return np.sum(y) + 10 * flags.writeable + 100 * y.flags.writeable + y.flags["BEHAVED"]
+
+
+def copies(x):
+    y = x * 1.0
+    y.flags.writeable = False
+    z = y[1:].copy()
+    z[0] = 3.0
+    return np.sum(y) + np.sum(z * z)
+
+
+@pytest.mark.parametrize(
+    "fun", [unlocked_later, shown_before, unlocked_alone, unlocked_again, locked_alone, flags_of_before, copies]
+)
+def test_views_are_locked_as_they_were_made(fun):
+    agrees(fun, np.array([1.0, 2.0, 3.0, 4.0]))
 
 
 @pytest.mark.skipif(not hasattr(np, "astype"), reason="NumPy 2.1")

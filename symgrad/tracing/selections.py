@@ -686,7 +686,7 @@ class Selections:
         how = {"spec": (Hole(0), *rest)}
         found: Tracer = self.trace.record(GETITEM, (whole, place), how)
         if type(found.like) is np.ndarray:
-            found.base, found.how, found.seen = x, (GETITEM, (), params), x.version
+            found.show(x, GETITEM, (), params)
         return found
 
     def _interpolated(self, mask: Node, args: Sequence[Any], nodes: Sequence[Any]) -> Any:

@@ -508,7 +508,7 @@ class Trace:
     def another(self, x: Tracer) -> Tracer:
         """A second name of an array: a view of all of it."""
         result = Tracer(self, x.node, x.like, later=x.later)
-        result.base, result.how, result.seen = x, (index.GETITEM, (), {"spec": (Ellipsis,)}), x.version
+        result.show(x, index.GETITEM, (), {"spec": (Ellipsis,)})
         return result
 
     def alone(self, x: Tracer) -> Tracer:
@@ -797,7 +797,7 @@ class Trace:
         """What lies at places of an array, as a view, which NumPy has of slices alone."""
         params = {"spec": spec}
         view: Tracer = self.record(index.GETITEM, (x, *places), params)
-        view.base, view.how, view.seen = x, (index.GETITEM, places, params), x.version
+        view.show(x, index.GETITEM, places, params)
         return view
 
     def growing(self, x: Tracer, key: Any) -> Any:
@@ -1050,7 +1050,7 @@ class Trace:
         if type(result.like) is np.ndarray and args and type(args[0]) is Tracer:
             self.shaped = self.shaped or (op in _BY_LAYOUT and np.ndim(args[0].like) > 1)
             if (op.alias or op is EINSUM) and _is_view(result.like, args[0].like):
-                result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
+                result.show(args[0], op, tuple(args[1:]), params)
         return result
 
     def see_from(self, result: Tracer, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> None:

@@ -265,7 +265,9 @@ class Tracer(Traced):
 
     def may_be_written(self) -> bool:
         """Whether the function has made it itself, and NumPy would let it be written."""
-        return self.like.flags.writeable and not self.frozen and (self.base is None or self.base.may_be_written())
+        if not self.like.flags.writeable or self.frozen:
+            return False
+        return self.base is None or self.base.frozen == LOCKED or self.base.may_be_written()
 
     def _check_writable(self, verb: str) -> None:
         if not isinstance(self.like, np.ndarray):
@@ -276,11 +278,11 @@ class Tracer(Traced):
         if self.tape.shaped:
             self.tape.guard_layouts()
         self.tape.asks_dtype(self)
+        if self.frozen == LOCKED:
+            raise ValueError(f"{where()}: assignment destination is read-only")
         one: Tracer | None = self
         while one is not None:
-            if one.frozen == LOCKED:
-                raise ValueError(f"{where()}: assignment destination is read-only")
-            if one.frozen and not (self.tape.hooks is not None and self.tape.hooks.writes_to(one)):
+            if one.frozen and one.frozen != LOCKED and not (self.tape.hooks is not None and self.tape.hooks.writes_to(one)):
                 why = (
                     f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
                     "from outside); copy it first: x = x.copy()"
@@ -295,6 +297,12 @@ class Tracer(Traced):
             if one.base is not None and not one.like.flags.writeable and one.base.like.flags.writeable:
                 raise ValueError(f"{where()}: assignment destination is read-only")
             one = one.base
+
+    def show(self, x: Tracer, op: Any, rest: Any, params: Any) -> None:
+        """Be a view of ``x``, which may not be written to where that is locked now."""
+        self.base, self.how, self.seen = x, (op, rest, params), x.version
+        if x.frozen == LOCKED:
+            self.frozen = LOCKED
 
     def assign(self, new: Tracer, verb: str, casting: Any = "same_kind") -> None:
         """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
@@ -323,7 +331,11 @@ class Tracer(Traced):
             self.tape.hooks.wrote_array(array, self)
         if self.base is not None:
             self.refresh()
-            self._write_through(new, verb)
+            locked, self.base.frozen = self.base.frozen, self.base.frozen if self.base.frozen != LOCKED else False
+            try:  # the lock is the base's own
+                self._write_through(new, verb)
+            finally:
+                self.base.frozen = locked
             if new.like.strides != self.like.strides:  # stay a view as NumPy has it: whether ravel() copies hangs on it
                 self.refresh()
                 return
@@ -892,25 +904,31 @@ class Tracer(Traced):
 
 
 class Flags:
-    """``x.flags`` of a traced array that the function has made, which it may lock."""
+    """``x.flags`` of a traced array that the function has made, which it may lock; as they are when they are asked for."""
 
-    __slots__ = ("_flags", "_of")
+    __slots__ = ("_flags", "_locked", "_of")
 
     def __init__(self, x: Tracer, flags: Any) -> None:
-        object.__setattr__(self, "_of", x)
-        object.__setattr__(self, "_flags", flags)
+        for name, value in (("_of", x), ("_flags", flags), ("_locked", x.frozen == LOCKED)):
+            object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        return False if name in _LOCKS and self._of.frozen == LOCKED else getattr(self._flags, name)
+        return False if name in _LOCKS and self._locked else getattr(self._flags, name)
 
     def __getitem__(self, name: str) -> Any:
-        return False if name.lower() in (*_LOCKS, "w") and self._of.frozen == LOCKED else self._flags[name]
+        return False if name.lower() in (*_LOCKS, "w") and self._locked else self._flags[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name != "writeable" or (value and self._of.frozen != LOCKED):
+        if name != "writeable":
             setattr(self._flags, name, value)  # NumPy says what is an error
+        elif not value:
+            self._of.frozen = LOCKED
+        elif (owner := self._of.owner()) is not self._of and owner.frozen == LOCKED:
+            raise ValueError("cannot set WRITEABLE flag to True of this array")
+        elif self._of.frozen != LOCKED:
+            self._flags.writeable = True
         else:
-            self._of.frozen = False if value else LOCKED
+            self._of.frozen = False
 
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, "writeable" if name.lower() in ("w", "writeable") else name.lower(), value)
