@@ -488,14 +488,14 @@ def for_global(x):
     return np.sum(x) * COUNT
 
 
-@dynamic
+@compiled
 def for_attr(x):
     for OBJ.n in (OBJ.n, OBJ.n + 1):
         pass
     return np.sum(x) * OBJ.n
 
 
-@dynamic
+@once
 def with_as(x):
     with contextlib.nullcontext(OBJ.n + 1) as OBJ.n:
         pass
