@@ -804,10 +804,14 @@ class Roller:
             self.passed += self.skipped + len(self.boundaries)
             self.boundaries, self.pattern, self.skipped = [], None, 0
 
+    def _count(self) -> int:
+        """How many iterations came before the one that began last."""
+        return len(self.boundaries) - 1 + self.skipped + self.passed
+
     def _turn(self) -> None:
         """The iteration that has just ended decided otherwise than the one before. After many that are alike, the run ends: in
         the next one, those are a loop by then, and what is to come is another."""
-        count, before = len(self.boundaries) - 1 + self.skipped + self.passed, self.turned
+        count, before = self._count(), self.turned
         self.turns, self.turned = self.turns + (self.open or self.what is not None), count
         steady = self.pattern is not None and not (self.open or self.tested) and count - before >= FAR
         if steady and count not in self.turns_at and self._may_begin_anew() and not self._is_kept():
@@ -828,7 +832,7 @@ class Roller:
 
     def _ask_for_ways(self) -> None:
         """End the run where many iterations do something as both indices tell: in the next one, these decide in code."""
-        count = len(self.boundaries) - 1 + self.skipped + self.passed
+        count = self._count()
         if not self.crosses or self.forked or BAND * self.busy < count or count * self._around() < OFTEN:
             return
         if self._may_begin_anew():
@@ -846,7 +850,7 @@ class Roller:
         if self.pattern is not None and self._matching().follows(self.pattern, bounds[-2], bounds[-1]):
             self.trace.quiet = True
             chunk = 2 * LEAP if TURNING in self.trace.apart else CHUNK
-            turns = count + self.skipped + self.passed in self.turns_at
+            turns = self._count() in self.turns_at
             if not (self.open or self.kept or self.forked) and (turns or (count - self.first) % chunk == 0):
                 self._chunk()
             elif count > self.first + 3 and not self.forked and not (self.saw and count < FAR):

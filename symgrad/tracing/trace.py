@@ -743,8 +743,7 @@ class Trace:
         long = known or len(self.graph.nodes) > LONG or self.graph.next_index > 2 * LONG  # as short loops are rolled up
         if not self.spans or self.lanes or self.exemplary:
             return False
-        indices = {loop_number(node) for node in ancestors(nodes) if node.op is INDEX}
-        running = [loop for loop in self.rollers if loop.boundaries and loop is not within and loop.serial in indices]
+        running = [loop for loop in self._running(nodes) if loop is not within]
         told = any([node.active for node in nodes])
         often = any([loop.runs_often() if count is None else loop.ranges_often(count, told) for loop in running])
         if not running or not (long or often or any([loop.has_decided for loop in running])):
@@ -757,8 +756,12 @@ class Trace:
 
     def goes_far(self, node: Node) -> bool:
         """Whether a number hangs on the index of a loop that runs and has many iterations."""
-        indices = {loop_number(one) for one in ancestors([node]) if one.op is INDEX}
-        return any([loop.boundaries and loop.serial in indices and loop.is_far for loop in self.rollers])
+        return any([loop.is_far for loop in self._running([node])])
+
+    def _running(self, nodes: Sequence[Node]) -> list[Any]:
+        """The loops that run and on whose indices these hang."""
+        indices = {loop_number(node) for node in ancestors(nodes) if node.op is INDEX}
+        return [loop for loop in self.rollers if loop.boundaries and loop.serial in indices]
 
     def is_just_made(self, node: Node) -> bool:
         """Whether a node is of the iteration that runs, if one does, and nothing was decided there."""
