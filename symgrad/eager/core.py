@@ -866,8 +866,7 @@ def execute(
     if not mode.grad and mode.tracing:
         if wanting and mode.recording and not mode.constant:
             raise NotDifferentiable(OUTSIDE)
-        known: Any = REGISTRY.get(op.key, op)
-        y = known(*values, **params)
+        y = _traced(op, values)(*values, **params)
         if mode.constant and not (op.alias and isinstance(args[0], Tensor) and args[0].made == "constant"):
             return tuple([constant(part, op.alias) for part in y]) if isinstance(y, tuple) else constant(y, op.alias)
         parts = [wrap(part) for part in (y if isinstance(y, tuple) else (y,))]
@@ -910,6 +909,15 @@ def execute(
     if op.alias:
         return view(op, args, params, y)
     return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
+
+
+def _traced(op: Op, values: Sequence[Any]) -> Any:
+    """What runs an operation while a derivative of symgrad's follows: of traced values NumPy's function, where it is a variant.
+
+    Of plain ones its own, whose results may be others.
+    """
+    known: Any = REGISTRY.get(op.key, op)
+    return known if isinstance(known, Op) and any([type(value) is Tracer for value in values]) else op.fun
 
 
 def check_scalars(x: Tensor, *others: Tensor) -> None:

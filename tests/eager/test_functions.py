@@ -536,3 +536,36 @@ def test_gradients_that_hang_on_another_input_are_strict_enough():
     _, (left, right) = torch.autograd.functional.vhp(fun, (ONES, ONES), (ONES, ONES), strict=True)
     np.testing.assert_allclose(left.numpy(), 8.0)
     np.testing.assert_allclose(right.numpy(), 4.0)
+
+
+# -- under a derivative of symgrad's -------------------------------------------------------------------------------
+
+
+def _three_times(fun, *args):
+    """What a derivative gives when it is traced, traced again and compiled."""
+    return [fun(*args) for _ in range(3)]
+
+
+def test_values_that_are_not_traced_are_torchs_under_a_derivative():
+    """The norm of a constant matrix is the one of its elements there, too, not NumPy's of matrices."""
+    ones = torch.full((2, 2), 3.0)
+    for g in _three_times(torch.func.grad(lambda x: (x * torch.norm(ones, 1)).sum()), torch.ones(3)):
+        assert g.tolist() == [12, 12, 12]
+    kept = []
+
+    def total(x):
+        kept.append(0)  # so that each element runs alone
+        return torch.norm(x, -math.inf)
+
+    x = torch.tensor([[[1.0, -4.0], [3.0, 2.0]], [[5.0, 6.0], [-7.0, 8.0]]])
+    for _ in range(3):
+        assert torch.vmap(lambda x: total(x))(x).tolist() == [1, 5]
+
+
+def test_eigenvalues_under_a_derivative():
+    a = np.random.default_rng(0).normal(size=(3, 3))
+    strength = lambda a: torch.linalg.eigvals(a).abs().sum()
+    x = given(a)
+    expected = slope(strength(x), x)
+    for g in _three_times(torch.func.grad(strength), torch.from_numpy(a)):
+        np.testing.assert_allclose(g, expected, rtol=1e-10)
