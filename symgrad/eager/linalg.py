@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.custom import custom_jvp
 from symgrad.eager import products
 from symgrad.eager.core import (
     NAMES,
@@ -23,6 +24,7 @@ from symgrad.eager.core import (
     known,
     labelled,
     methods,
+    numbers,
     plain,
     unlike,
     variant,
@@ -37,7 +39,9 @@ from symgrad.eager.values import clone
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import STOP
-from symgrad.ops.linalg import EIG, eigh_a, hermitian, pinv_vjp
+from symgrad.ops.linalg import EIG, eigh_a, pinv_vjp
+from symgrad.ops.linalg import hermitian as adjoint
+from symgrad.tracing.tracer import Tracer
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
@@ -111,16 +115,18 @@ def _cholesky_rule(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
     if g.__class__ is not np.ndarray:
         return FACTOR.rules[0](g, y, a, upper=upper, read=_as_it_is)  # type: ignore[misc]
     if upper:
-        g, y = hermitian(g), hermitian(y)
+        g, y = adjoint(g), adjoint(y)
     mask, weights = _lower(y.shape[-1], y.dtype)
     inner = np.where(mask, transpose(y) @ g, 0)
-    inner = (inner + hermitian(inner)) * weights
+    inner = (inner + adjoint(inner)) * weights
     if y.dtype.kind == "c":
-        inner = 0.5 * (inner + hermitian(inner))
+        inner = 0.5 * (inner + adjoint(inner))
     y = np.linalg.inv(y)
     return transpose(y) @ inner @ conj(y)
 
 
+# a traced matrix of which one triangle is read: its derivatives are those along Hermitian matrices, as in torch
+_along_hermitian: Any = custom_jvp(lambda a: a).defjvp(lambda xs, ts: (xs[0], (ts[0] + adjoint(ts[0])) / 2))
 FACTOR = known(np.linalg.cholesky)
 CHOLESKY = variant(FACTOR, rules=(_cholesky_rule,))  # the same rule, with masks that are kept
 EIGH = variant(known(np.linalg.eigh), rules=(lambda g, y, a, UPLO="L": eigh_a(g, y, a, UPLO, _as_it_is),))
@@ -138,6 +144,8 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
             _check_square(name, A)
         else:
             _check_floats("svd", A)  # which ``cond`` and ``svdvals`` come from
+        if name in ("cholesky", "eigh") and type(A.value) is Tracer:
+            A = wrap(_along_hermitian(A.value))
         try:
             found = apply(op, *op.bind((A, *args), kwargs)) if isinstance(op, Op) else numpys(A, *args, **kwargs)
         except np.linalg.LinAlgError as error:
@@ -189,7 +197,7 @@ def _strengths(a: Any, hermitian: bool) -> Any:
 
 def _cut(a: Any, strengths: Any, atol: Any, rtol: Any) -> Any:
     """From where on singular values count as zero."""
-    atol, rtol = (None if tol is None else plain(tol)[..., None] for tol in (atol, rtol))
+    atol, rtol = (None if tol is None else np.expand_dims(plain(tol), -1) for tol in (atol, rtol))
     if rtol is None:
         usual = max(a.shape[-2:]) * np.finfo(a.dtype).eps
         rtol = usual if atol is None else np.where(atol > 0, 0, usual)
@@ -219,7 +227,22 @@ def _pinv(a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     return (right * inverse[..., None, :]) @ np.conj(left).swapaxes(-1, -2)
 
 
-PINV = Fused(_pinv, lambda g, y, a, atol, rtol, hermitian: pinv_vjp(g, y, a), name="linalg_pinv")
+def _pinv_ruled(a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    """``_pinv``, of a traced matrix by a rule of its own, which minds neither what was cut off nor which triangle is read."""
+    if type(a) is not Tracer:
+        return _pinv(a, atol, rtol, hermitian)
+    found: Any = custom_jvp(lambda a: _pinv(STOP(a), atol, rtol, hermitian))
+
+    def pushed(xs: tuple[Any, ...], ts: tuple[Any, ...]) -> Any:
+        (a,), (t,) = xs, ts
+        y = _pinv_ruled(a, atol, rtol, hermitian)
+        left, right = y @ adjoint(y) @ adjoint(t), adjoint(t) @ adjoint(y) @ y
+        return y, left - left @ a @ y + right - y @ a @ right - y @ t @ y
+
+    return found.defjvp(pushed)(a)
+
+
+PINV = Fused(_pinv_ruled, lambda g, y, a, atol, rtol, hermitian: pinv_vjp(g, y, a), name="linalg_pinv")
 
 
 def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
@@ -260,7 +283,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     wrong = unlike(A.value.shape[:-2], right.value.shape[:-2])
     if wrong is not None:
         raise wrong
-    strengths = _strengths(A.value, False)
+    strengths = _strengths(numbers(A), False)
     cut = max(m, n) * np.finfo(A.value.dtype).eps if rcond is None else rcond
     ranks = np.asarray((strengths > cut * strengths.max(-1, keepdims=True, initial=0)).sum(-1))
     X = matmul(pinv(A, rtol=0 if driver == "gels" else cut), right)

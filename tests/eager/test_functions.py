@@ -569,3 +569,33 @@ def test_eigenvalues_under_a_derivative():
     expected = slope(strength(x), x)
     for g in _three_times(torch.func.grad(strength), torch.from_numpy(a)):
         np.testing.assert_allclose(g, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["cholesky", "eigvalsh", "pinv", "hermitian pinv"])
+def test_factors_under_a_derivative_have_the_gradients_of_backward(name):
+    """Symmetric ones of matrices of which one triangle is read; also where singular values are cut off."""
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(4, 2 if "pinv" in name else 4))
+    a, weights = root @ root.T + 0.0, torch.from_numpy(rng.normal(size=(4, 4)))
+    functions = {
+        "cholesky": lambda a: (torch.linalg.cholesky(a) * weights).sum(),
+        "eigvalsh": lambda a: (torch.linalg.eigvalsh(a, "U") * weights[0]).sum(),
+        "pinv": lambda a: (torch.linalg.pinv(a, rtol=1e-10) * weights).sum(),
+        "hermitian pinv": lambda a: (torch.linalg.pinv(a, rtol=1e-10, hermitian=True) * weights).sum(),
+    }
+    fun, x = functions[name], given(a)
+    expected = slope(fun(x), x)
+    for g in _three_times(torch.func.grad(fun), torch.from_numpy(a)):
+        np.testing.assert_allclose(g, expected, rtol=1e-8, atol=1e-12)
+    t = rng.normal(size=(4, 4))
+    _, pushed = torch.func.jvp(fun, (torch.from_numpy(a),), (torch.from_numpy(t),))
+    np.testing.assert_allclose(pushed.item(), (expected.numpy() * t).sum(), rtol=1e-8)
+
+
+def test_factors_of_whole_numbers_wrap_as_bytes_do():
+    byte = torch.tensor([1], dtype=torch.uint8)
+    assert torch.add(byte, byte, alpha=-3).tolist() == [254]
+    assert torch.sub(byte, byte, alpha=-3).tolist() == [4]
+    assert torch.scalar_tensor(-5, dtype=torch.uint8).item() == 251
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.add(torch.tensor([1], dtype=torch.int8), torch.tensor([1], dtype=torch.int8), alpha=300)
