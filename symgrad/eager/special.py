@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager.core import Fused, Tensor, apply, as_tensor_of, called, known, labelled, methods, wrap
+from symgrad.eager.dtypes import default
 from symgrad.eager.nn.functional import log_softmax, softmax
 from symgrad.eager.pointwise import FUNCTIONS, apply_floating, binary, delivered, in_place, where
 from symgrad.eager.reductions import logsumexp
@@ -87,14 +88,14 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Any:
     """The ``n``-th derivative of ``digamma``."""
     if n == 0:
         return delivered(labelled(digamma(input), "PolygammaBackward0"), out, "polygamma")
-    x = input if input.value.dtype.kind in "fc" else input.float()
+    x = input if input.value.dtype.kind in "fc" else input.to(default.real)
     y = apply(_module().POLYGAMMA, (n, x))
     return delivered(labelled(y.to(x.dtype), "PolygammaBackward0"), out, "polygamma")
 
 
 def multigammaln(input: Tensor, p: int) -> Any:
     """The logarithm of the ``p``-dimensional gamma function."""
-    x = input if input.value.dtype.kind in "fc" else input.float()
+    x = input if input.value.dtype.kind in "fc" else input.to(default.real)
     if np.any(x.value <= (p - 1) / 2):
         raise RuntimeError("All elements must be greater than (p-1)/2")
     return labelled(_module().multigammaln(x, p), "MvlgammaBackward0")
@@ -120,7 +121,7 @@ def _polynomial(name: str, scipys: str, shifted: bool = False) -> Any:
     @called(name, f"SciPy's ``{scipys}``{' of 2x - 1' if shifted else ''}.")
     def fun(input: Any, n: Any, *, out: Any = None) -> Any:
         x, degree = as_tensor_of(input), as_tensor_of(n).value.astype(np.int64)
-        x = x if x.value.dtype.kind == "f" else x.float()
+        x = x if x.value.dtype.kind == "f" else x.to(default.real)
         found = apply(_scipy(scipys), (np.maximum(degree, 0), x * 2 - 1 if shifted else x)).to(x.dtype)
         return delivered(where(wrap(degree < 0), 0.0, found), out, name)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.eager import ops
 from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, check_scalars, labelled, plain, variant, wrap
-from symgrad.eager.dtypes import title
+from symgrad.eager.dtypes import default, title
 from symgrad.eager.indexing import narrow
 from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function, where
 from symgrad.eager.products import matmul
@@ -90,8 +90,8 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
 def _slope(x: Tensor, h: Any, axis: int, edge_order: int) -> Any:
     """The derivative along an axis: at each place the sum of three neighbours (or two) with weights that the steps give."""
     n = x.value.shape[axis]
-    kind = x.value.dtype if x.value.dtype.kind in "fc" else np.dtype(np.float32)
-    d = np.diff(h) if h.ndim else np.full(n - 1, h, kind)
+    kind = x.value.dtype if x.value.dtype.kind in "fc" else default.real
+    d = np.diff(h) if np.ndim(h) else np.full(n - 1, h, kind)
 
     def combined(start: int, length: int, weights: Any) -> Any:
         shaped = [np.asarray(w, kind).reshape(vector_shape(axis, x.value.ndim)) for w in weights]
@@ -124,7 +124,7 @@ def _check_rows(name: str, x: Tensor) -> None:
 def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariances of variables, one a row; ``fweights`` says how often each column counts, ``aweights`` how much."""
     _check_rows("cov", input)
-    x = input if input.value.dtype.kind in "fc" else input.float()
+    x = input if input.value.dtype.kind in "fc" else input.to(default.real)
     x = reshape(x, (1, -1)) if x.value.ndim < 2 else x
     _check_weights(x, fweights, aweights)
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights

@@ -592,6 +592,26 @@ def test_factors_under_a_derivative_have_the_gradients_of_backward(name):
     np.testing.assert_allclose(pushed.item(), (expected.numpy() * t).sum(), rtol=1e-8)
 
 
+SIZES, STEPS, CUT = [1, 3], [0.5, 2.0], [1e-3]
+
+
+def test_options_in_lists_outside():
+    """Numbers of a list outside are traced, too."""
+    x = torch.from_numpy(np.random.default_rng(2).normal(size=(2, 1, 3)))
+    normed = lambda x, w: (F.layer_norm(x, SIZES, w).sin()).sum()
+    weight = torch.ones(1, 3, dtype=torch.float64)
+    first, *later = _three_times(torch.func.grad(normed), x, weight)
+    leaf = given(x.numpy())
+    np.testing.assert_allclose(first, slope(normed(leaf, weight), leaf), rtol=1e-12)
+    for g in later:
+        np.testing.assert_allclose(g, first, rtol=1e-12)
+    slopes = lambda x: sum([part.square().sum() for part in torch.gradient(x[:, 0], spacing=STEPS, dim=[0, 1])])
+    inverse = lambda x: torch.linalg.pinv(x[:, 0], rtol=CUT[0]).square().sum()
+    for fun in (slopes, inverse):
+        for g in _three_times(torch.func.grad(fun), x):
+            np.testing.assert_allclose(g, slope(fun(leaf), leaf), rtol=1e-9)
+
+
 def test_factors_of_whole_numbers_wrap_as_bytes_do():
     byte = torch.tensor([1], dtype=torch.uint8)
     assert torch.add(byte, byte, alpha=-3).tolist() == [254]
@@ -599,3 +619,13 @@ def test_factors_of_whole_numbers_wrap_as_bytes_do():
     assert torch.scalar_tensor(-5, dtype=torch.uint8).item() == 251
     with pytest.raises(RuntimeError, match="without overflow"):
         torch.add(torch.tensor([1], dtype=torch.int8), torch.tensor([1], dtype=torch.int8), alpha=300)
+
+
+def test_functions_of_whole_numbers_are_of_the_default_dtype():
+    a = torch.tensor([[1, 2], [3, 5]])
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = [torch.cov(a), torch.corrcoef(a), *torch.gradient(a), torch.polygamma(1, a)]
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {x.dtype for x in found} == {torch.float64}

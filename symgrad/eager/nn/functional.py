@@ -649,7 +649,7 @@ def _check_mixed(x: Tensor, *others: Any) -> None:
 
 def _row_shape(x: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None) -> tuple[int, ...]:
     """The shape of what counts as a row of ``x``, which its own must end in, and which that of its parameters is."""
-    shape = tuple(normalized_shape)
+    shape = tuple([int(n) for n in normalized_shape])  # also of numbers from outside that are traced
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
