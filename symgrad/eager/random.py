@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, check_kernel, method, methods, wrap
+from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, check_kernel, method, methods, numbers, wrap
 from symgrad.eager.creation import creates, laid_as, laid_out, like
 from symgrad.eager.dtypes import as_numpy, default, title
 from symgrad.eager.shapes import sizes
@@ -233,7 +233,7 @@ def normal(
         _check_deviation(std)
     elif not np.all(std.value >= 0):
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    values = [x.value if isinstance(x, Tensor) else x for x in (mean, std)]
+    values = [numbers(x) if isinstance(x, Tensor) else x for x in (mean, std)]
     kind = np.result_type(*[x for x in values if isinstance(x, (np.ndarray, np.generic))])
     shape = np.broadcast_shapes(*map(np.shape, values))
     drawn = (generator or default_generator).normal(math.prod(shape), kind).reshape(shape)

@@ -612,6 +612,16 @@ def test_options_in_lists_outside():
             np.testing.assert_allclose(g, slope(fun(leaf), leaf), rtol=1e-9)
 
 
+def test_no_gradient_flows_to_the_mean_of_normal_numbers():
+    x = torch.ones(3)
+    for derivative in (
+        torch.func.grad(lambda x: torch.normal(x, 1.0).sum()),
+        torch.func.grad(lambda x: torch.normal(0.0, x).sum()),
+    ):
+        for g in _three_times(derivative, x):
+            assert g.tolist() == [0, 0, 0]
+
+
 def test_factors_of_whole_numbers_wrap_as_bytes_do():
     byte = torch.tensor([1], dtype=torch.uint8)
     assert torch.add(byte, byte, alpha=-3).tolist() == [254]
