@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -64,9 +65,21 @@ def hessian(func: Fun, argnums: Any = 0) -> Fun:
 
 
 def vmap(func: Fun, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Fun:
-    """``func`` of each element of a batch. Random numbers are drawn for each, and so ``randomness="same"`` is refused."""
+    """``func`` of each element of a batch; what is passed by name is the same for all.
+
+    Random numbers are drawn for each, and so ``randomness="same"`` is refused.
+    """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if randomness == "same":
         raise NotImplementedError("randomness='same': draw the numbers outside, and pass them with None in in_dims")
-    return api.vmap(func, in_dims, out_dims)
+    mapped = api.vmap(func, in_dims, out_dims)
+
+    @functools.wraps(func, updated=())
+    def batched(*args: Any, **named: Any) -> Any:
+        if not named:
+            return mapped(*args)
+        axes = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
+        return api.vmap(lambda named, *given: func(*given, **named), (None, *axes), out_dims)(named, *args)
+
+    return batched

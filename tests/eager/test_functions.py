@@ -622,6 +622,17 @@ def test_no_gradient_flows_to_the_mean_of_normal_numbers():
             assert g.tolist() == [0, 0, 0]
 
 
+def test_what_vmap_is_given_by_name_is_the_same_for_all():
+    x, k = torch.arange(6.0).reshape(2, 3), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    scaled = lambda x, k=None: (x * k).sum()
+    for _ in range(3):
+        found = torch.vmap(scaled)(x, k=k)
+        assert found.tolist() == [8, 26]
+        assert torch.vmap(scaled, (1,))(x, k=torch.tensor([1.0, 2.0])).tolist() == [6, 9, 12]
+        assert slope(found.sum(), k).tolist() == [3, 5, 7]
+        assert torch.func.grad(lambda k: torch.vmap(scaled)(x, k=k).sum())(k.detach()).tolist() == [3, 5, 7]
+
+
 def test_factors_of_whole_numbers_wrap_as_bytes_do():
     byte = torch.tensor([1], dtype=torch.uint8)
     assert torch.add(byte, byte, alpha=-3).tolist() == [254]
