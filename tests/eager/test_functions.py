@@ -633,6 +633,30 @@ def test_what_vmap_is_given_by_name_is_the_same_for_all():
         assert torch.func.grad(lambda k: torch.vmap(scaled)(x, k=k).sum())(k.detach()).tolist() == [3, 5, 7]
 
 
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_moves_complex_numbers_as_pairs(search):
+    """Each real and each imaginary part as if it were a parameter of its own."""
+    z, w = torch.tensor([1 + 2j, -0.5j], dtype=torch.complex128, requires_grad=True), given([0.5])
+    pairs, v = given([[1.0, 2.0], [0.0, -0.5]]), given([0.5])
+
+    def trained(params, loss):
+        optimizer = torch.optim.LBFGS(params, lr=0.5, max_iter=4, line_search_fn=search)
+
+        def closure():
+            optimizer.zero_grad()
+            value = loss()
+            value.backward()
+            return value
+
+        return [optimizer.step(closure).item() for _ in range(3)]
+
+    found = trained([z, w], lambda: ((z * (2 + 1j) - 1).abs() ** 4).sum() + (w**2 * z.real.sum()).sum())
+    twin = lambda: torch.view_as_complex(pairs)
+    expected = trained([pairs, v], lambda: ((twin() * (2 + 1j) - 1).abs() ** 4).sum() + (v**2 * twin().real.sum()).sum())
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(torch.view_as_real(z).detach().numpy(), pairs.detach().numpy(), rtol=1e-8)
+
+
 def test_factors_of_whole_numbers_wrap_as_bytes_do():
     byte = torch.tensor([1], dtype=torch.uint8)
     assert torch.add(byte, byte, alpha=-3).tolist() == [254]

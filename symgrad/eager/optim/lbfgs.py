@@ -126,14 +126,16 @@ class LBFGS(Optimizer):
 
     @staticmethod
     def _gathered(values: list[Any]) -> Any:
-        return np.concatenate([np.ravel(value) for value in values])
+        """All numbers in one vector; complex ones as their real and imaginary parts."""
+        return np.concatenate([np.ravel(value).view(value.real.dtype) for value in values])
 
     def _move_to(self, flat: Any, line: Any) -> None:
         place = 0
         for p in self._params:
             value = whole(p)
-            value[...] = flat[place : place + value.size].reshape(value.shape)
-            place += value.size
+            count = value.size * (1 + (value.dtype.kind == "c"))
+            value[...] = flat[place : place + count].view(value.dtype).reshape(value.shape)
+            place += count
             p.counter[0] += 1
             p.counter[1:] = ("step", line)
 
