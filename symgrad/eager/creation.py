@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Tensor, apply, assign, called, check_kernel, methods, numbers, wrap
+from symgrad.eager.core import NONE, Tensor, apply, assign, called, check_kernel, methods, numbers, plain, wrap
 from symgrad.eager.dtypes import TITLES, as_numpy, default, joined, number_in, on_cpu, preserve_format, python_dtype, title
 from symgrad.eager.modes import mode
 from symgrad.eager.shapes import broadcast_tensors, expand, reshape, several, sizes, transpose
@@ -246,7 +246,7 @@ _AS_IT_IS = (
 @creates
 def scalar_tensor(s: Any, *, dtype: Any = None) -> Any:
     """A tensor of one number, in the default dtype."""
-    return np.asarray(s, default.real if dtype is None else as_numpy(dtype))
+    return number_in(plain(s), default.real if dtype is None else as_numpy(dtype))
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -349,15 +349,17 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> 
     else:
         kind = np.dtype(np.int64) if all(isinstance(x, int) for x in (start, end, step)) else default.real
     check_kernel("arange_cpu", kind, "fiu")
+    span = end - start, step
     if not (np.isfinite(start) and np.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if kind.kind in "iu":  # torch counts the numbers before it takes the ends as whole ones, but for int64
+        start, end, step = int(start), int(end), int(step)
+        span = (end - start, step) if kind == np.int64 else span
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    count = max(0, math.ceil((end - start) / step))
-    if kind.kind in "iu":
-        start, step = int(start), int(step)
+    count = max(0, math.ceil(span[0] / span[1]))
     return (start + np.arange(count) * step).astype(kind)
 
 

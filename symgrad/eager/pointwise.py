@@ -463,12 +463,13 @@ for _name, _op in {
 def _scaled(op: Op, input: Any, other: Any, alpha: Any, label: str) -> Any:
     """``op`` on ``input`` and ``alpha * other``."""
     x, y = cast_alike(*(v.value if isinstance(v, Tensor) else v for v in (input, other)))
-    kind = promoted((x, y)).kind
+    common = promoted((x, y))
+    kind = common.kind
     if isinstance(alpha, float) and kind in "iub":
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind != "c":
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    alpha = bool(alpha) if kind == "b" else alpha
+    alpha = bool(alpha) if kind == "b" else number_in(alpha, common)[()] if kind in "iu" else alpha
     wanting = tuple([i for i, v in enumerate((input, other)) if isinstance(v, Tensor) and requires(v)])
     return execute(op, (input, other), [x, y], wanting, {"alpha": alpha}, label)
 

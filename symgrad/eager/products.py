@@ -298,7 +298,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 @function
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * bmm(batch1, batch2).sum(0)``."""
-    return _combined(input, bmm(batch1, batch2).sum(0), beta, alpha, "AddbmmBackward0")
+    total = bmm(batch1, batch2).sum(0)
+    total = total if total.value.dtype == batch1.value.dtype else total.to(batch1.dtype)  # whole numbers are added up in int64
+    return _combined(input, total, beta, alpha, "AddbmmBackward0")
 
 
 @function
@@ -413,10 +415,17 @@ def _einsum(
 ) -> Any:
     if not set("".join(terms)) <= set(output):  # by products of matrices
         check_scalars(*operands)
+    operands = [_counted(x, i, terms, output) for i, x in enumerate(operands)]
     result = np.einsum(equation, *operands)
     if not isinstance(result, Tensor) or result.node is None:
         return result
     return labelled(result, _einsum_label(operands, terms, output, letters, earlier, last))
+
+
+def _counted(x: Tensor, place: int, terms: Sequence[str], output: str) -> Tensor:
+    """An operand, in int64 if it holds whole numbers and is summed over a dimension of its own, as torch does."""
+    others = output + "".join([term for i, term in enumerate(terms) if i != place])
+    return x if x.value.dtype.kind in "fc" or set(terms[place]) <= set(others) else x.to(np.int64)
 
 
 def _einsum_label(
@@ -469,6 +478,7 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """Products summed over pairs of dimensions."""
     _same_dtype(a, b)
+    kind = a.dtype
     if isinstance(dims, int):
         dims = (range(-dims, 0), range(dims))
     axes = tuple(tuple(axis_of(d, x.value.ndim) for d in given) for x, given in zip((a, b), dims, strict=True))
@@ -481,7 +491,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
                 f"contracted dimensions need to match, but first has size {m} in dim {named[0]} and second has size {n} in "
                 f"dim {named[1]}"
             )
-    result = np.tensordot(a, b, axes)  # type: ignore[arg-type]
+    result: Any = np.tensordot(a, b, axes)  # type: ignore[arg-type]
+    if result.value.dtype != kind:
+        result = result.to(kind)  # whole numbers are added up in int64
     lined = [("ViewBackward0", ("PermuteBackward0", i)) for i in (0, 1)]
     return labelled(result, ("ViewBackward0", ("MmBackward0" if np.ndim(result) else "DotBackward0", *lined)))
 

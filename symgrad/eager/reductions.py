@@ -622,7 +622,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     input = _counted(input, dtype)
     axis = axis_of(dim, input.value.ndim)
     if not input.value.ndim:
-        return labelled(input.clone(), "CumsumBackward0")
+        return labelled(_alone(input, dtype), "CumsumBackward0")
     return _cast(apply(known(np.cumsum), (input,), {"axis": axis}), dtype)
 
 
@@ -632,8 +632,13 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     input = _counted(input, dtype)
     axis = axis_of(dim, input.value.ndim)
     if not input.value.ndim:
-        return labelled(input.clone(), "CumprodBackward0")
+        return labelled(_alone(input, dtype), "CumprodBackward0")
     return _cast(apply(CUMPROD, (input,), {"axis": axis}), dtype)
+
+
+def _alone(input: Tensor, dtype: Any) -> Any:
+    """The running sum or product of one number: a copy, of whole numbers and truth values in int64."""
+    return input.to(np.int64) if dtype is None and input.value.dtype.kind in "bi" else input.clone()
 
 
 def _running(name: str, arg: Any) -> Any:

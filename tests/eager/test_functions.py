@@ -657,6 +657,27 @@ def test_lbfgs_moves_complex_numbers_as_pairs(search):
     np.testing.assert_allclose(torch.view_as_real(z).detach().numpy(), pairs.detach().numpy(), rtol=1e-8)
 
 
+# -- whole numbers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.int32, torch.uint8])
+def test_small_whole_numbers_are_summed_as_torch_does(kind):
+    a = torch.tensor([[100, 27], [3, 4]], dtype=kind)
+    small = torch.tensor([[1, 2], [3, 4]], dtype=kind)
+    sums = torch.einsum("ij->i", a), torch.einsum("ij->", a), torch.einsum("ii", a), torch.einsum("ij,kl->", a, a)
+    assert [x.tolist() for x in sums] == [[127, 7], 134, 104, 134**2]
+    sums = (*sums, torch.cumsum(a[0, 0], 0), torch.cumprod(a[0, 0], 0))
+    assert {x.dtype for x in sums} == {torch.int64}
+    products = (
+        torch.einsum("ij,jk->ik", small, small),
+        torch.tensordot(small[:1, :1, None], small[:, :1, None], [[0, 1], [2, 1]]),
+    )
+    products = (*products, torch.addbmm(small, small[None], small[None]))
+    assert {x.dtype for x in products} == {kind}
+    assert products[-1].tolist() == [[8, 12], [18, 26]]
+    assert torch.cumsum(a[0, 0], 0, dtype=kind).dtype == kind
+
+
 def test_factors_of_whole_numbers_wrap_as_bytes_do():
     byte = torch.tensor([1], dtype=torch.uint8)
     assert torch.add(byte, byte, alpha=-3).tolist() == [254]
@@ -664,6 +685,14 @@ def test_factors_of_whole_numbers_wrap_as_bytes_do():
     assert torch.scalar_tensor(-5, dtype=torch.uint8).item() == 251
     with pytest.raises(RuntimeError, match="without overflow"):
         torch.add(torch.tensor([1], dtype=torch.int8), torch.tensor([1], dtype=torch.int8), alpha=300)
+
+
+def test_ranges_of_whole_numbers_count_from_whole_ends():
+    assert torch.arange(0.0, -8.000001, -4.0, dtype=torch.int64).tolist() == [0, -4]
+    assert torch.arange(0, 5.5, 1.5, dtype=torch.int64).tolist() == [0, 1, 2, 3, 4]
+    assert torch.arange(0, 5.5, 1.5, dtype=torch.int32).tolist() == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="nonzero"):
+        torch.arange(0, 3, 0.5, dtype=torch.int64)
 
 
 def test_functions_of_whole_numbers_are_of_the_default_dtype():
