@@ -176,8 +176,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Any:
 
 @function
 def ravel(input: Tensor) -> Any:
-    """All elements in one dimension."""
-    return reshape(input, (-1,))
+    """All elements in one dimension; a copy, where they do not lie in order."""
+    return reshape(input.contiguous(), (-1,))
 
 
 @function

@@ -703,3 +703,39 @@ def test_functions_of_whole_numbers_are_of_the_default_dtype():
     finally:
         torch.set_default_dtype(torch.float32)
     assert {x.dtype for x in found} == {torch.float64}
+
+
+# -- schedulers, memory --------------------------------------------------------------------------------------------
+
+
+class Falling:
+    """A factor that falls with each call."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, epoch):
+        self.factor *= 0.5
+        return self.factor
+
+
+def test_schedulers_keep_the_state_of_callable_objects():
+    optimizer = torch.optim.SGD([given([1.0])], lr=1.0)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, Falling(1.0))
+    optimizer.step()
+    scheduler.step()
+    state = scheduler.state_dict()
+    assert state["lr_lambdas"] == [{"factor": 0.25}]
+    other = torch.optim.lr_scheduler.LambdaLR(optimizer, Falling(16.0))
+    other.load_state_dict(state)
+    other.step()
+    assert other.get_last_lr() == [0.125]
+    assert torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0).state_dict()["lr_lambdas"] == [None]
+
+
+def test_ravel_copies_what_does_not_lie_in_order():
+    x = torch.zeros(4, 2)
+    x[:, 0].ravel()[0] = 1.0
+    assert not x.any()
+    x.ravel()[0] = 1.0
+    assert x[0, 0] == 1

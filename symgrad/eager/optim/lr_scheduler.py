@@ -10,6 +10,7 @@ import warnings
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from symgrad.eager.core import Tensor
@@ -138,6 +139,21 @@ class LambdaLR(LRScheduler):
 
     def rate(self, lr: float, base: float, group: int) -> float:
         return float(base * self.lr_lambdas[group](self.last_epoch))
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimiser and functions; of other callable objects, what is in them."""
+        plain = [isinstance(fun, FunctionType) or not hasattr(fun, "__dict__") for fun in self.lr_lambdas]
+        kept = [None if is_plain else dict(vars(fun)) for is_plain, fun in zip(plain, self.lr_lambdas, strict=True)]
+        return {**super().state_dict(), "lr_lambdas": kept}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave."""
+        rest = dict(state_dict)
+        kept = rest.pop("lr_lambdas", ())
+        super().load_state_dict(rest)
+        for fun, state in zip(self.lr_lambdas, kept, strict=False):
+            if state is not None:
+                vars(fun).update(state)
 
 
 class MultiplicativeLR(LambdaLR):
