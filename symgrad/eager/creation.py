@@ -349,17 +349,15 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> 
     else:
         kind = np.dtype(np.int64) if all(isinstance(x, int) for x in (start, end, step)) else default.real
     check_kernel("arange_cpu", kind, "fiu")
-    span = end - start, step
     if not (np.isfinite(start) and np.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if kind.kind in "iu":  # torch counts the numbers before it takes the ends as whole ones, but for int64
-        start, end, step = int(start), int(end), int(step)
-        span = (end - start, step) if kind == np.int64 else span
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    count = max(0, math.ceil(span[0] / span[1]))
+    count = max(0, math.ceil((end - start) / step))
+    if kind.kind in "iu":
+        start, step = int(start), int(step)
     return (start + np.arange(count) * step).astype(kind)
 
 

@@ -636,7 +636,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     """Each row less its mean, over its deviation."""
     shape = _row_shape(input, normalized_shape, weight, bias)
     _check_mixed(input, weight, bias)
-    return apply(ops.LAYER_NORM, (input, weight, bias), _of_rows(shape, eps))
+    return apply(ops.LAYER_NORM, (input, weight, bias), {**_of_rows(shape), "eps": eps})
 
 
 def _check_mixed(x: Tensor, *others: Any) -> None:
@@ -670,9 +670,9 @@ def _row_shape(x: Tensor, normalized_shape: Any, weight: Any = None, bias: Any =
 
 
 @functools.lru_cache(maxsize=64)
-def _of_rows(shape: tuple[int, ...], eps: float) -> dict[str, Any]:
+def _of_rows(shape: tuple[int, ...]) -> dict[str, Any]:
     axes = -1 if len(shape) == 1 else tuple(range(-len(shape), 0))
-    return {"axes": axes, "n": math.prod(shape), "eps": eps}
+    return {"axes": axes, "n": math.prod(shape)}
 
 
 def _affine(x: Tensor, weight: Any, bias: Any) -> Any:
