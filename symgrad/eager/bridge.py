@@ -32,6 +32,13 @@ def _to_tensor(leaf: Any) -> Any:
     return wrap(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
 
 
+def _to_argument(leaf: Any) -> Any:
+    """As ``_to_tensor``, but for Python's numbers, which stay what they are."""
+    if type(leaf) is Tracer and not isinstance(leaf.like, (np.ndarray, np.generic)):
+        return leaf
+    return _to_tensor(leaf)
+
+
 def _to_value(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return leaf
@@ -48,7 +55,7 @@ def on_tensors(fun: Any, recording: bool) -> Any:
         trace = active_trace()
         assert trace is not None
         with following(recording):
-            out = calculus.run(trace, fun, pytree.map_tree(_to_tensor, args), pytree.map_tree(_to_tensor, kwargs))
+            out = calculus.run(trace, fun, pytree.map_tree(_to_argument, args), pytree.map_tree(_to_argument, kwargs))
         return pytree.map_tree(_to_value, out)
 
     wrapped.in_trace = True  # type: ignore[attr-defined]  # it runs nowhere else

@@ -276,7 +276,7 @@ def promoted(operands: Any) -> np.dtype[Any]:
     """Torch's result type of plain values: arrays with dimensions lead, 0-d ones and Python's numbers only lift the kind."""
     best: list[Any] = [None, None, None]  # of arrays with dimensions, of 0-d ones, of Python's numbers
     for value in operands:
-        if type(value) in _PYTHON:  # np.float64 is a float, too
+        if value.__class__ in _PYTHON:  # also traced ones; np.float64 is a float, too
             place, kind = 2, python_dtype(value)
         else:
             place, kind = 0 if value.ndim else 1, value.dtype
@@ -302,7 +302,7 @@ def joined(a: Any, b: Any) -> Any:
 
 def python_dtype(value: Any) -> np.dtype[Any]:
     """The dtype that torch infers for a Python number."""
-    kind = type(value)
+    kind = value.__class__
     if kind is bool:
         return bool_.dtype
     if kind is int:

@@ -592,6 +592,30 @@ def test_factors_under_a_derivative_have_the_gradients_of_backward(name):
     np.testing.assert_allclose(pushed.item(), (expected.numpy() * t).sum(), rtol=1e-8)
 
 
+OF_NUMBERS = {
+    "power": lambda x, k: x.abs() ** k,
+    "sum": lambda x, k: k - x * k / (k + 1),
+    "where": lambda x, k: torch.where(x > 0, x, k) * x,
+    "clamp": lambda x, k: x.clamp(min=k) * x,
+    "alpha": lambda x, k: torch.add(x, x * x, alpha=k),
+    "softplus": lambda x, k: F.softplus(x, k),
+    "full": lambda x, k: torch.full_like(x, k) * x,
+    "tensor": lambda x, k: torch.tensor([k, k * 2, 1.0]) * x,
+    "filled": lambda x, k: x.masked_fill(x > 0, k) * x,
+    "norm": lambda x, k: torch.norm(x, k + 1),
+    "quantile": lambda x, k: torch.quantile(x, k / 2),
+}
+
+
+@pytest.mark.parametrize("fun", OF_NUMBERS.values(), ids=OF_NUMBERS)
+def test_numbers_among_the_arguments_stay_numbers(fun):
+    """A Python number that a function of tensors is given is one to it, not a tensor."""
+    derivative = torch.func.grad(lambda x, k: fun(x, k).sum())
+    for k in (0.5, 0.5, 0.5, 0.75, 0.5):
+        x = torch.tensor([0.3, -1.2, 2.1], requires_grad=True)
+        np.testing.assert_allclose(derivative(x.detach(), k), slope(fun(x, k).sum(), x), rtol=1e-5)
+
+
 SIZES, STEPS, CUT, SMALL = [1, 3], [0.5, 2.0], [1e-3], {"eps": 0.5}
 
 
