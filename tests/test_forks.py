@@ -3003,3 +3003,30 @@ def test_what_hangs_on_no_test_need_not_be_to_the_bit():
         assert value == pytest.approx(fun(0.3 + seed, n), rel=1e-13)
         assert slope == pytest.approx(value_and_grad(fun, mode="dynamic")(0.3 + seed, n)[1], rel=1e-11)
     assert "= tanh(" in derivative.source(0.3, n, fast=True)
+
+
+def covered(x, q):
+    """Of an array that each iteration makes anew, and a number from outside: the same in all, but never the same node."""
+    turn, state, cover, total = np.array([[1.0, 0.1], [0.0, 1.0]]), np.zeros(2), np.eye(2), 0.0
+    for v in x:
+        state, cover = turn @ state, turn @ cover @ turn.T + q * np.eye(2)
+        if v > -2.0:
+            total += (v - state[0]) ** 2 / cover[0, 0] + np.log(cover[0, 0])
+            state, cover = state + cover[:, 0] * (v - state[0]), cover - np.outer(cover[:, 0], cover[0]) / (1.0 + cover[0, 0])
+    return total
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_what_iterations_make_of_new_arrays_alone_is_a_step(gaps):
+    derivative, dynamic = value_and_grad(covered, (0, 1)), value_and_grad(covered, (0, 1), mode="dynamic")
+    for seed in range(6):
+        x = np.random.default_rng(seed).uniform(-1.0, 1.0, 40)
+        if gaps:
+            x[np.random.default_rng(seed).integers(0, 40, 5)] = -3.0
+        q = 0.3 + 0.1 * seed
+        found, expected = derivative(x, q), dynamic(x, q)
+        assert found[0] == pytest.approx(covered(x, q), rel=1e-12)
+        for one, other in zip(found[1], expected[1], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().misses <= 3
+    assert len(derivative.source(x, q, fast=True).splitlines()) < 250

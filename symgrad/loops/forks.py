@@ -916,13 +916,23 @@ class _Reader:
                 continue
             anew = self.section  # also what was there, as in other calls it may not have been
             for arg in () if anew else node.args:  # one by one: an iteration has many
-                if arg in moves or arg in made or arg in put or (arg.op is INDEX and self._is_within(arg)):
+                if (
+                    arg in moves
+                    or arg in made
+                    or arg in put
+                    or self._is_anew(arg)
+                    or (arg.op is INDEX and self._is_within(arg))
+                ):
                     anew = True
                     break
             if anew:
                 found.add(node)
                 made.add(node)
         return found
+
+    def _is_anew(self, x: Node) -> bool:
+        """Whether it is an array that an iteration was the first to meet: the next one may have another like it."""
+        return x.op is CAPTURED and x.index >= self.floor
 
     def _is_left(self, key: Key, b: Boundary, c: Boundary) -> bool:
         """Whether an iteration has put nothing into a local: it holds the object that it held, and no other one did."""
