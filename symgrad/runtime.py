@@ -81,6 +81,19 @@ def index_add(base: Array, value: Array, index: Any) -> Array:
     return out
 
 
+def combined_at(base: Array, value: Array, index: Any, by: str) -> Array:
+    """A copy of ``base`` after ``ufunc.at``: ``value`` taken in at ``index``, one after the other where an index repeats.
+
+    >>> combined_at(np.zeros(3), np.array([1.0, 4.0, 2.0]), [0, 2, 2], "maximum")
+    array([1., 0., 4.])
+    """
+    out = np.array(base)
+    if 0 < np.ndim(value) < np.ndim(places := out[index]):  # NumPy may read beyond the memory of a row, for each of many
+        value = np.broadcast_to(value, places.shape)
+    getattr(np, by).at(out, index, value)
+    return out
+
+
 def add_at(out: Array, index: Any, value: Array) -> None:
     """``np.add.at``, by plain indexing where no index can repeat."""
     if repeats(index):

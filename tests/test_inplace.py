@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import inspect
+import itertools
 import operator
 import tracemalloc
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from ops_samples import OPERATIONS, cases
 
 import symgrad.numpy as snp
-from symgrad import grad, graph, jacobian, jvp, runtime, stop_gradient, value_and_grad, vjp, without
+from symgrad import grad, graph, jacobian, jvp, runtime, stop_gradient, value_and_grad, vjp, vmap, without
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.ops.core import REGISTRY
 from symgrad.pytree import flatten
@@ -648,6 +649,10 @@ WRITES = {
     "subtract.at bytes": lambda z, x: np.subtract.at(z, [0, 0], np.array([1, 200], np.uint8)),
     "subtract.at small": lambda z, x: (np.subtract.at(z, 2, np.int8(-128)), np.subtract.at(z, 2, True)),
     "multiply.at": lambda z, x: np.multiply.at(z, [3, 1], x[2]),
+    "maximum.at": lambda z, x: np.maximum.at(z, [0, 0, 2, 1], x[[1, 2, 3, 0]] ** 2),
+    "minimum.at": lambda z, x: np.minimum.at(z, np.array([[3, 2], [3, 0]]), x[:2, None] ** 2 * [1, 2]),
+    "fmax.at": lambda z, x: np.fmax.at(z, [2, 2, 1], x[0]),
+    "fmin.at": lambda z, x: np.fmin.at(z, [[-1, 0, 3, 0]], np.sin(x)),
     "negative.at": lambda z, x: np.negative.at(z, [0]),
     "exp.at": lambda z, x: np.exp.at(z, slice(0, 2)),
 }
@@ -703,6 +708,54 @@ def test_functions_that_write_matrices():
 def test_at_refuses_what_repeats():
     with pytest.raises(NotDifferentiable, match=r"np.multiply.at has a derivative rule only where no index repeats"):
         grad(lambda x: np.multiply.at(x * 1.0, [0, 0], x[:2]))(V)
+
+
+def largest(x, v, places):
+    """Of segments, as softmax over the edges of a graph takes them."""
+    z = np.full(4, -np.inf)
+    np.maximum.at(z, places, x * v)
+    return np.sum(np.where(np.isfinite(z), z, 0.0) ** 2) + np.sum(np.exp(x - z[places]))
+
+
+def test_extremes_at_places_that_are_arguments():
+    derivative, dynamic = grad(largest, (0, 1)), grad(largest, (0, 1), mode="dynamic")
+    rng = np.random.default_rng(0)
+    for number in range(6):
+        places = np.arange(4).repeat(2)[:6] if number == 3 else rng.integers(0, 4, 6)
+        args = rng.normal(size=6), rng.normal(size=6), places
+        for one, other in zip(derivative(*args), dynamic(*args), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert derivative.cache_info().misses == 2
+    batch = rng.normal(size=(3, 6)), rng.normal(size=(3, 6)), rng.integers(0, 4, (3, 6))
+    for flags in itertools.product((0, None), repeat=3):
+        if set(flags) != {None}:
+            args = [each if flag == 0 else each[0] for each, flag in zip(batch, flags, strict=True)]
+            found = vmap(grad(largest), in_axes=flags)(*args)
+            every = [[a[i] if flag == 0 else a for a, flag in zip(args, flags, strict=True)] for i in range(3)]
+            np.testing.assert_allclose(found, [grad(largest)(*one) for one in every], rtol=1e-12)
+
+
+def test_extremes_take_a_row_for_each_row_of_places():
+    """Where NumPy may read beyond its memory."""
+    places, row = np.array([[0, 1], [1, 2]]), np.array([3.0, -1.0])
+    for _ in range(200):
+        np.testing.assert_array_equal(runtime.combined_at(np.zeros(4), row * 1.0, places, "maximum"), [3.0, 3.0, 0.0, 0.0])
+
+
+def test_extremes_at_a_place_share_evenly():
+    """Those that tie, and what was there among them."""
+
+    def fun(x, v):
+        z = x * 1.0
+        np.maximum.at(z, [0, 0, 1], v)
+        return np.sum(z)
+
+    for mode in ("auto", "dynamic"):
+        derivative = grad(fun, (0, 1), mode=mode)
+        for _ in range(3):
+            x, v = derivative(np.array([1.0, 0.0]), np.array([1.0, 1.0, 5.0]))
+            np.testing.assert_allclose(x, [1 / 3, 0.0])
+            np.testing.assert_allclose(v, [1 / 3, 1 / 3, 1.0])
 
 
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])

@@ -347,6 +347,12 @@ def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return _subscript(base, index_of(dict(node.params)["spec"], args[1:]))
 
 
+@spelling(index.COMBINED_AT)
+def combined_at(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    spec, by = dict(node.params)["spec"], dict(node.params)["by"]
+    return call("runtime.combined_at", *args[:2], _as_value(index_of(spec, args[2:])), ast.Constant(by))
+
+
 @spelling(index.LAST_WRITE)
 def last_write(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("runtime.last_write", args[0], _as_value(index_of(dict(node.params)["spec"], args[1:])))

@@ -95,8 +95,8 @@ def may_repeat(spec: Spec, several: Sequence[Any]) -> bool:
 class Indexing(Op):
     """An op whose trailing arguments are index arrays, which take no derivative."""
 
-    def __init__(self, fun: Any, name: str, rules: tuple[Any, ...], **options: Any) -> None:
-        super().__init__(fun, "linear", rules, name=name, **options)
+    def __init__(self, fun: Any, name: str, rules: tuple[Any, ...], family: str = "linear", **options: Any) -> None:
+        super().__init__(fun, family, rules, name=name, **options)
 
     def differentiable(self, position: int) -> bool:
         return position < len(self.rules)
@@ -158,6 +158,34 @@ INDEX_ADD = Indexing(
     ),
     lanes=("same", "moved"),
 )
+
+
+def _ties(y: Any, base: Any, value: Any, arrays: Sequence[Any], spec: Spec) -> tuple[Any, Any, Any]:
+    """Where the result is what was there, and what was taken in; and of how many, at each of its places."""
+    own, met = base == y, value == GETITEM(y, *arrays, spec=spec)
+    many = INDEX_ADD(own.astype(y.dtype), met.astype(y.dtype), *arrays, spec=spec)
+    return own, met, np.maximum(many, 1)  # there is none at NaN
+
+
+def _there_first(g: Any, y: Any, base: Any, value: Any, *arrays: Any, spec: Spec, by: str) -> Any:
+    own, _, many = _ties(y, base, value, arrays, spec)
+    return np.where(own, g / many, 0)
+
+
+def _taken_in(g: Any, y: Any, base: Any, value: Any, *arrays: Any, spec: Spec, by: str) -> Any:
+    _, met, many = _ties(y, base, value, arrays, spec)
+    return np.where(met, GETITEM(g / many, *arrays, spec=spec), 0)
+
+
+#: What ``ufunc.at`` makes of an array, where an index may repeat: the extremes, of which those that tie share evenly.
+COMBINED_AT = Indexing(
+    lambda base, value, *arrays, spec, by: runtime.combined_at(base, value, fill(spec, arrays), by),
+    "runtime.combined_at",
+    (_there_first, _taken_in),
+    family="op",
+    complex=False,
+)
+EXTREMES_AT = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "fmax", np.fmin: "fmin"}
 LAST_WRITE = Op(lambda base, *arrays, spec: runtime.last_write(base, fill(spec, arrays)), "constant", (), name="last_write")
 
 

@@ -491,11 +491,17 @@ class UFuncMethods:
             value = values[0] if ufunc is np.add else np.negative(_signed(values[0], x.dtype))
             x.assign(trace.record(index.INDEX_ADD, (x, value, *arrays), {"spec": spec}), f"{_called(ufunc)}.at")
             return
+        several = [np.ndim(array) and index.dtype_of(array) != bool for array in arrays]
+        if ufunc in index.EXTREMES_AT and values and index.may_repeat(spec, several):
+            new = trace.record(index.COMBINED_AT, (x, values[0], *arrays), {"spec": spec, "by": index.EXTREMES_AT[ufunc]})
+            x.assign(new, f"{_called(ufunc)}.at")
+            return
         numbers = np.arange(x.like.size).reshape(x.like.shape)
         places = np.sort(np.ravel(trace.record(index.GETITEM, (numbers, *arrays), {"spec": spec})))
         if np.any(places[1:] == places[:-1]):
             raise NotDifferentiable(
-                f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index repeats; np.add.at has one"
+                f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index repeats; np.add.at and "
+                "np.maximum.at have one"
             )
         chosen = x[key]
         new = ufunc(chosen, *values)

@@ -414,9 +414,10 @@ def scatter(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     return index.SCATTER(_in_front(value, place, rank), *arrays, spec=spec, shape=shape)
 
 
-@rule(index.SETITEM, index.INDEX_ADD)
+@rule(index.SETITEM, index.INDEX_ADD, index.COMBINED_AT)
 def write(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     base, value, *arrays = args
+    by = {name: what for name, what in node.params if name != "spec"}
     if flags[1]:
         require_fit(b, value, node.args[1], node.aval.dtype)
     if _is_mask(dict(node.params)["spec"], node.args[2:]) and flags[2] and not _ndim(node.args[1]):  # how many is not asked
@@ -431,10 +432,10 @@ def write(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     if flags[1]:
         value = line_up(value, _ndim(node.args[1]), len(taken))
     if not any(flags[2:]) and not _splits(spec):
-        return node.op(base, value, *arrays, spec=(index.EVERY, *spec))
+        return node.op(base, value, *arrays, spec=(index.EVERY, *spec), **by)
     value = np.broadcast_to(value, (b.size, *taken))
     spec, arrays, place, rank = _lanes(b, shape, spec, node.args[2:], arrays, flags[2:], True)
-    return node.op(base, _in_front(value, place, rank), *arrays, spec=spec)
+    return node.op(base, _in_front(value, place, rank), *arrays, spec=spec, **by)
 
 
 @rule(index.CUT, index.CUT_OUT, index.SPLICE)
