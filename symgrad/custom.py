@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad import pytree
 from symgrad.api import vjp
+from symgrad.equal import told
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node, ancestors
 from symgrad.ops.core import Op, Rule, Traced
@@ -297,7 +298,9 @@ def _apart(arrays: Sequence[Any], leaf: Any) -> Any:
 
 
 def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, (Traced, np.ndarray, np.generic, int, float, complex)) and not isinstance(leaf, bool)
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind in "biufcmMO"  # objects may be traced numbers
+    return isinstance(leaf, (Traced, int, float, complex)) and not isinstance(leaf, bool)
 
 
 def _key(leaf: Any) -> Any:
@@ -307,7 +310,7 @@ def _key(leaf: Any) -> Any:
     except TypeError:
         return id(leaf)
     by_itself = is_object(leaf) or of_class(type(leaf), "__eq__") is of_class(object, "__eq__")
-    return id(leaf) if by_itself else (type(leaf), leaf)  # users' objects may be equal, and hold something else
+    return id(leaf) if by_itself else (told(leaf), leaf)  # users' objects may be equal, and hold something else
 
 
 def _fill(kept: list[Any], places: list[int], numbers: Sequence[Any]) -> list[Any]:

@@ -5,6 +5,7 @@ import functools
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -591,3 +592,26 @@ def test_arrays_as_keyword_arguments_of_primitives():
         grad(lambda x: np.sum(scaled(x, by=outside)))(X)
     for by in (2.0, 3.0):
         np.testing.assert_allclose(grad(lambda x, by: np.sum(scaled(x, by=by)))(X, by), by)
+
+
+def test_arguments_that_are_equal_and_not_the_same():
+    """One rule served both."""
+    told = custom_vjp(lambda x, kept: x * 1.0).defvjp(
+        lambda x, kept: (x * 1.0, kept), lambda kept, g: (g * len(str(kept)), None)
+    )
+    for one, other in [(Decimal("1.0"), Decimal("1.00")), (frozenset({1}), frozenset({1.0}))]:
+        for _ in range(3):
+            assert grad(lambda x: told(x, one) + told(x, other))(1.0) == len(str(one)) + len(str(other))  # noqa: B023
+
+
+def test_arrays_that_are_no_numbers():
+    """They were taken for numbers, and refused."""
+    chosen = custom_vjp(lambda x, names: np.sum(x * (names == "a"))).defvjp(
+        lambda x, names: (np.sum(x * (names == "a")), names), lambda names, g: (10 * g * (names == "a"), None)
+    )
+    names = np.array(["a", "b", "a"])
+    outside, handed = grad(lambda x: chosen(x, names)), grad(chosen)
+    for i in range(6):
+        names[1] = "ab"[i // 2 % 2]
+        for found in (outside(X), handed(X, names)):
+            np.testing.assert_array_equal(found, 10.0 * (names == "a"))
