@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
@@ -30,6 +31,14 @@ class Unflatten(Alike):
         known = tuple(self.leaves)
         self.key = (tree, known, told(known)) if plain else None  # what others are the same with; None where that is no other
         self.size = sum(math.prod(leaf.shape) for leaf, kept in zip(self.leaves, self.kept, strict=True) if not kept)
+
+    def reading(self, read: Callable[[str, int, Any], Any]) -> Unflatten:
+        """The same with what is kept as it is read."""
+        made = copy.copy(self)
+        made.leaves = [
+            read("leaves", i, leaf) if kept else leaf for i, (leaf, kept) in enumerate(zip(self.leaves, self.kept, strict=True))
+        ]
+        return made
 
     def __call__(self, vector: Any) -> Any:
         """The structure with the numbers of ``vector``, in arrays of its own.

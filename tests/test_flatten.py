@@ -3,6 +3,7 @@
 import pickle
 from collections import OrderedDict
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,3 +149,23 @@ def test_whole_numbers_are_put_back_as_floats():
     back = flatten({"w": 0.5, "z": 1j, "v": np.ones(2)})[1]
     found = back(np.arange(4))
     assert (type(found["w"]), type(found["z"]), found["v"].dtype) == (float, complex, float)
+
+
+def test_what_is_kept_is_read():
+    """Whole numbers in arrays, texts and objects were constants of the code."""
+    config = SimpleNamespace(scale=2.0)
+    params = {"w": np.array([1.0, 2.0, 3.0]), "rows": np.array([0, 1]), "names": np.array(["a"]), "config": config}
+    vector, outside = flatten(params)
+
+    def loss(v, back):
+        p = back(v)
+        return np.sum(p["w"][p["rows"]] ** 2) * p["config"].scale * (1.0 if p["names"][0] == "a" else -1.0)
+
+    read, handed = grad(lambda v: loss(v, outside)), grad(loss)
+    for i in range(8):
+        params["rows"][0], params["names"][0], config.scale = i // 2 % 3, "ab"[i // 3 % 2], 2.0 + i // 4
+        expected = np.zeros(3)
+        np.add.at(expected, params["rows"], 2 * vector[params["rows"]] * config.scale * (1.0 - 2.0 * (i // 3 % 2)))
+        np.testing.assert_allclose(read(vector), expected)
+        np.testing.assert_allclose(handed(vector, outside), expected)
+    assert read.cache_info().hits

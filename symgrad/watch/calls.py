@@ -260,12 +260,18 @@ class Calls(Reads):
                 self.check(path, "is", fun)
                 if isinstance(fun, Ruled):
                     self.check(path.then("attr", "_rules"), "is", fun._rules)
+                if isinstance(fun, Alike):
+                    fun = fun.reading(functools.partial(self._read_in, path))
             return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         if self.path_of(fun) is None and module_of(type(fun)).split(".")[0] in ("numpy", "functools"):
             return self.own(fun, fun(*self._seen(args), **self._seen(kwargs)), args)
         if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
         return self.own(fun, self._call_opaque(fun, args, kwargs), args)
+
+    def _read_in(self, path: Path, name: str, place: int, value: Any) -> Any:
+        """An item of a list that an object of symgrad's own has as an attribute."""
+        return self.read(path.then("attr", name).then("item", place), value)
 
     def _drawn(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Random numbers of a generator that was there before the call; None where code cannot draw them."""

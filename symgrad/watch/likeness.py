@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import sys
+from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -57,6 +58,10 @@ class Alike:
     """A function of symgrad's own that others with an equal ``key``, if that is not None, may take the place of."""
 
     key: Any
+
+    def reading(self, read: Callable[[str, int, Any], Any]) -> Alike:
+        """The same with what it holds as ``read`` finds it, given the attribute that has it, its place there, and itself."""
+        raise NotImplementedError
 
 
 def name_of(made: Any) -> str | None:
