@@ -117,7 +117,12 @@ _LAZY = (enumerate, filter, map, reversed, zip, itertools.accumulate, itertools.
          itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.islice, itertools.pairwise,
          itertools.takewhile, itertools.zip_longest)  # fmt: skip
 _SHOWING = (collections.ChainMap, types.MappingProxyType)  # what is in others, as it is by then
-_OF_INTS = (collections.deque, itertools.permutations)  # they take a number that is an ``int`` itself, no other
+_OF_INTS = (
+    collections.deque,
+    itertools.permutations,
+    np.datetime64,
+    np.timedelta64,
+)  # they take an ``int`` itself, no other number
 
 
 def _counted(value: Any) -> Any:
