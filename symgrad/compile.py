@@ -60,7 +60,7 @@ from symgrad.transform.loop import Loop
 from symgrad.watch.draws import PLAIN as PLAIN_DRAWS
 from symgrad.watch.draws import Draw, Drawn, Draws, OwnDraws, OwnPlan, Plan, Redrawn, rewind
 from symgrad.watch.guards import CLOSURE, Argument, Check, Free, Path
-from symgrad.watch.puts import Repeated, put_back
+from symgrad.watch.puts import Repeated, is_numeric, put_back
 from symgrad.watch.state import Finished, State, may_fill, watch
 
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
@@ -348,10 +348,11 @@ class Family:
                 if state is not None:
                     state.carry(self.carried)
                 out = user.body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
-                if state is not None:
-                    state.check_settings()
                 outputs, tree = pytree.flatten(out)
                 outputs = [_settled(trace, leaf) for leaf in outputs]
+                if state is not None:
+                    outputs = [state.result(leaf) for leaf in outputs]
+                    state.check_settings()
                 for leaf in outputs if trace.mixed else ():
                     if type(leaf) is Tracer and leaf.node in trace.mixed and is_narrow(leaf.node.aval):
                         trace.asks_kind(leaf)
@@ -383,10 +384,8 @@ class Family:
         for leaf in (*outputs, *puts):
             if type(leaf) is Tracer:
                 nodes.append(leaf.node)
-            elif isinstance(leaf, (np.ndarray, np.generic, int, float, complex)) and not isinstance(leaf, bool):
-                nodes.append(trace.constant(leaf)[0])
             else:
-                nodes.append(leaf)
+                nodes.append(trace.constant(leaf)[0] if is_numeric(leaf) else leaf)
         kinds = [node.aval.kind if isinstance(node, Node) else "" for node in nodes]
         end = Leaf(nodes, tree, kinds, [place for place, _ in state.puts], list(trace.required))
         if trace.selections is not None:

@@ -95,7 +95,7 @@ class TreeDef:
         if issubclass(kind, dict):
             return kind(zip(self.keys, items, strict=True))
         if issubclass(kind, tuple):
-            return kind(*items)
+            return tuple.__new__(kind, items)  # a class of the user's may make others of its arguments
         result = object.__new__(kind)  # a dataclass: its fields as they are, without running __init__ on leaves
         for name, item in zip(self.keys, items, strict=True):
             object.__setattr__(result, name, item)
@@ -205,6 +205,11 @@ def _keys(tree: Any) -> tuple[Any, ...] | None:
     if issubclass(kind, dict) and (kind.__init__ is dict.__init__ or kind is OrderedDict):
         return tuple(tree)
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+
+
+def is_container(tree: Any) -> bool:
+    """Whether a value, which is not None, is taken apart."""
+    return type(tree) not in LEAVES and _keys(tree) is not None
 
 
 def _items(tree: Any) -> Sequence[Any]:

@@ -316,4 +316,5 @@ def _is_slice(value: Any) -> bool:
 
 
 def _comparable(kind: Static) -> bool:
-    return isinstance(kind.value, (str, bytes, bool, int, float, np.dtype, *METHODS))
+    """Whether all of its type that equal it are the same, which floats of a class of the user's are not: 0.0 and -0.0."""
+    return isinstance(kind.value, (str, bytes, bool, int, np.dtype, *METHODS))

@@ -1119,3 +1119,137 @@ def test_keys_that_have_no_literal(key):
     assert batch.cache_info().hits
     with pytest.raises(NotExportable):
         export(slope, {key: x})
+
+
+# -- results that are no numbers -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Report:
+    rate: Any
+    seen: Any = 0.0
+
+
+class Note:
+    def __init__(self, rate):
+        self.rate = rate
+
+
+class Rows(list):
+    pass
+
+
+def test_results_from_outside_are_as_they_are_now():
+    """Code gave the object that the traced call had found, and the fields that an object in a container had then."""
+    outside = SimpleNamespace(note=Note(1.0), report=Report(1.0), named=lambda: 1.0, marks={1}, rate=1.0)
+    inside = {"report": outside.report, "all": [outside.report]}
+    funs = [
+        lambda x: (x * x, outside.note),
+        lambda x: (x * x, [outside.note, outside.named, outside.marks]),
+        lambda x: (x * x, inside),
+        lambda x: (x * x, Report(outside.report, [inside])),
+    ]
+    derivatives = [grad(fun, has_aux=True) for fun in funs]
+    for rate in (1.0, 1.0, 1.0, 2.0, 2.0, 3.0):
+        if rate != outside.rate:
+            outside.note, outside.named, outside.marks = Note(rate), lambda rate=rate: rate, {rate}
+        outside.rate = outside.report.rate = rate
+        (_, note), (_, held), (_, read), (_, made) = [derivative(1.5) for derivative in derivatives]
+        assert note is outside.note
+        assert held == [outside.note, outside.named, outside.marks]
+        assert read == {"report": Report(rate), "all": [Report(rate)]}
+        assert made == Report(Report(rate), [read])
+    assert all([derivative.cache_info().hits for derivative in derivatives[:2]])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rate: {1, 2},
+        lambda rate: SimpleNamespace(rate=rate),
+        lambda rate: Note([rate]),
+        lambda rate: deque([rate]),
+        lambda rate: Rows([rate]),
+        lambda rate: defaultdict(list, rate=rate),
+        lambda rate: {"rate": rate}.values(),
+        lambda rate: np.array(["a", "b"]),
+        lambda rate: np.array([None, "b"]),
+        lambda rate: np.ma.array([1.0, 2.0], mask=[False, True]),
+        lambda rate: np.zeros(2, [("a", float)]),
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_results_that_are_made_anew(make, mode):
+    """One object was the result of all compiled calls, or held what belonged to the trace, or was refused as no number."""
+    outside = SimpleNamespace(rate=0.5)
+    derivative = grad(lambda x: (x * outside.rate, make(outside.rate)), has_aux=True, mode=mode)
+    found = []
+    for i in range(5):
+        outside.rate = 0.5 + i // 3
+        slope, made = derivative(1.5)
+        expected = make(outside.rate)
+        assert slope == outside.rate
+        assert type(made) is type(expected)
+        assert repr(vars(made) if isinstance(made, Note) else made) == repr(
+            vars(expected) if isinstance(made, Note) else expected
+        )
+        found.append(made)
+    assert len({*map(id, found)}) == 5
+
+
+def test_containers_from_outside_that_are_returned():
+    """They held what belonged to the trace."""
+    outside = SimpleNamespace(queue=deque([1.0]), rows=Rows([2.0]), counts=defaultdict(float, a=3.0), words=np.str_("a"))
+    outside.names = np.array(["a"])
+    derivative = grad(lambda x: (x * outside.queue[0], [*vars(outside).values(), Stage.FIRST]), has_aux=True)
+    for i in range(5):
+        outside.queue[0] = 1.0 + i
+        slope, found = derivative(1.5)
+        assert slope == 1.0 + i
+        assert repr(found) == repr([*vars(outside).values(), Stage.FIRST])
+
+
+def test_defaults_that_are_trees_by_which_a_derivative_is_taken():
+    def fun(x, p={"a": 2.0, "rows": [np.array([1.0, 2.0])]}, *, q=Report(3.0)):  # noqa: B006
+        return x * p["a"] ** 2 + np.sum(p["rows"][0] ** 2) * q.rate
+
+    (p,), q = fun.__defaults__, fun.__kwdefaults__["q"]
+    derivative = grad(fun, ("p", "q"))
+    for i in range(6):
+        p["a"], p["rows"][0][1], q.rate = 2.0 + i // 3, i // 2, 3.0 + i // 4
+        by_p, by_q = derivative(1.5)
+        np.testing.assert_allclose(by_p["a"], 3.0 * p["a"])
+        np.testing.assert_allclose(by_p["rows"][0], 2 * p["rows"][0] * q.rate)
+        np.testing.assert_allclose(by_q.rate, np.sum(p["rows"][0] ** 2))
+
+
+class Doubled(namedtuple("Doubled", "a b")):
+    def __new__(cls, a, b=0.0):
+        return super().__new__(cls, a, 2 * b)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_named_tuples_that_make_their_items(mode):
+    """They were made anew with what they hold as the arguments of their class."""
+    point, slope = Doubled(1.5, 2.0), value_and_grad(lambda p: p.a * p.b**2, mode=mode)
+    for _ in CALLS:
+        value, found = slope(point)
+        assert (value, type(found), *found) == (24.0, Doubled, 16.0, 12.0)
+
+
+class Signed(float):
+    pass
+
+
+def test_floats_of_a_class_of_the_users_with_a_sign():
+    slope = grad(lambda x, sign: np.copysign(x, sign))
+    for sign in (0.0, 0.0, 0.0, -0.0, -0.0, 0.0, -0.0):
+        assert slope(2.0, Signed(sign)) == np.copysign(1.0, sign)
+
+
+def test_spans_of_time_by_numbers_that_change():
+    outside = SimpleNamespace(days=1)
+    slope = grad(lambda x, n: x * (np.timedelta64(outside.days + n, "D") / np.timedelta64(1, "h")))
+    for i in range(6):
+        outside.days = 1 + i // 2
+        assert slope(2.0, i // 3) == 24.0 * (outside.days + i // 3)

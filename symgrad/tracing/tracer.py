@@ -1153,7 +1153,7 @@ def plain(tree: Any, copy: bool = False, like: bool = False) -> Any:
         return tree.value.copy("K") if copy and isinstance(tree.value, np.ndarray) else tree.value
     if isinstance(tree, (list, tuple)):
         items = [plain(item, copy, like) for item in tree]
-        return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
+        return tuple.__new__(type(tree), items) if isinstance(tree, tuple) else type(tree)(items)
     if isinstance(tree, dict):
         return {name: plain(item, copy, like) for name, item in tree.items()}
     return tree

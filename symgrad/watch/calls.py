@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import pytree
 from symgrad.ir import INPUT
 from symgrad.loops import ordering, tables
 from symgrad.loops.iterables import table
@@ -80,7 +81,7 @@ from symgrad.tracing.tracer import AS_ARRAYS, Tracer, plain, unwritable
 from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
 from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
-from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, UNASKED, VIEWS, Reads, held_in
+from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, UNASKED, VIEWS, Reads, held_in, rebuilt
 
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
@@ -191,15 +192,23 @@ class Calls(Reads):
     """The hooks for calls."""
 
     def run(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """The user's function, from symgrad itself: containers from outside that it returns are read."""
-        result = self.call(fun, *args, **kwargs)
-        result = self.deep(result)
-        path = self.path_of(result)
-        if path is not None and not isinstance(result, CONTAINERS):
-            self.check(path, "is", result)
-            if hasattr(type(result), "__dataclass_fields__"):
-                self.stop(f"{path!r} is returned, and it may change")
-        return result
+        """The user's function, from symgrad itself: containers from outside in what it returns are read."""
+        return self._read_tree(self.call(fun, *args, **kwargs))
+
+    def _read_tree(self, value: Any, depth: int = 0) -> Any:
+        """A tree with all containers from outside in it read, also in others."""
+        if type(value) in QUICK or depth > DEEPEST:
+            return value
+        value = self.deep(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return self._record(value, lambda item: self._read_tree(item, depth + 1))
+        if not pytree.is_container(value):
+            return value
+        old = [*value.values()] if isinstance(value, dict) else [*value]
+        new = [self._read_tree(item, depth + 1) for item in old]
+        if all(map(operator.is_, old, new)):
+            return value
+        return rebuilt(value, dict(zip(value, new, strict=True)) if isinstance(value, dict) else new)
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
@@ -498,10 +507,12 @@ class Calls(Reads):
         if isinstance(fun, FunctionType):
             names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
             if name in (fun.__kwdefaults__ or {}):
-                return self.read(self.home(fun).then("attr", "__kwdefaults__").then("item", name), value)
+                path = self.home(fun).then("attr", "__kwdefaults__").then("item", name)
+                return self._read_tree(self.read(path, value))
             if name in names:
                 place = names.index(name) - len(names) + len(fun.__defaults__ or ())
-                return self.read(self.home(fun).then("attr", "__defaults__").then("default", (place, name)), value)
+                path = self.home(fun).then("attr", "__defaults__").then("default", (place, name))
+                return self._read_tree(self.read(path, value))
         self.stop(f"the default of {name} is not followed")
         return value
 
@@ -703,9 +714,14 @@ class Calls(Reads):
             self.check(path, "is", value)
         if depth > DEEPEST or isinstance(value, type) or not dataclasses.is_dataclass(value):
             return value
+        return self._record(value, lambda item: self.given(item, depth + 1))
+
+    def _record(self, value: Any, follow: Callable[[Any], Any]) -> Any:
+        """An object of a dataclass with what ``follow`` makes of its fields, which are read if it is from outside."""
+        path = self.path_of(value)
         old = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         new = old if path is None else {name: self.read(path.then("attr", name), item) for name, item in old.items()}
-        new = {name: self.given(item, depth + 1) for name, item in new.items()}
+        new = {name: follow(item) for name, item in new.items()}
         if path is None and all([new[name] is old[name] for name in old]):
             return value
         made = copy.copy(value)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import enum
 import functools
 import operator
 import types
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.errors import SymgradError
-from symgrad.source.origins import is_object, of_class, own_ways
+from symgrad.source.origins import FUNCTIONS, PLAIN, VALUES, is_object, is_users_class, of_class, own_ways
 from symgrad.tracing.tracer import Tracer
 from symgrad.watch.guards import Argument, Path, same_value
 
@@ -166,6 +167,30 @@ def is_number(value: Any) -> bool:
     if type(value) is Tracer:
         return value.node.aval.kind != "array" and not value.node.differentiated
     return type(value) in NUMBERS
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether it is a number, or a plain array of numbers or dates."""
+    kind = type(value)
+    if kind is np.ndarray or issubclass(kind, np.generic):
+        return value.dtype.kind in "biufcmM"
+    return kind in (int, float, complex)
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether it is no number, and nobody can change it."""
+    kind = type(value)
+    if kind is slice:
+        return all(map(is_fixed, (value.start, value.stop, value.step)))
+    if kind in (tuple, frozenset):
+        return all(map(is_fixed, value))
+    if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, NoneType)):
+        return False
+    if isinstance(value, enum.Enum):
+        return True
+    return (isinstance(value, (*PLAIN, *FUNCTIONS)) or kind in VALUES) and not (
+        isinstance(value, np.void) or is_users_class(kind)
+    )
 
 
 def settled(value: Any) -> Any:

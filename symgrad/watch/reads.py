@@ -71,7 +71,9 @@ from symgrad.watch.puts import (
     OPERATIONS,
     Repeated,
     Setting,
+    is_fixed,
     is_number,
+    is_numeric,
     is_plainly_set,
     is_settled,
     key_in,
@@ -1656,9 +1658,42 @@ class Reads:
             value.update(items)
         elif kind is Slots:
             value.update({key: self.kept(item, depth + 1) for key, item in value.items()})
+        elif kind is collections.deque or (isinstance(value, (list, dict)) and self.path_of(value) is None):
+            self._keep_items(value, depth + 1)
         elif self.path_of(value) is None and (fields := fields_of(value)) is not None:
             fields.update({key: self.kept(item, depth + 1) for key, item in fields.items()})
         return value
+
+    def _keep_items(self, value: Any, depth: int) -> None:
+        """The same of all that is in a container, by no method of its class's, and of the attributes that it has."""
+        items: Any = dict.items(value) if isinstance(value, dict) else enumerate(value)
+        for key, item in [*items]:
+            if (made := self.kept(item, depth)) is not item:
+                (dict if isinstance(value, dict) else list if isinstance(value, list) else type(value)).__setitem__(
+                    value, key, made
+                )
+        for key, item in [*getattr(value, "__dict__", {}).items()]:
+            vars(value)[key] = self.kept(item, depth)
+
+    def result(self, leaf: Any) -> Any:
+        """What the call returns that is no tree of numbers: code hands on what is outside, and what cannot change; with another
+        object, which the function makes anew at each call, that cannot be compiled."""
+        kind = type(leaf)
+        if kind is Tracer or is_numeric(leaf) or issubclass(kind, (type, ModuleType)) or module_of(kind).startswith("symgrad."):
+            return leaf
+        if (known := self._copied_of.get(id(leaf))) is not None:
+            leaf = known[1].find(self.leaves)
+        path = self.path_of(leaf)
+        if path is not None and not isinstance(leaf, (np.ndarray, np.void, Iterator)):
+            self.check(path, "is", leaf)
+            return leaf
+        if is_fixed(leaf):
+            return leaf
+        self.stop(f"a {kind.__name__} is returned, which is another one at each call")
+        if isinstance(leaf, VIEWS):
+            for shown in gc.get_referents(leaf):
+                self.kept(shown)
+        return self.kept(leaf)
 
     def place(self, owner: Any) -> Any:
         """What an item is assigned in: an array that the trace has read stays what it is a copy of."""
