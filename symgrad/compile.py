@@ -52,7 +52,7 @@ from symgrad.source.origins import METHODS, OWN, is_object, is_users
 from symgrad.tracing.frames import INTO_PLAIN
 from symgrad.tracing.mixed import Otherwise, is_narrow
 from symgrad.tracing.nans import WatchedTrace
-from symgrad.tracing.trace import SLIDING, TURNING, Tape, Trace, running, tracing
+from symgrad.tracing.trace import SLIDING, TURNING, Carried, Tape, Trace, running, tracing
 from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
@@ -297,7 +297,7 @@ class Family:
         doubts: set[Any],
     ) -> Traced:
         fun, learnt = user.fun, self.learnt
-        trace = kind()
+        trace, found = kind(), self.layout.found(leaves.given, leaves, fun)
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*apart}
@@ -305,11 +305,11 @@ class Family:
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             drafts = [self.draft] if self.draft is not None else []
-            known = (variant.loops for variant in (*drafts, *self.variants) if variant.knows([*leaves, fun]))
+            known = (variant.loops for variant in (*drafts, *self.variants) if variant.knows(found))
             trace.known_ways = next(known, {})
-        state = State(trace, self.lifted, self.accept_effects, [*leaves, fun], draws, undo) if kind is Trace else None
+        state = State(trace, self.lifted, self.accept_effects, found, draws, undo) if kind is Trace else None
         watch(trace, state, fills)
-        draws.begin(trace, [*leaves, fun])
+        draws.begin(trace, found)
         slots: list[Any] = []
         paths = [()] * len(leaves) if state is None else self.layout.tree.paths()
         for position, (leaf, kind, path) in enumerate(zip(leaves, self.layout.kinds, paths, strict=True)):
@@ -342,6 +342,11 @@ class Family:
         ]
         if made:
             trace.given, trace.originals = {id(copy): (copy, one) for one, copy in made}, {id(one) for one, _ in made}
+        if self.layout.tree.holds:
+            holding = [(one, copy) for one, copy in made if pytree.holds_more(type(copy))]
+            for i, (one, copy) in enumerate(holding, len(leaves)):
+                start = None if state is None else Path(Argument(i, type(one).__name__), ())
+                trace.carried[id(copy)] = Carried(copy, one, pytree.beside(one), start, False)
         outputs: list[Any] = []
         try:
             with tracing(trace):
@@ -370,7 +375,7 @@ class Family:
                 state.__class__ = Finished
             elif not any(map(callable, outputs)):  # a pullback needs what it holds
                 trace.hooks.holders.leave(trace)
-            trace.given, trace.originals = {}, set()  # which hold the arguments
+            trace.given, trace.originals, trace.carried = {}, set(), {}  # which hold the arguments
         if self.dynamic is None:
             self.remarks |= trace.remarks
         if state is None:
@@ -918,10 +923,11 @@ class Variant:
 
     def lifted(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """What the function reads from outside in a call, as it is now."""
-        leaves, _ = pytree.flatten((tuple(args), tuple(kwargs.values())))
-        found = [path.find([*leaves, fun]) for path in self.lifts]
+        given = tuple(args), tuple(kwargs.values())
+        there = self.family.layout.found(given, pytree.flatten(given)[0], fun)
+        found = [path.find(there) for path in self.lifts]
         if self.plan is not None:
-            found += self.plan.draw(*[path.find([*leaves, fun]) for path in self.plan.sources])
+            found += self.plan.draw(*[path.find(there) for path in self.plan.sources])
         return found
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
@@ -951,17 +957,18 @@ class Variant:
         checks: list[str] = []
         kinds = iter(family.layout.kinds)
         leaves: list[str] = []
+        holders: list[str] = []
         containers, given_names = [""], iter(names)  # of which the first are those of all arguments
         for group in family.layout.tree.children:
             containers += [""] * group.is_known_again
             for child in group.children:
-                check_tree(child, next(given_names), kinds, checks, space, leaves, containers)
+                check_tree(child, next(given_names), kinds, checks, space, leaves, containers, holders)
         several = [f"id({name})" for name in containers if name]
         if family.once and len(several) > 1:
             checks.append(f"len({{{', '.join(several)}}}) == {len(several)}")
         cells: dict[str, CellType | Free] = {"_hits": family.answered}
         home: dict[Path, Check] = {}  # what are names in the namespace that the function is to have for its own
-        outside, sources = self._outside(state, [*leaves, "_fun"], space, cells, home)
+        outside, sources = self._outside(state, [*leaves, *holders, "_fun"], space, cells, home)
         names = [*names, *state, *drawn]
         if clear and len(code.body) <= SHORT and not self.whole.hopes:
             space = {**self._namespace(code), **space}
@@ -1629,7 +1636,7 @@ class Compiler:
     def traced(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         """A variant for a call, with at least one trace."""
         family, leaves = self.family(args, kwargs)
-        found = family.of_call([*leaves, user.fun])
+        found = family.of_call(family.layout.found(leaves.given, leaves, user.fun))
         if found is None:
             try:
                 traced = family.trace(user, leaves)
@@ -1642,7 +1649,7 @@ class Compiler:
             assert traced.state is not None
             if not family.is_given_up():
                 self._learn(user, family, traced, True)
-            found = family.of_call([*leaves, user.fun])
+            found = family.of_call(family.layout.found(leaves.given, leaves, user.fun))
             if found is None:  # dynamic mode: for the reader alone
                 assert traced.draws is not None
                 found = Variant(family)

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -24,12 +25,13 @@ from symgrad.equal import is_same
 class TreeDef:
     """The shape of a tree: what kind of container, its keys, and its children. Hashable and comparable."""
 
-    __slots__ = ("_hash", "children", "keys", "kind", "repeats", "size")
+    __slots__ = ("_hash", "children", "holds", "keys", "kind", "repeats", "size")
 
     def __init__(self, kind: Any, keys: tuple[Any, ...] = (), children: tuple[TreeDef, ...] = ()) -> None:
         self.kind, self.keys, self.children = kind, keys, children
         self.size: int = 1 if kind is LEAF else sum([child.size for child in children])
         self.repeats: bool = kind is SAME or any([child.repeats for child in children])
+        self.holds: bool = holds_more(kind) or any([child.holds for child in children])
         self._hash: int | None = None
 
     def __hash__(self) -> int:
@@ -120,11 +122,22 @@ class TreeDef:
         if ones is not None and id(like) in ones:
             return ones[id(like)]
         result = self._of(items)
+        if holds_more(kind):
+            _carry(like, result)
         if self.is_known_again:
             made.append((like, result))
         if ones is not None:
             ones[id(like)] = result
         return result
+
+    def holders(self, like: Any) -> Iterator[Any]:
+        """The containers in ``like``, a tree of this shape, that may have attributes beside their items, in the order in which
+        they are rebuilt."""
+        if self.holds and self.kind is not SAME:
+            for child, item in zip(self.children, _items(like), strict=True):
+                yield from child.holders(item)
+            if holds_more(self.kind):
+                yield like
 
     def paths(self) -> list[tuple[tuple[str, Any], ...]]:
         """One access path a leaf: steps ``("item", key)`` or ``("attr", name)`` from the root; ``("tuple item", key)``, or of a
@@ -144,6 +157,25 @@ def item_of(kind: Any) -> str:
     """How an item of a container is read: the name of a step."""
     own = tuple if issubclass(kind, tuple) else dict if issubclass(kind, dict) else list
     return "item" if kind.__getitem__ in (own.__getitem__, OrderedDict.__getitem__) else f"{own.__name__} item"
+
+
+def holds_more(kind: Any) -> bool:
+    """Whether a container of this kind may have attributes beside its fields, or items."""
+    return isinstance(kind, type) and kind not in (tuple, list, dict, OrderedDict) and kind.__dictoffset__ != 0
+
+
+def beside(tree: Any) -> dict[str, Any]:
+    """The attributes of a container that are none of its fields; what a class computes of these, and keeps, is none."""
+    kind = type(tree)
+    fields = [field.name for field in dataclasses.fields(tree)] if dataclasses.is_dataclass(tree) else ()
+    more = [name for name in vars(tree) if name not in fields]
+    return {name: vars(tree)[name] for name in more if not isinstance(getattr(kind, name, None), functools.cached_property)}
+
+
+def _carry(like: Any, made: Any) -> None:
+    """Give a container the attributes that another one has beside its items."""
+    for name, value in beside(like).items():
+        vars(made).setdefault(name, value)
 
 
 class _Named:

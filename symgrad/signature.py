@@ -130,6 +130,10 @@ class Layout(NamedTuple):
     keywords: tuple[str, ...]
     kinds: tuple[Any, ...]
 
+    def found(self, given: tuple[tuple[Any, ...], tuple[Any, ...]], leaves: Sequence[Any], fun: Any) -> list[Any]:
+        """Where paths begin in a call of ``fun``: its leaves, the containers that have more than items, and the function."""
+        return [*leaves, *self.tree.holders(given), fun] if self.tree.holds else [*leaves, fun]
+
 
 class Leaves(list[Any]):
     """The leaves of a call's arguments, and these as they were ``given``: positional ones, and those by name."""
@@ -232,9 +236,10 @@ def check_tree(
     space: dict[str, Any],
     leaves: list[str],
     containers: list[str],
+    holders: list[str],
 ) -> None:
-    """Conditions that an argument has the tree and the kinds of a signature, as source; the names of its leaves, and of the
-    containers that they are in."""
+    """Conditions that an argument has the tree and the kinds of a signature, as source; the names of its leaves, of the
+    containers that they are in, and of its ``holders``."""
     if tree.kind is SAME:
         checks.append(f"{name} is {containers[tree.keys[0]]}")
         return
@@ -267,7 +272,9 @@ def check_tree(
     for i, (read, child) in enumerate(zip(reads, tree.children, strict=True)):
         part = f"_{name.lstrip('_')}_{i}"
         checks.append(f"(({part} := {read}) is {part})")
-        check_tree(child, part, kinds, checks, space, leaves, containers)
+        check_tree(child, part, kinds, checks, space, leaves, containers, holders)
+    if pytree.holds_more(tree.kind):
+        holders.append(name)
 
 
 def check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) -> None:

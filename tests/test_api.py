@@ -42,7 +42,7 @@ from symgrad import (
     vmap,
 )
 from symgrad.compile import Family
-from symgrad.errors import NotExportable
+from symgrad.errors import NotDifferentiable, NotExportable
 from symgrad.program import Diverged, Program
 from symgrad.pytree import flatten
 
@@ -1253,3 +1253,69 @@ def test_spans_of_time_by_numbers_that_change():
     for i in range(6):
         outside.days = 1 + i // 2
         assert slope(2.0, i // 3) == 24.0 * (outside.days + i // 3)
+
+
+# -- containers with more than fields ------------------------------------------------------------------------------
+
+
+@dataclass
+class Scaled:
+    factor: float
+    sign = 1.0
+
+    def __post_init__(self):
+        self.double, self.kind = 2 * self.factor, "plain"
+
+    @functools.cached_property
+    def square(self):
+        return self.factor**2
+
+    def of(self, x):
+        return x * self.double * self.sign
+
+
+class Weighted(namedtuple("Weighted", "a b")):
+    weight = 1.0
+
+
+class Table(dict):
+    weight = 1.0
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_attributes_that_are_no_fields(mode):
+    """They were not there, or those of the class were taken for them."""
+    method = grad(lambda x, p: p.of(x) * x + (x if p.kind == "plain" else 3 * x) + x * getattr(p, "more", 0.0), mode=mode)
+    nested = grad(lambda x, given: x * given["p"][0].double + x * copy.copy(given["p"][0]).sign, mode=mode)
+    weighed = grad(lambda x, pair, table: x * pair.a * pair.weight + x * table["a"] * table.weight, mode=mode)
+    for i in range(12):
+        p, pair, table = Scaled(1.0 + i // 2), Weighted(1.0, 2.0), Table(a=2.0)
+        if i % 3 == 2:
+            p.sign = p.more = pair.weight = 3.0
+            table.weight = 4.0 + i
+        if i % 4 == 3:
+            p.double, p.kind = 7.0, "other"
+        slope = 2 * 1.5 * p.double * p.sign + (1.0 if p.kind == "plain" else 3.0) + getattr(p, "more", 0.0)
+        assert method(1.5, p) == slope
+        assert nested(1.5, {"p": (p, 1.0)}) == p.double + p.sign
+        assert weighed(1.5, pair, table) == pair.weight + 2.0 * table.weight
+    assert mode == "dynamic" or (method.cache_info().hits and weighed.cache_info().hits)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_attributes_of_what_a_derivative_is_taken_by(mode):
+    """What is computed of fields, and kept, is no constant."""
+    p = Scaled(3.0)
+    assert p.square == 9.0
+    kinds, squares = grad(lambda p: p.factor**2 * len(p.kind), mode=mode), grad(lambda p: p.square, mode=mode)
+    for kind in ("plain", "plain", "plain", "other one"):
+        p.kind = kind
+        assert kinds(p).factor == 6.0 * len(kind)
+        assert squares(p).factor == 6.0
+        with pytest.raises(AttributeError, match="double of a Scaled is none of its fields"):
+            grad(lambda p: p.double * p.factor, mode=mode)(p)
+        assert grad(lambda p: p.factor * getattr(p, "double", 2.0), mode=mode)(p).factor == 2.0
+        p.sign = 2.0
+        with pytest.raises(NotDifferentiable, match="sign of a Scaled is none of its fields"):
+            grad(lambda p: p.factor * p.sign, mode=mode)(p)
+        del p.sign

@@ -85,6 +85,17 @@ class Guard(NamedTuple):
     fixed: bool = False
 
 
+class Carried(NamedTuple):
+    """A ``copy`` of a container, which has the attributes that ``original`` has ``beside`` its items; where that is found in
+    other calls, None if that is not known; and whether a derivative is taken by its items."""
+
+    copy: Any
+    original: Any
+    beside: dict[str, Any]
+    place: Any
+    differentiated: bool
+
+
 class Trace:
     """One run of a function being traced, for code to be made of it: derivative passes record nodes, too.
 
@@ -119,6 +130,7 @@ class Trace:
         self.impure: str | None = None
         self.given: dict[int, tuple[Any, Any]] = {}  # containers that were made of those among the arguments, and these
         self.originals: set[int] = set()  # the latter
+        self.carried: dict[int, Carried] = {}  # those of them that may have attributes beside their items
         self.singly = False  # whether a vmap had to run its function for each element of the batch
         self.hooks: Any = None  # what sees the user's function read from outside: a State
         self.drafts: Any = None  # the run of the arrays that the function makes and fills itself

@@ -6,11 +6,12 @@ nest: an inner one appends to the same graph, behind identity nodes of its own.
 
 from __future__ import annotations
 
+import enum
 import inspect
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import FunctionType, NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from symgrad.ops.engine import ASTYPE, IDENTITY, TO_ARRAY, TO_FLOAT, TO_NUMPY, T
 from symgrad.ops.index import GETITEM
 from symgrad.runtime import native
 from symgrad.tracing.frames import raised_at, recursing, where
-from symgrad.tracing.trace import Trace
+from symgrad.tracing.trace import Carried, Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import batch
 from symgrad.transform.forward import forward
@@ -83,7 +84,26 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
                 f"give {name} + 0j"
             )
         tracers.append(tracer)
-    return Variables(tracers, treedef), treedef.unflatten(tracers)
+    return Variables(tracers, treedef), _filled(trace, treedef, tracers, tree)
+
+
+_SETTLED = (str, bytes, int, NoneType, enum.Enum)  # of which nothing is to be differentiated
+
+
+def _filled(trace: Trace, treedef: pytree.TreeDef, tracers: Sequence[Tracer], like: Any) -> Any:
+    """The tree with these leaves, of containers with what those of ``like`` have beside their items, if it is no number."""
+    if not treedef.holds:
+        return treedef.unflatten(tracers)
+    made: list[tuple[Any, Any]] = []
+    result = treedef.rebuild(iter(tracers), like, made, None)
+    for one, copy in made:
+        if pytree.holds_more(type(copy)):
+            known = trace.carried.get(id(one)) or Carried(one, one, pytree.beside(one), None, True)
+            trace.carried[id(copy)] = known._replace(copy=copy, differentiated=True)
+            for key, value in known.beside.items():
+                if vars(copy).get(key) is value and not isinstance(value, _SETTLED):  # it may hang on the fields
+                    del vars(copy)[key]
+    return result
 
 
 def _short(name: str) -> str:

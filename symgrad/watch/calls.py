@@ -918,6 +918,7 @@ class Calls(Reads):
 
     def _handed(self, fun: Any, values: tuple[Any, ...]) -> None:
         for value in values:
+            self.beside(value, "__dict__")
             path = self.path_of(value)
             if path is not None and is_made_anew(value):
                 self.check(path, "is", value)
@@ -928,6 +929,7 @@ class Calls(Reads):
         """What code that is not followed may find in what it is given, and in that: objects from outside are no constants."""
         if type(value) in QUICK or depth > DEEPEST:
             return
+        self.beside(value, "__dict__")
         if isinstance(value, HOLDING):
             for item in held_in(value):
                 self._opened(fun, item, depth + 1)

@@ -178,7 +178,7 @@ def is_numeric(value: Any) -> bool:
 
 
 def is_fixed(value: Any) -> bool:
-    """Whether it is no number, and nobody can change it."""
+    """Whether it is a value that nobody can change."""
     kind = type(value)
     if kind is slice:
         return all(map(is_fixed, (value.start, value.stop, value.step)))

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.errors import MutatedInput
+from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.ir import INPUT, Node, aval_of
 from symgrad.loops import iterables, members
 from symgrad.loops.iterables import Over, columns, table
@@ -646,6 +646,8 @@ class Reads:
             if type(owner) is Tracer and self.trace.coarse and (name in _OF_DTYPE or owner.node in self.trace.mixed):
                 self.trace.asks_dtype(owner)
             return getattr(owner, name)
+        if (found := self.beside(owner, name)) is not NOTHING:
+            return found
         if is_generator(owner) and not is_drawing(name):
             if (self.path_of(owner) or home_of(owner)) is not None:
                 self.stop(f"{name} of a generator of random numbers is read")
@@ -716,6 +718,27 @@ class Reads:
             if isinstance(fixed, (staticmethod, classmethod)) or not hasattr(type(fixed), "__get__"):
                 return self.read(Path(kind, (("attr", name),)), value)
         return value
+
+    def beside(self, owner: Any, name: str) -> Any:
+        """What a container among the arguments has as an attribute that is none of its fields; ``NOTHING`` where there is none,
+        or the function has put another one there."""
+        known = self.trace.carried.get(id(owner)) if self.trace.carried else None
+        if known is None:
+            return NOTHING
+        own, value = vars(owner), known.beside.get(name, NOTHING)
+        if known.differentiated and value is not NOTHING and name not in own:
+            what = f"{name} of a {type(owner).__name__} is none of its fields, so no derivative is taken by it"
+            kind: Any = NotDifferentiable if hasattr(type(owner), name) else AttributeError  # as if it were not there
+            raise kind(f"{where()}: {what}; make it a field, or a property that computes it")
+        if value is not NOTHING and own.get(name, NOTHING) is value:
+            return value if known.place is None else self.read(known.place.then("attr", name), value)
+        if known.place is not None and name == "__dict__":
+            self.check(known.place.then("attr", name), "keys", tuple(vars(known.original)))
+            if known.beside:
+                self.stop(f"__dict__ of a {type(owner).__name__} is read, which has more than fields")
+        elif known.place is not None and name not in own and not _is_above(of_class(type(owner), name)):
+            self.check(known.place.then("attr", "__dict__").then("in", name), "is", False)
+        return NOTHING
 
     def _guard_descriptor(self, kind: type, name: str, fixed: Any) -> None:
         """Guard what a class of the user's has under a name, where Python makes something of it that no other check sees."""
@@ -1765,6 +1788,11 @@ def _all_held_in(value: Any) -> Iterable[Any]:
         return value.func, *value.args, *value.keywords.values(), *vars(value).values()
     fields = attributes(value).values()
     return (*held_in(value), *fields) if isinstance(value, HOLDING) else fields
+
+
+def _is_above(fixed: Any) -> bool:
+    """Whether what a class has comes before what objects have themselves, or is a method."""
+    return hasattr(type(fixed), "__set__") or isinstance(fixed, (FunctionType, staticmethod, classmethod))
 
 
 def _place_in(kind: type, name: str) -> Path:

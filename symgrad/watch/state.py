@@ -67,6 +67,7 @@ from symgrad.watch.calls import (
     sparse_product,
 )
 from symgrad.watch.guards import Path
+from symgrad.watch.puts import NOTHING
 from symgrad.watch.reads import HOLDING, MAX_ITEMS, QUICK, TABLED, held_in, rebuilt, source
 
 _OF_ITEMS = (zip, enumerate, reversed, itertools.pairwise, itertools.islice)
@@ -658,6 +659,7 @@ class State(Calls):
             if type(one) in QUICK or isinstance(one, (Traced, *PLAIN, *FUNCTIONS, type)) or id(one) in seen:
                 continue
             seen.add(id(one))
+            self.beside(one, "__dict__")
             if self.path_of(one) is not None:
                 self.stop("a class pattern looks into an object from outside, which is not followed")
             elif isinstance(one, HOLDING):
@@ -968,6 +970,8 @@ class Plain(Finished):
         if type(owner) is Tracer and name in OWN:
             owner.lacks(name)
             return owner.like.base if owner.base is None else owner.owner()  # of views of views, too
+        if (found := self.beside(owner, name)) is not NOTHING:
+            return found
         fixed = None if type(owner) is Tracer else of_class(type(owner), name)
         if type(fixed) is property and is_users(fixed.fget):
             return self.call(fixed.fget, owner)
