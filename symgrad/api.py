@@ -564,11 +564,15 @@ def _make(kind: str, fun: Fun | None, *, backend: str = "numpy", **options: Any)
 def _positions(argnums: Any) -> Any:
     """``argnums`` with Python's numbers, where it has NumPy's."""
     if isinstance(argnums, (tuple, list)):
-        return tuple(map(_positions, argnums))
+        return tuple([_position(argnum) for argnum in argnums])
+    return _position(argnums)
+
+
+def _position(argnum: Any) -> int | str:
     try:
-        return argnums if isinstance(argnums, str) else operator.index(argnums)
+        return argnum if isinstance(argnum, str) else operator.index(argnum)
     except TypeError:
-        text = f"argnums={argnums!r}: give the position or the name of an argument, or a tuple of them"
+        text = f"argnums={argnum!r}: give the position or the name of an argument, or a tuple of them"
         raise TypeError(text) from None
 
 

@@ -1319,3 +1319,37 @@ def test_attributes_of_what_a_derivative_is_taken_by(mode):
         with pytest.raises(NotDifferentiable, match="sign of a Scaled is none of its fields"):
             grad(lambda p: p.factor * p.sign, mode=mode)(p)
         del p.sign
+
+
+@dataclass
+class Fitted:
+    weights: Any
+
+    def __post_init__(self):
+        self.scale, self.notes = 2.0, {"offset": 1.0}
+
+    @grad
+    def slope(self, x):
+        return x * x * self.scale * self.weights[0] + self.notes["offset"] * x
+
+    @vmap
+    def batch(self, x):
+        return x * self.scale * self.weights[0]
+
+
+def test_methods_of_records_that_have_more_than_fields():
+    model = Fitted([3.0])
+    each = vmap(lambda model, x: x * len(model.notes) * model.weights[0])
+    for i in range(8):
+        model.scale, model.notes["offset"] = 2.0 + i // 2, 1.0 + i // 3
+        assert model.slope(1.5) == 9.0 * model.scale + model.notes["offset"]
+        np.testing.assert_array_equal(model.batch(V), V * model.scale * 3.0)
+        with pytest.raises(AttributeError, match="notes of a Fitted is none of its fields"):
+            each(Fitted([V]), V)
+    assert model.slope.cache_info().hits
+    assert model.batch.cache_info().hits
+
+
+def test_argnums_that_are_nested():
+    with pytest.raises(TypeError, match=r"argnums=\(1,\): give the position or the name"):
+        grad(lambda x, y: x * y, (0, (1,)))

@@ -87,13 +87,14 @@ class Guard(NamedTuple):
 
 class Carried(NamedTuple):
     """A ``copy`` of a container, which has the attributes that ``original`` has ``beside`` its items; where that is found in
-    other calls, None if that is not known; and whether a derivative is taken by its items."""
+    other calls, None if that is not known; and whether its items are ``other`` ones, by which a derivative is taken, or those
+    of one element of a batch."""
 
     copy: Any
     original: Any
     beside: dict[str, Any]
     place: Any
-    differentiated: bool
+    other: bool
 
 
 class Trace:

@@ -84,23 +84,24 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
                 f"give {name} + 0j"
             )
         tracers.append(tracer)
-    return Variables(tracers, treedef), _filled(trace, treedef, tracers, tree)
+    return Variables(tracers, treedef), with_leaves(trace, treedef, tracers, tree, True)
 
 
 _SETTLED = (str, bytes, int, NoneType, enum.Enum)  # of which nothing is to be differentiated
 
 
-def _filled(trace: Trace, treedef: pytree.TreeDef, tracers: Sequence[Tracer], like: Any) -> Any:
-    """The tree with these leaves, of containers with what those of ``like`` have beside their items, if it is no number."""
+def with_leaves(trace: Trace, treedef: pytree.TreeDef, leaves: Sequence[Any], like: Any, other: bool) -> Any:
+    """The tree with these leaves, of containers with what those of ``like`` have beside their items; where these are ``other``
+    than those of ``like``, what hangs on them is not there."""
     if not treedef.holds:
-        return treedef.unflatten(tracers)
+        return treedef.unflatten(leaves)
     made: list[tuple[Any, Any]] = []
-    result = treedef.rebuild(iter(tracers), like, made, None)
+    result = treedef.rebuild(iter(leaves), like, made, None)
     for one, copy in made:
         if pytree.holds_more(type(copy)):
-            known = trace.carried.get(id(one)) or Carried(one, one, pytree.beside(one), None, True)
-            trace.carried[id(copy)] = known._replace(copy=copy, differentiated=True)
-            for key, value in known.beside.items():
+            known = trace.carried.get(id(one)) or Carried(one, one, pytree.beside(one), None, other)
+            known = trace.carried[id(copy)] = known._replace(copy=copy, other=known.other or other)
+            for key, value in known.beside.items() if known.other else ():
                 if vars(copy).get(key) is value and not isinstance(value, _SETTLED):  # it may hang on the fields
                     del vars(copy)[key]
     return result

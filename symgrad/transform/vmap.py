@@ -22,7 +22,7 @@ from symgrad.tracing.tracer import Tracer, unwritable
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.batch_loops import filled
 from symgrad.transform.batch_rules import forms
-from symgrad.transform.calculus import outputs_of, parameters, run, traced
+from symgrad.transform.calculus import outputs_of, parameters, run, traced, with_leaves
 from symgrad.transform.loop import plain
 
 Fun = Callable[..., Any]
@@ -51,12 +51,23 @@ class Columns(NamedTuple):
     tree: TreeDef
     keywords: list[str]
     size: int
+    given: tuple[tuple[Any, ...], tuple[Any, ...]]
+    trace: Trace
 
     def row(self, pick: Callable[[Any], Any]) -> tuple[Any, dict[str, Any]]:
         """The arguments of one element."""
         leaves = [pick(leaf) if flag else leaf for leaf, flag in zip(self.leaves, self.flags, strict=True)]
-        args, values = self.tree.unflatten(leaves)
-        return args, dict(zip(self.keywords, values, strict=True))
+        if not self.tree.holds:
+            args, values = self.tree.unflatten(leaves)
+            return args, dict(zip(self.keywords, values, strict=True))
+        made, start = [], 0
+        trees = [child for group in self.tree.children for child in group.children]
+        for tree, value in zip(trees, (*self.given[0], *self.given[1]), strict=True):
+            end = start + tree.size
+            made.append(with_leaves(self.trace, tree, leaves[start:end], value, any(self.flags[start:end])))
+            start = end
+        count = len(self.given[0])
+        return tuple(made[:count]), dict(zip(self.keywords, made[count:], strict=True))
 
 
 class Way(NamedTuple):
@@ -96,11 +107,12 @@ def _columns(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]
     elif isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or _is_axis(in_axes) or (isinstance(in_axes, tuple) and len(in_axes) == len(args))):
-        given = f"{len(args)} positional argument(s)"
+        count = f"{len(args)} positional argument(s)"
         raise ValueError(
-            f"in_axes must be an int, None, or a tuple of as many as there are arguments; it is {in_axes!r} for {given}"
+            f"in_axes must be an int, None, or a tuple of as many as there are arguments; it is {in_axes!r} for {count}"
         )
-    leaves, tree = pytree.flatten((tuple(args), tuple(kwargs.values())))
+    given = tuple(args), tuple(kwargs.values())
+    leaves, tree = pytree.flatten(given)
     axes = spread(in_axes, tree.children[0], "in_axes") + [0] * tree.children[1].size
     columns: list[Any] = []
     flags: list[bool] = []
@@ -122,7 +134,7 @@ def _columns(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]
         raise ValueError(f"vmap of {_title(fun)}: in_axes={in_axes!r} leaves no argument to map over")
     if len(set(lengths.values())) > 1:
         raise ValueError(f"vmap of {_title(fun)}: the mapped axes differ in length: {', '.join(lengths)}")
-    return Columns(columns, flags, tree, list(kwargs), next(iter(lengths.values())))
+    return Columns(columns, flags, tree, list(kwargs), next(iter(lengths.values())), given, trace)
 
 
 def _is_axis(axis: Any) -> bool:

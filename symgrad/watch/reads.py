@@ -726,8 +726,8 @@ class Reads:
         if known is None:
             return NOTHING
         own, value = vars(owner), known.beside.get(name, NOTHING)
-        if known.differentiated and value is not NOTHING and name not in own:
-            what = f"{name} of a {type(owner).__name__} is none of its fields, so no derivative is taken by it"
+        if known.other and value is not NOTHING and name not in own:
+            what = f"{name} of a {type(owner).__name__} is none of its fields, so no derivative is taken by it, and no batch"
             kind: Any = NotDifferentiable if hasattr(type(owner), name) else AttributeError  # as if it were not there
             raise kind(f"{where()}: {what}; make it a field, or a property that computes it")
         if value is not NOTHING and own.get(name, NOTHING) is value:
