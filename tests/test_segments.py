@@ -418,6 +418,13 @@ def read_by_a_function(x, ends):
     return total
 
 
+def to_the_end(x, ends):
+    y = np.zeros(ROWS)
+    for i in range(ROWS):
+        y[i] = np.sum(x[ends[i] :] ** 2) + x[ends[i] :] @ x[ends[i] :]
+    return np.sum(np.sin(y))
+
+
 def beyond_the_end(x, ends):
     total = 0.0
     for i in range(ROWS):
@@ -437,7 +444,7 @@ OTHERWISE = [
     written_into_as_it_goes, by_another_name, by_a_function, written_by_an_object, no_copy, made_anew_and_had_by_a_function,
     slices_are_views, rows_are_written_into, what_was_kept_changes, blocks, whole_numbers, large_numbers,
     sums_of_slices_in_sums, numbers_where_nothing_is_added, counted_from_elsewhere, arrays_in_arrays, signs_of_zero,
-    left_by_the_loop, of_the_one_before, read_by_a_function, beyond_the_end, appended_and_read,
+    left_by_the_loop, of_the_one_before, read_by_a_function, to_the_end, beyond_the_end, appended_and_read,
 ]  # fmt: skip
 
 
@@ -554,3 +561,12 @@ def f(x, v, w, ends, at):
         np.testing.assert_allclose(got[0], want[0], rtol=1e-11, atol=1e-12)
         for a, b in zip(got[1], want[1], strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+def test_slices_to_the_end_from_nothing_on():
+    """A slice without an end is none that ends at zero, where all of them begin."""
+    g, starts = value_and_grad(to_the_end), np.zeros(ROWS, int)
+    for x in (VALUES, VALUES + 1, -VALUES):
+        want, got = value_and_grad(to_the_end, mode="dynamic")(x, starts), g(x, starts)
+        np.testing.assert_allclose(got[0], to_the_end(x, starts), rtol=1e-12)
+        np.testing.assert_allclose(got[1], want[1], rtol=1e-10, atol=1e-12)

@@ -123,6 +123,8 @@ class Iterations:
 
     def _between(self, first: Any, last: Any) -> Span:
         """The items of slices with such ends."""
+        if last is None:
+            raise NotTogether  # it goes as far as what it is a slice of
         for end in (first, last):
             if end is not None and type(end) is not int and (type(end) is not Each or end.span is not None or end.ndim):
                 raise NotTogether
