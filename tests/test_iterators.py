@@ -196,3 +196,37 @@ def test_iterators_of_too_little(fun, size):
                 derivative(x)
         else:
             assert derivative(x)[0] == pytest.approx(expected)
+
+
+MARKS = [2**63 + 12345, *range(-1, -40, -1)]
+
+
+def marked(x):
+    s = 0.0
+    for k, mark in enumerate(MARKS):
+        s = s + x[k % 5] * (mark % 1000)
+    return s
+
+
+def test_ints_beyond_those_of_numpy():
+    """Large ones beside negative ones, of which NumPy makes floats, are the ints that they are."""
+    g = value_and_grad(marked)
+    for k in range(4):
+        x = np.cos(np.arange(5.0) + k)
+        right_at(g, marked, x, (1e-13, 0), (1e-13, 0))
+
+
+@pytest.mark.parametrize("made", [enumerate, lambda x: zip(x, x, strict=True), itertools.pairwise])
+def test_what_cannot_be_reversed(made):
+    def f(x):
+        return sum(k * v for k, v in reversed(made(x)))
+
+    def loops(x):
+        s = 0.0
+        for k, v in reversed(zip(x, x, strict=True)):
+            s = s + k * v
+        return s
+
+    for fun in (f, loops):
+        with pytest.raises(TypeError, match="not reversible"):
+            value_and_grad(fun)(np.ones(5))

@@ -208,8 +208,8 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     if Tracer in kinds and all(map(_is_double, value)):
         return _table_of_either(value)
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
-    if column is None or column.dtype.kind not in "biuf":
-        return None
+    if column is None or column.dtype.kind not in "biuf" or (kinds == {int} and column.dtype.kind == "f"):
+        return None  # of ints on both sides of what NumPy has room for, it makes floats
     column, before = once(column), [*value]
     return listed(value, before, _read(value, before, column), (column,))
 
@@ -382,9 +382,9 @@ def paired(
             lists=tuple([one for part in parts for one in part.lists]),
         )
     (part,) = parts
-    if fun is reversed:
-        listed = type(args[0]) in (list, tuple)
-        return None if listed else part._replace(start=part.start + part.step * (length - 1), step=-part.step)
+    if fun is reversed:  # a list goes on as it is; what ``zip`` and its kin give cannot be reversed
+        as_it_is = type(args[0]) in (list, tuple, Over)
+        return None if as_it_is else part._replace(start=part.start + part.step * (length - 1), step=-part.step)
     if fun is itertools.pairwise:
         one = part.by_place()
         return one._replace(

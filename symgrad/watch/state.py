@@ -197,12 +197,10 @@ class State(Calls):
             if found is not None:
                 return found
         given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
-        if fun not in _SNAPSHOTS:
-            given = [self.coming(arg, fun is reversed) for arg in given]
+        coming = given if fun in _SNAPSHOTS else [self.coming(arg, fun is reversed) for arg in given]
         often = (fun, *map(how_often, args))
-        return self._turns(
-            given[0] if fun is reversed and given[0] is not args[0] else self.call(fun, *given, **options), often
-        )
+        is_reversed = fun is reversed and coming[0] is not given[0]
+        return self._turns(coming[0] if is_reversed else self.call(fun, *coming, **options), often)
 
     def _as_it_is(self, found: Over, lists: Sequence[Any], again: Callable[[int], Iterable[Any]], ahead: int = 1) -> Over:
         """What runs over copies of ``lists`` from outside, until other items are there: then it goes on as ``again`` does, of
