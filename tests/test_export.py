@@ -406,3 +406,20 @@ def test_arrays_of_texts(tmp_path):
     assert "NDArray[np.str_]" in text
     assert "agree" in run_alone(path)
     np.testing.assert_allclose(function(load(path))(np.ones(2), np.array(["a", "it's"])), found)
+
+
+def read_back(t, x):
+    z = np.zeros(3)
+    z[1] = t
+    return 1 / z[1] + x[0] % z[1] + np.sum(z)
+
+
+def test_pythons_numbers_that_went_through_an_array_are_numpys(tmp_path):
+    """What is divided by them is infinite where they are zero, though the array itself is not in the code."""
+    path = tmp_path / "read_back.py"
+    export(value_and_grad(read_back), 0.5, np.ones(2), path=path)
+    found = function(load(path))
+    for t in (0.5, -2.0):
+        alike(found(t, np.ones(2)), value_and_grad(read_back)(t, np.ones(2)))
+    with np.errstate(all="ignore"):
+        assert np.isnan(found(0.0, np.ones(2))[0])

@@ -23,7 +23,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, by_index, content_of
 from symgrad.ops import create, engine
 from symgrad.ops.abstract import like_result
-from symgrad.ops.core import REGISTRY, Op, as_numpy
+from symgrad.ops.core import REGISTRY, Op, as_numpy, ops_of
 from symgrad.optimize.exact import settled
 from symgrad.program import Program
 
@@ -82,6 +82,7 @@ PLACES = 65_536  # elements of masks, and of indices, that are there in the code
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": int}
 
 
+_DIVISIONS = ops_of(np.true_divide, np.floor_divide, np.remainder)
 _OF_MASKS = {REGISTRY[ufunc] for ufunc in (np.logical_and, np.logical_or, np.logical_not)}
 
 
@@ -142,6 +143,9 @@ class Simplifier:
             changes = _may_change(node, args)
             if changes and node.op is REGISTRY[np.power]:  # NumPy has infinity or NaN where Python raises or goes complex
                 args = (self.graph.add(engine.TO_NUMPY, args[:1], (), node.aval), args[1])
+            elif changes and node.op in _DIVISIONS and args[1].op is not CONST and args[1].aval.kind == "python":
+                divisor = self.graph.add(engine.TO_NUMPY, args[1:], (), args[1].aval._replace(kind="scalar"))
+                args = (args[0], divisor)
             new = self.make(node.op, args, node.params, None if changes else node.aval)
         for made in nodes[start:]:  # what a rewrite added belongs to the same line
             made.line, made.phase = made.line or node.line, made.phase or node.phase
