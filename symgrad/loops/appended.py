@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,9 @@ class Grown:
         self.unlike = constants == "some"  # whether the array has other numbers in place of ints, and of flags
         self.places: Any = None  # the loop, if it counts its iterations by ints, and all append such
         self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
+        self.locals = 1  # that hold it, but for whoever else looks at it here
+        self.reads: int | None = None  # how often its holder was asked for it, of one in an object
+        self.latest = -1  # the iteration that has appended an item last
         self.first = 0
         self.front = 0  # how many items that were there before are in the array, too: all, or none
         self.items: list[Any] = []  # that were appended
@@ -61,6 +64,25 @@ class Grown:
         self.rolled = False  # whether the loop is rolled up
         self.whole = True  # whether nothing else has happened to it, as far as is known
         self.parted: frozenset[Any] = frozenset()  # of items that are copies: see ``Tracer.parted``
+
+    @classmethod
+    def of_object(cls, owner: list[Any], begin: int, some: bool, reads: int, deepest: int) -> Grown:
+        """A list that an object holds, or a dict, and no local; ``reads``: how often that was asked for it, other than to append
+        an item: see ``logs``."""
+        made = cls(owner, deepest, some, "")
+        made.begin, made.locals, made.reads = begin, 0, reads
+        return made
+
+    def settle(self, number: Callable[[str, Any], Tracer]) -> None:
+        """What the first iteration has left at the end, and others read, is traced, if it is a plain float."""
+        for far in range(1, min(self.deepest, len(self.items)) + 1):
+            if type(self.owner[-far]) is float:
+                self.items[-far] = self.owner[-far] = number(f"last{far}", self.owner[-far])
+
+    def look(self, trace: Trace) -> None:
+        """If it is one that an object holds, has it been read since?"""
+        if self.reads is not None and trace.hooks.asked_for(self.owner) != self.reads:
+            self.whole = False
 
     def make(self, trace: Trace, count: int, dtype: Any) -> None:
         """Make the array, of ``count`` items, and the mask."""
@@ -108,7 +130,8 @@ class Grown:
     def take_in(self, trace: Trace, place: Tracer) -> None:
         """Iteration number ``place`` has appended an item."""
         item = self.owner[-1]
-        in_turn = len(self.owner) == self.end + 1 and (self.some or place.value == self.first + len(self.items))
+        expected = self.latest < place.value if self.some else place.value == self.first + len(self.items)
+        in_turn, self.latest = expected and len(self.owner) == self.end + 1, place.value
         self.whole = self.whole and in_turn and self.array is not None and _fits(item, self.shape, self.array.node.aval.dtype)
         self.whole = self.whole and (self.places is None or _is_place(item, self.places))
         if self.whole and self.array is not None and self.shape:
@@ -176,9 +199,9 @@ class Grown:
 
     def is_as_noted(self, often: int, iterations: int) -> bool:
         """Whether all ``iterations`` have appended an item, or none has, and nothing else has happened; and whether only a
-        local of the function holds the list, and others here, so ``often``."""
+        local of the function holds the list, or an object, and others here, so ``often``."""
         owner, own = self.owner, self.owner[self.begin :]
-        if not is_held_so_often(owner, often + 1, 1) or not self.whole or len(owner) != self.end:
+        if not is_held_so_often(owner, often + 2 - self.locals, self.locals) or not self.whole or len(owner) != self.end:
             return False
         if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
             return False
@@ -190,6 +213,7 @@ class Grown:
 
     def seen(self, name: str, trace: Trace) -> tuple[Any, dict[Key, Tracer]]:
         """What is noted of it between iterations, and the traced values that go round for it."""
+        self.look(trace)
         if not self.whole or len(self.owner) != self.end:
             self.whole = False
             return (object(),), {}

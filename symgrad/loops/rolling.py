@@ -42,6 +42,7 @@ from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
+from symgrad.loops.logs import Logged, Logs
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -158,6 +159,7 @@ class Roller:
         self.within_sealed: Survey | None = None  # what those hold, if a loop around may ask
         self.lists = {name: (deepest, some, constants) for name, deepest, some, constants in lists}
         self.grown = dict[str, Grown]()
+        self.logs = Logs(trace, self.grown)
         self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(targets), self.apart)
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.unread = self.names.unread
@@ -445,6 +447,8 @@ class Roller:
             told = [one for one in trace.apart if type(one) in (Moved, Turned) and one.place == self.place]
             self.turns_at = {one.at for one in told if type(one) is Turned}
             numbers = [one.keys for one in told if type(one) is Moved]
+            self.logs.begin({one.key for one in trace.apart if type(one) is Logged and one.place == self.place})
+            self.forked |= bool(self.logs.some)
             self.moving = trace.moving.get(self.place)
             if numbers:
                 self.moving = (self.moving or set()).union(*numbers)
@@ -470,6 +474,8 @@ class Roller:
             known = map(frame.f_locals.get, self.unread)
             trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
         self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread))
+        if len(self.boundaries) == 1 and not self.passed:
+            self.logs.shared = self.boundaries[0].shared
         self._take_in()
         self._compare()
         self.met_at = None
@@ -489,7 +495,7 @@ class Roller:
         trace = self.trace
         names, code = frame.f_locals, frame.f_code
         own = {name: names[name] for name in (*code.co_cellvars, *code.co_freevars) if name in names}
-        survey = Survey(trace, thorough, self.many, own)
+        survey = Survey(trace, thorough, self.many, own, self.logs, None if self.boundaries else self._begin_log)
         holds, nodes = survey.holds, {}
         if more and COUNTER in more:  # the local that has the same value got it from there
             holds[COUNTER] = more[COUNTER]
@@ -557,14 +563,20 @@ class Roller:
             return None
         if not self.boundaries:
             grown = self.grown[name] = Grown(value, *self.lists[name])
-            if grown.some and self.what is not None:  # so that runs are alike that append nothing
-                every = [ways.nodes[name, WHOLE].aval for ways in self._known(None)[1] if (name, WHOLE) in ways.nodes]
-                kinds = [(aval.shape[1:], aval.dtype) for aval in every]
-                grown.shape, dtype = next((kind for kind in kinds if kind != _OF_NUMBERS), _OF_NUMBERS)
-                grown.make(self.trace, self.what.length, dtype)
+            if grown.some and self.what is not None:
+                self._make(name, grown)
             if self.what is not None and Begun(self.place, name) in self.trace.apart:
                 grown.begin_with(self.trace, self.what.length)
         return self.grown[name] if name in self.grown and self.grown[name].owner is value else None
+
+    def _make(self, name: str, grown: Grown) -> None:
+        """Make the array, and the mask, of a list to which but some iterations append, so that runs are alike that append
+        nothing."""
+        assert self.what is not None
+        every = [ways.nodes[name, WHOLE].aval for ways in self._known(None)[1] if (name, WHOLE) in ways.nodes]
+        kinds = [(aval.shape[1:], aval.dtype) for aval in every]
+        grown.shape, dtype = next((kind for kind in kinds if kind != _OF_NUMBERS), _OF_NUMBERS)
+        grown.make(self.trace, self.what.length, dtype)
 
     def _is_growing(self, name: str, value: list[Any]) -> Grown | None:
         """What is known of a list to which the iterations of this loop, which decide, append; or those of one around it."""
@@ -582,6 +594,57 @@ class Roller:
             grown.take_last(self._place())
         elif self.forked or len(self.boundaries) == 1:
             self._append(name, grown)
+
+    def _may_log(self) -> bool:
+        """Whether it may know lists that objects hold: there are many iterations, and how many is known beforehand."""
+        known = self.what is not None and self.counts and not self.section
+        return known and (self._turns() > FAR or self._is_often(self._turns()))
+
+    def _begin_log(self, key: Key, owner: list[Any]) -> None:
+        """The loop begins, and there is a list in an object to which some iterations will append."""
+        if self._may_log():
+            self.trace.hooks.listed(owner)
+            grown = self.logs.add(key, owner, len(owner), True)
+            self._make(self.logs.known[id(owner)][0], grown)
+
+    def takes(self, owner: list[Any]) -> None:
+        """An iteration has appended an item to a list of which the source may not tell, as an object holds it."""
+        if not any([grown.owner is owner for grown in self.grown.values()]):
+            key = self.logs.key_of(owner) if self._may_log() else None
+            if key is None:
+                if self.around is not None:
+                    self.around.takes(owner)
+                return
+            if len(self.boundaries) > 1 or self.passed:
+                self._ask_for_log(key)
+                return
+            self.logs.add(key, owner, len(owner) - 1, False)
+        if id(owner) in self.logs.known and self.marks():
+            self._ask_for_log(self.logs.left_out(self._count()))
+            self._append(*self.logs.known[id(owner)])
+
+    def _ask_for_log(self, key: Key | None) -> None:
+        """End the run: in the next one, there is a mask beside a list to which not all iterations append."""
+        cause = Logged(self.place, key or ())
+        if key is not None and cause not in self.trace.apart and self._may_begin_anew():
+            raise self.trace.refuse(Otherwise(frozenset([cause])))
+
+    def reads_near(self, owner: list[Any], far: int) -> bool:
+        """An iteration reads so far from the end of a list that an object holds: does that go round?"""
+        near = self.logs.reads_near(owner, far, len(self.boundaries) == 1)
+        return near or (self.around is not None and self.around.reads_near(owner, far))
+
+    def length_of(self, owner: list[Any]) -> Any:
+        """How long a list is that an object holds, if that goes round, or the loop's first iteration asks; None if not."""
+        if id(owner) not in self.logs.known:
+            if len(self.boundaries) == 1 and self._may_log():
+                return len(owner)
+            return None if self.around is None else self.around.length_of(owner)
+        _, grown = self.logs.known[id(owner)]
+        if grown.some or not grown.whole:
+            return None
+        place = self._place()
+        return len(owner) if len(self.boundaries) == 1 else place + (len(owner) - int(plain(place)))
 
     def is_near(self, name: str, owner: list[Any], key: Tracer) -> bool:
         """Whether ``key`` is as far from the end of a list, to which each iteration appends an item, in all of them."""
@@ -772,6 +835,10 @@ class Roller:
         if not self.boundaries:
             return
         trace, last = self.trace, self.boundaries[-1]
+        if len(self.boundaries) == 1 and self.logs.known:
+            self.logs.settle(last, self.number)
+            if self.logs.known and not self.forked:
+                self.forked, self.nested = True, self._is_often(self._turns())
         if len(self.boundaries) == 1 and not self.forked and self.counts and any([one.items for one in self.grown.values()]):
             assert self.what is not None
             arrays = any([one.items and one.shape for one in self.grown.values()]) and self.what.length >= SHORTEST
@@ -1175,6 +1242,9 @@ class Roller:
                 for name, grown in self.grown.items():
                     grown.spread(self.place, (name, WHOLE) in found.python, (name, WHOLE) in found.unlike)
                 self._appended_alike(start)
+                for owner, chosen in [(one.owner, one.chosen()) for _, one in self.logs.known.values()]:
+                    if type(chosen) is Chosen:
+                        trace.hooks.choose(owner, chosen, self.around is not None)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 for array in left.arrays:
@@ -1216,6 +1286,9 @@ class Roller:
     def _lists_hold(self) -> bool:
         """Whether nothing has happened to the lists that grow but what is known."""
         iterations = len(self.boundaries) - 1 + self.skipped
+        for one in self.grown.values():
+            one.look(self.trace)
+        self._ask_for_log(self.logs.left_out(iterations))
         lists = [(one, sum([owner is one.owner for owner in self.trace.writes])) for one in self.grown.values()]
         return all([one.is_as_noted(noted, iterations) for one, noted in lists])
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import COMPARED, Aval, content_of
+from symgrad.loops.logs import Logs
 from symgrad.loops.patterns import TRACED, Boundary, Key, iterations
 from symgrad.source.origins import module_of
 from symgrad.tracing.frames import HIDDEN
@@ -38,10 +39,19 @@ class Survey:
     """Looks through local variables, at so ``many`` items of lists in them: tables grow with their loops.
 
     ``thorough``: all that is not traced is noted too, so that it can be compared. ``own`` are locals that functions share.
+    ``logs`` are the lists in objects that iterations append to; ``begins`` tells what it found of one, where but some do.
     """
 
-    def __init__(self, trace: Trace, thorough: bool, many: int, own: Mapping[str, Any]) -> None:
-        self.trace, self.thorough, self.many, self.own = trace, thorough, many, own
+    def __init__(
+        self,
+        trace: Trace,
+        thorough: bool,
+        many: int,
+        own: Mapping[str, Any],
+        logs: Logs | None = None,
+        begins: Callable[[Key, list[Any]], None] | None = None,
+    ) -> None:
+        self.trace, self.thorough, self.many, self.own, self.logs, self.begins = trace, thorough, many, own, logs, begins
         self.holds: dict[Key, Tracer] = {}
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
@@ -95,6 +105,16 @@ class Survey:
                 return ("is", id(value))
             state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
             return ("is", id(value), pickle.dumps(state))
+        if kind is list and self.logs is not None:
+            if self.begins is not None and key in self.logs.some and id(value) not in self.logs.known:
+                self.begins(key, value)
+            if id(value) in self.logs.known:
+                name, grown = self.logs.known[id(value)]
+                self._note(key, value)
+                found, more = grown.seen(name, self.trace)
+                self.holds.update(more)
+                self.containers.update(map(id, more.values()))
+                return found
         fields = fields_of(value)
         long = kind is list and depth > 0 and len(value) > ROW and self._may_look(value) and all(map(_is_own, value))
         if depth < 4 and not long and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):

@@ -537,9 +537,14 @@ def _called_name(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
+def _is_plain_call(node: ast.Call) -> bool:
+    """Whether all that a function is given is there one by one."""
+    return all(k.arg for k in node.keywords) and not any(isinstance(item, ast.Starred) for item in node.args)
+
+
 def _followed(node: ast.Call) -> Any:
     """A call by way of the hooks."""
-    if all(k.arg for k in node.keywords) and not any(isinstance(item, ast.Starred) for item in node.args):
+    if _is_plain_call(node):
         call = _hook("call", node, node.func, *node.args)
     else:  # Python's words about wrong ones name the function that is called
         call = ast.Call(_hook("caller", node.func, node.func), node.args, [])
@@ -913,12 +918,20 @@ class _Rewriter(ast.NodeTransformer):
             return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
         if name in _OWN:
             return _hook(_OWN[name], node, *map(self.visit, node.args))
-        node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
+        given = self._given if _is_plain_call(node) else self.visit
+        node.func, node.args = self.visit(node.func), [*map(given, node.args)]
         node.keywords = [
             placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
             for k in node.keywords
         ]
         return _followed(node)
+
+    def _given(self, value: ast.expr) -> Any:
+        """What a function is given: an attribute may be a list of which nobody needs to know yet how many items it has."""
+        made = self.visit(value)
+        if isinstance(value, ast.Attribute):
+            made.func.attr = "attribute_for"
+        return made
 
     def visit_For(self, node: ast.For) -> Any:
         """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""

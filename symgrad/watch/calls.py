@@ -193,7 +193,10 @@ class Calls(Reads):
 
     def run(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The user's function, from symgrad itself: containers from outside in what it returns are read."""
-        return self._read_tree(self.call(fun, *args, **kwargs))
+        result = self.call(fun, *args, **kwargs)
+        if not _holds_nothing(result) or self.puts or self.appends or self.effects or self.impure:
+            self._shown_all()
+        return self._read_tree(result)
 
     def _read_tree(self, value: Any, depth: int = 0) -> Any:
         """A tree with all containers from outside in it read, also in others."""
@@ -212,6 +215,8 @@ class Calls(Reads):
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
+        if self.chosen_later:
+            args = tuple([self.handed(value, fun) for value in args])
         if self.trace.selections is not None and (made := self.trace.selections.made_like(fun, args, kwargs)) is not None:
             return self.own(fun, made, args)
         if type(fun) is FunctionType:
@@ -571,6 +576,8 @@ class Calls(Reads):
 
     def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
+        if not all(map(_holds_nothing, (*args, *kwargs.values()))):
+            self._shown_all()
         changes = fun.__name__ in MUTATORS and args and isinstance(args[0], CONTAINERS)
         if changes and (path := self.path_of(args[0])) is not None:
             self.saves(args[0])
@@ -876,6 +883,8 @@ class Calls(Reads):
 
     def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function whose inside is not followed: it must not see objects from outside that can change."""
+        if not all(map(_holds_nothing, (*args, *kwargs.values()))):
+            self._shown_all()
         if self.draws.own is not None and any(map(draws.is_generator, (*args, *kwargs.values()))):
             self.draws.own.passes()
         self._handed(fun, (*args, *kwargs.values()))
@@ -1310,7 +1319,10 @@ class Calls(Reads):
                 if name == "sort" and not args and not own_ways(type(owner)):
                     return self._sort(owner, kwargs)
                 if name in _KEEPING and name != "__setitem__" and not kwargs:  # of a slice, that asks for items
-                    return fun(*self._kept_in(owner, name, args))
+                    kept, loop = fun(*self._kept_in(owner, name, args)), self.trace.innermost_loop()
+                    if name == "append" and type(owner) is list and loop is not None:
+                        loop.takes(owner)
+                    return kept
                 args = self._kept_in(owner, name, args)
                 keys = {key: self._called_back(value) for key, value in self._named(kwargs).items()}
                 return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
@@ -1398,6 +1410,10 @@ class Calls(Reads):
             self.check(path, "len", len(value))
         elif isinstance(value, (dict, set, frozenset)):
             self.itself(list(value))
+        elif kind is list and (loop := self.trace.innermost_loop()) is not None:
+            length = loop.length_of(value)
+            self._mention(value, -(length is not None))
+            return len(value) if length is None else length
         return len(value)
 
     def _seen(self, given: Any, asked: Set[str] | None = None) -> Any:
@@ -1532,6 +1548,14 @@ def _is_plain(value: Any) -> bool:
     return type(value) in (int, float, str, bool, type(None))
 
 
+def _holds_nothing(value: Any) -> bool:
+    """Whether it is no object, and no container, that may hold others."""
+    if type(value) in (tuple, list):
+        return len(value) <= _LOOKED_AT and all(map(_holds_nothing, value))
+    return _is_plain(value) or type(value) in (Tracer, np.ndarray, slice) or isinstance(value, (np.generic, type))
+
+
+_LOOKED_AT = 64  # items of a tuple, or a list, that somebody is handed
 _builtins_of: Callable[[FunctionType], dict[str, Any]] = operator.attrgetter("__builtins__")
 
 

@@ -198,6 +198,9 @@ class Reads:
         self._changed: set[int] = set()  # containers among the arguments whose copies were changed
         self.asks_which_is_one = False  # whether it matters which containers among the arguments are one
         self.undo = [] if undo is None else undo  # what puts back what was there, the first last
+        self.mentioned: dict[int, int] = {}  # lists that objects were asked for in loops, by identity: see ``asked_for``
+        self.shown_all = 0  # how often somebody who is not followed may have read all of them
+        self.chosen_later: dict[int, Any] = {}  # lists, by identity, of which nobody has asked yet which items they have
         self.appends: list[tuple[Path, Any, str, Any]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
@@ -356,6 +359,10 @@ class Reads:
 
     def given(self, value: Any, depth: int = 0) -> Any:
         """A value with what is read from it: see ``symgrad.watch.calls``."""
+        raise NotImplementedError
+
+    def handed(self, value: Any, fun: Any) -> Any:
+        """What a function is given for a list of some items: see ``symgrad.watch.state``."""
         raise NotImplementedError
 
     def harmless(self, fun: Any) -> bool:
@@ -629,8 +636,34 @@ class Reads:
             if len({answer(kind) for kind in kinds}) > 1:
                 self.trace.asks_kind(value)
 
+    def asked_for(self, value: list[Any]) -> int:
+        """How often objects, and dicts, were asked for a list that they hold, as a loop ran, but for where an item was appended
+        to it."""
+        return self.mentioned.get(id(value), 0) + self.shown_all
+
+    def _mention(self, value: list[Any], times: int = 1) -> None:
+        """An object is asked for a list."""
+        if self.trace.rollers:
+            self.mentioned[id(value)] = self.mentioned.get(id(value), 0) + times
+            self.listed(value)
+
+    def listed(self, value: list[Any]) -> None:
+        """Somebody looks at a list: all its items are in it from here on."""
+        if id(value) in self.chosen_later:
+            self.chosen_later[id(value)].listed()
+
+    def _shown_all(self) -> None:
+        """Somebody who is not followed may read all lists that objects hold."""
+        self.shown_all += 1
+        for chosen in self.chosen_later.values():
+            chosen.listed()
+
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
+        if type(owner) is list and name == "append":
+            self._mention(owner, -1)
+        if name == "__dict__":
+            self._shown_all()
         if isinstance(owner, Traced):
             if type(owner) is Tracer and name in OWN:
                 owner.lacks(name)
@@ -698,6 +731,8 @@ class Reads:
                 self.check(path.then("has", name), "is", False)
                 self.foreseen.append(error)
             raise
+        if type(value) is list:
+            self._mention(value)
         if isinstance(value, MethodType) and value.__self__ is owner and fixed is value.__func__:
             if is_users(fixed):
                 self.check(Path(kind, (("attr", name),)), "is", fixed)
@@ -873,6 +908,10 @@ class Reads:
             if type(owner) in (dict, list, tuple, str):  # what it holds is guarded
                 self.foreseen.append(error)
             raise
+        if type(value) is list:
+            self._mention(value)
+        if type(owner) is list and type(key) is int and key < 0 and (loop := self.trace.innermost_loop()) is not None:
+            self._mention(owner, -loop.reads_near(owner, -key))
         return self._in_turn_of(owner, ("item", key), value) if type(key) in (str, int) else value
 
     def run_records(self, value: Any, fewest: int) -> Over | None:

@@ -342,6 +342,19 @@ class State(Calls):
         made = grown.chosen()
         return made.listed() if type(made) is Chosen and not (kept and KEPT not in self.trace.apart) else made
 
+    def choose(self, owner: list[Any], chosen: Chosen, known: bool) -> None:
+        """The same for a list that an object holds, which somebody may ask for; ``known``: which items it has, is."""
+        if known or KEPT in self.trace.apart:
+            chosen.listed()
+        else:
+            self.chosen_later[id(owner)] = chosen
+
+    def attribute_for(self, owner: Any, name: str) -> Any:
+        """``owner.name``, which a function is given: see ``handed``."""
+        held = getattr(owner, "__dict__", {}).get(name) if self.chosen_later and type(owner) is not Tracer else None
+        chosen = self.chosen_later.get(id(held))
+        return chosen if chosen is not None and of_class(type(owner), name) is None else self.attribute(owner, name)
+
     def handed(self, value: Any, fun: Any) -> Any:
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
         ``"items"``, one by one."""

@@ -1,0 +1,299 @@
+"""Lists that objects hold, or dicts, to which loops append in methods: loops, unless somebody reads the lists meanwhile."""
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import grad, hessian, value_and_grad
+
+
+class Spring:
+    def __init__(self, x, k):
+        self.x, self.v, self.k, self.t, self.log, self.events, self.saved = x, 0.0, k, 0.0, [], [], None
+
+    def move(self):
+        self.v -= 0.05 * self.k * self.x
+        self.x += 0.05 * self.v
+
+    def step(self):
+        self.move()
+        self.log.append(self.x)
+
+    def run(self, n):
+        for _ in range(n):
+            self.move()
+            self.t += 0.05
+            if self.x < 0.4:
+                self.v *= 0.98
+            self.log.append(self.x)
+
+    def size(self):
+        return len(self.log)
+
+
+def in_its_own_loop(p):
+    spring = Spring(p[0], p[1])
+    spring.run(80)
+    return np.sum(np.array(spring.log) ** 2) + spring.t * spring.x
+
+
+def in_a_method(p):
+    spring = Spring(p[0], p[1])
+    for _ in range(80):
+        spring.step()
+    return np.sum(np.array(spring.log) ** 2) + spring.log[-1] + spring.log[3]
+
+
+def of_several_objects(p):
+    springs = [Spring(p[0] * i, p[1]) for i in (1, 2, 3)]
+    for _ in range(60):
+        for spring in springs:
+            spring.step()
+    return sum(np.mean(spring.log) for spring in springs)
+
+
+@dataclass
+class Fit:
+    w: np.ndarray
+    losses: list = field(default_factory=list)
+    ws: list = field(default_factory=list)
+    history: dict = field(default_factory=lambda: {"norm": [], "step": []})
+
+
+def of_a_dataclass(p):
+    fit = Fit(np.zeros(2))
+    for k in range(50):
+        slope = fit.w * p - np.array([1.0, -0.5])
+        fit.w = fit.w - 0.1 * slope
+        fit.losses.append(np.sum(slope**2))
+        fit.ws.append(fit.w)
+        fit.history["norm"].append(np.sqrt(np.sum(fit.w**2)))
+        fit.history["step"].append(k)
+    return fit.losses[-1] + np.sum(np.array(fit.ws)) + np.mean(fit.history["norm"]) + fit.history["step"][-1]
+
+
+class Path:
+    def __init__(self, y, rate):
+        self.ts, self.ys, self.rate = [0.0], [y], rate
+
+    def slope(self, t, y):
+        return np.array([y[1], -self.rate * y[0] + 0.1 * np.sin(t)])
+
+    def step(self, dt):
+        t, y = self.ts[-1], self.ys[-1]
+        middle = y + dt / 2 * self.slope(t, y)
+        self.ys.append(y + dt * self.slope(t + dt / 2, middle))
+        self.ts.append(t + dt)
+
+
+def from_the_end(p):
+    path = Path(np.array([p[0], 0.0]), p[1])
+    for _ in range(60):
+        path.step(0.05)
+    return np.sum(np.array(path.ys)[:, 0] ** 2) + path.ts[-1] * path.ys[-1][1]
+
+
+def by_its_length(p):
+    spring = Spring(p[0], p[1])
+    for _ in range(80):
+        if len(spring.log) % 20 == 19:
+            spring.v *= 0.5
+        spring.step()
+        spring.x += 0.001 * spring.size()
+    return np.sum(np.array(spring.log))
+
+
+def some_of_them(p):
+    spring = Spring(p[0], p[1])
+    for k in range(80):
+        spring.step()
+        if k % 10 == 9:
+            spring.events.append(spring.x)
+    return np.sum(np.array(spring.events)) + len(spring.events) * spring.x
+
+
+def twice(p):  # in two loops
+    spring = Spring(p[0], p[1])
+    spring.run(40)
+    spring.v = 0.0
+    spring.run(50)
+    return np.sum(np.array(spring.log) * np.arange(90))
+
+
+KNOWN = [in_its_own_loop, in_a_method, of_several_objects, of_a_dataclass, from_the_end, by_its_length, some_of_them, twice]
+
+
+@pytest.mark.parametrize("fun", KNOWN)
+def test_lists_that_objects_hold_are_arrays_of_loops(fun):
+    derivative = value_and_grad(fun)
+    for x in ([0.5, 0.3], [0.6, 0.2], [0.1, 0.9], [0.9, 0.4]):
+        right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))
+    assert derivative.cache_info().hits
+    assert len(derivative.source(np.array([0.5, 0.3]), fast=True).splitlines()) < 200
+
+
+@pytest.mark.parametrize("fun", [in_its_own_loop, from_the_end, some_of_them])
+def test_their_second_derivatives(fun):
+    x = np.array([0.5, 0.3])
+    first, second = grad(fun, mode="dynamic"), hessian(fun)
+    steps = np.array([[1e-5, 0.0], [0.0, 1e-5]])
+    want = [(first(x + step) - first(x - step)) / 2e-5 for step in steps]
+    for _ in range(3):
+        np.testing.assert_allclose(second(x), want, rtol=1e-6, atol=1e-7)
+
+
+def spikes(p):
+    spring = Spring(p[0], p[1])
+    for _ in range(200):
+        spring.step()
+        if spring.x > 0.2:
+            spring.events.append(spring.x * spring.v)
+    return np.sum(np.array(spring.events)) + sum(spring.events) * spring.x + len(spring.events)
+
+
+def test_how_many_there_are_is_not_asked():
+    derivative = value_and_grad(spikes)
+    for scale in (1.0, 1.01, 1.1, 1.2, 1.3, 1.4, 1.6):
+        right_at(derivative, spikes, np.array([0.3, 0.4]) * scale, (1e-12, 0.0), (1e-9, 1e-12))
+    assert derivative.cache_info().hits > 2
+
+
+def in_the_middle(spring, k):
+    spring.x += 0.01 * spring.log[k // 2]
+
+
+def all_of_them(spring, k):
+    spring.x += 0.001 * sum(spring.log)
+
+
+def one_after_the_other(spring, k):
+    for item in spring.log[-3:]:
+        spring.x += 0.001 * item
+
+
+def under_another_name(spring, k):
+    log = spring.log
+    spring.x += 0.001 * len(log)
+
+
+def by_its_name(spring, k):
+    spring.x += 0.001 * len(getattr(spring, "log"))  # noqa: B009
+
+
+def among_its_fields(spring, k):
+    spring.x += 0.001 * sum(len(value) for value in vars(spring).values() if isinstance(value, list))
+
+
+def of_a_copy(spring, k):
+    spring.saved = copy.copy(spring)
+    spring.x += 0.001 * len(spring.saved.log)
+
+
+def now_and_then(spring, k):
+    if k % 30 == 29:
+        spring.x += 0.001 * sum(spring.log)
+
+
+def no_more_than_so_many(spring, k):
+    if len(spring.log) > 7:
+        spring.log.pop(0)
+
+
+def the_first_one(spring, k):
+    spring.log[0] = spring.log[0] * 0.9
+
+
+def begun_anew(spring, k):
+    if spring.x < 0.3:
+        spring.log = []
+
+
+def two_at_a_time(spring, k):
+    spring.log.append(spring.v)
+
+
+def one_beside_the_other(spring, k):
+    spring.log, spring.events = spring.events, spring.log
+
+
+def asked_once(spring, k):
+    if k == 40 and len(spring.log) > 30:
+        spring.v *= 0.5
+
+
+def counted(spring, k):
+    if sum(1 for _ in spring.log) % 25 == 24:
+        spring.v *= 0.5
+
+
+def counted_as_a_list(spring, k):
+    if len(list(spring.log)) > 50:
+        spring.v *= 0.99
+
+
+def counted_but_for_one(spring, k):
+    spring.v *= 0.99 if len(spring.log[1:]) > 50 else 1.0
+
+
+def counted_in_a_copy(spring, k):
+    spring.saved = None
+    if len(copy.copy(spring).log[1:]) > 50:
+        spring.v *= 0.99
+
+
+def counted_among_its_fields(spring, k):
+    for value in vars(spring).values():
+        if isinstance(value, list) and sum(1 for _ in value) > 50:
+            spring.v *= 0.99
+
+
+def as_it_reads(spring, k):
+    spring.v *= 0.99 if len([*map(type, spring.log)]) > 50 else 1.0
+
+
+def by_a_method(spring, k):
+    spring.v *= 0.99 if spring.log.__len__() > 50 else 1.0
+
+
+def of_its_shape(spring, k):
+    spring.v *= 0.99 if np.shape(spring.log)[0] > 50 else 1.0
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        in_the_middle, all_of_them, one_after_the_other, under_another_name, by_its_name, among_its_fields, of_a_copy, now_and_then,
+        no_more_than_so_many, the_first_one, begun_anew, two_at_a_time, one_beside_the_other, asked_once, counted,
+        counted_as_a_list, counted_but_for_one, counted_in_a_copy, counted_among_its_fields, as_it_reads, by_a_method, of_its_shape,
+    ],
+)  # fmt: skip
+def test_who_reads_them_meanwhile_sees_what_is_there(reads):
+    def fun(p):
+        spring = Spring(p[0], p[1])
+        for k in range(90):
+            spring.step()
+            reads(spring, k)
+        return np.sum(np.array(spring.log)) + spring.x + sum(spring.events)
+
+    derivative = value_and_grad(fun)
+    for x in ([0.5, 0.3], [0.6, 0.2], [0.1, 0.9], [0.9, 0.4]):
+        right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))
+
+
+@pytest.mark.parametrize("late", [len, sum, np.mean, list, tuple, np.max, lambda log: log[-1], lambda log: log[2], copy.copy])
+def test_whoever_asks_afterwards(late):
+    def fun(p):
+        spring = Spring(p[0], p[1])
+        for _ in range(70):
+            spring.step()
+            if spring.x > 0.2:
+                spring.events.append(spring.x)
+        other = spring.events
+        return np.sum(np.array(late(spring.events))) * spring.x + 0.01 * len(other) + other[-1]
+
+    derivative = value_and_grad(fun)
+    for x in ([0.5, 0.3], [0.6, 0.2], [0.4, 0.9], [0.9, 0.4]):
+        right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))
