@@ -40,7 +40,7 @@ from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors, is_inexact
 from symgrad.loops.forks import how_many
-from symgrad.loops.logs import Logged
+from symgrad.loops.logs import Counted, Logged
 from symgrad.loops.rolling import Begun, Crossed, Moved, Turned
 from symgrad.loops.tables import Lists, as_lists
 from symgrad.optimize.masks import ALL, NONE, long_masks, masks_are_few, with_fewer
@@ -461,7 +461,7 @@ class Family:
         if not state.trace.apart <= self.apart:
             new = state.trace.apart - self.apart
             since = (TURNING, SLIDING)  # it has been so since the trace began
-            begun = all([one in since or type(one) in (Lists, Begun, Crossed, Logged, Moved, Turned) for one in new])
+            begun = all([one in since or type(one) in (Lists, Begun, Counted, Crossed, Logged, Moved, Turned) for one in new])
             self.apart |= state.trace.apart
             if not begun:
                 self._begin_anew()

@@ -297,3 +297,67 @@ def test_whoever_asks_afterwards(late):
     derivative = value_and_grad(fun)
     for x in ([0.5, 0.3], [0.6, 0.2], [0.4, 0.9], [0.9, 0.4]):
         right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))
+
+
+class Descent:
+    def __init__(self, c):
+        self.c, self.x, self.losses, self.kept = c, np.zeros(2), [], {"x": []}
+
+    def step(self):
+        slope = 2 * (self.x - self.c) + 0.4 * self.x**3
+        self.x = self.x - 0.1 * slope
+        self.losses.append(np.sum((self.x - self.c) ** 2) + 0.1 * np.sum(self.x**4))
+        self.kept["x"].append(self.x)
+        return np.sqrt(np.sum(slope**2))
+
+
+def until_it_is_small(p):
+    descent = Descent(p)
+    while descent.step() > 1e-4:
+        pass
+    return np.sum(np.array(descent.losses)) + descent.losses[-1] + len(descent.losses) * descent.x[0]
+
+
+def until_it_changes_no_more(p):
+    descent = Descent(p)
+    for k in range(300):
+        descent.step()
+        if k > 1 and abs(descent.losses[-1] - descent.losses[-2]) < 1e-6:
+            break
+    kept = np.array(descent.kept["x"])
+    return np.sum(kept[:, 0]) + (np.mean(descent.losses) if descent.losses else 0.0)
+
+
+class Adaptive:
+    def __init__(self, y, k):
+        self.t, self.y, self.k, self.ts, self.ys = 0.0, y, k, [0.0], [y]
+
+    def slope(self, y):
+        return -self.k * y + 0.1 * y * y
+
+    def solve(self, end, tolerance=1e-4):
+        h = 0.1
+        while self.t < end:
+            h = min(h, end - self.t)
+            first = self.slope(self.y)
+            second = self.slope(self.y + h * first)
+            error = abs(h * (second - first) / 2)
+            if error < tolerance:
+                self.t, self.y = self.t + h, self.y + h * (first + second) / 2
+                self.ts.append(self.t)
+                self.ys.append(self.y)
+            h = h * np.clip(0.9 * np.sqrt(tolerance / max(error, 1e-12)), 0.3, 2.0)
+
+
+def by_steps_of_its_own(p):
+    path = Adaptive(p[0], 3 * p[1])
+    path.solve(2.0)
+    return np.trapezoid(path.ys, path.ts) + np.sum(path.ys) + 0.01 * len(path.ts)
+
+
+@pytest.mark.parametrize("fun", [until_it_is_small, until_it_changes_no_more, by_steps_of_its_own])
+def test_loops_that_end_as_values_tell(fun):
+    derivative = value_and_grad(fun)
+    for x in ([0.5, 0.3], [0.6, 0.2], [0.2, 0.9], [0.9, 0.4], [0.3, 0.3], [0.7, 1.2], [1.3, 0.1]):
+        right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-8, 1e-11))
+    assert derivative.cache_info().hits >= 4

@@ -67,8 +67,8 @@ class Grown:
 
     @classmethod
     def of_object(cls, owner: list[Any], begin: int, some: bool, reads: int, deepest: int) -> Grown:
-        """A list that an object holds, or a dict, and no local; ``reads``: how often that was asked for it, other than to append
-        an item: see ``logs``."""
+        """A list that an object holds, or a dict, and no local (see ``logs``); ``reads``: how often that was asked for it, other
+        than to append an item."""
         made = cls(owner, deepest, some, "")
         made.begin, made.locals, made.reads = begin, 0, reads
         return made
@@ -219,16 +219,17 @@ class Grown:
             return (object(),), {}
         return GROWN, {**self.arrays(name), **self._last(name, 0, trace)}
 
-    def deeper(self, name: str, deepest: int, trace: Trace) -> dict[Key, Tracer]:
-        """One of the first iterations reads so far from the end: the values that go round from here on, too."""
+    def deeper(self, name: str, deepest: int, trace: Trace, own: int) -> dict[Key, Tracer]:
+        """One of the first iterations reads so far from the end: the values that go round from here on, too. It has appended so
+        many items of its ``own``."""
         before, self.deepest = self.deepest, max(self.deepest, deepest if deepest <= FAR else 0)
-        return self._last(name, before, trace)
+        return self._last(name, before, trace, own)
 
-    def _last(self, name: str, before: int, trace: Trace) -> dict[Key, Tracer]:
-        """The items at its end as far as iterations read them, but for so many."""
+    def _last(self, name: str, before: int, trace: Trace, own: int = 0) -> dict[Key, Tracer]:
+        """The items at its end as far as iterations read them, but for so many, and those of its ``own``."""
         found: dict[Key, Tracer] = {}
-        for i in range(1 + before, 1 + min(self.deepest, len(self.owner))):
-            item = self.owner[-i]
+        for i in range(1 + before, 1 + min(self.deepest, len(self.owner) - own)):
+            item = self.owner[-i - own]
             if (type(item) is Tracer and not item.tape.draft) or type(item) in NUMBERS:
                 found[name, -i] = trace.lookup(item.node if type(item) is Tracer else trace.constant(item)[0])
         return found

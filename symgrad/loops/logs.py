@@ -1,7 +1,8 @@
 """Lists that objects hold, or dicts, to which the iterations of a loop append, wherever that is done: ``self.log.append(x)``.
 
-No source tells that these are such lists, and that nobody reads them: the first iteration does, in which an item is appended, and
-whoever is asked for one since. So they are as lists that the source tells of (see ``appended``), of names of their own.
+No source tells that these are such lists, and that nobody reads them. The first iteration shows it, in which an item is
+appended, and the hooks, which see whoever is asked for one of them since. So they are as the lists that the source tells of (see
+``appended``), under names of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ class Logged(NamedTuple):
 
     place: Any
     key: Key
+
+
+class Counted(NamedTuple):
+    """Among what is ``apart``: the ``while`` loop in a line appends to lists that objects hold, and counts its iterations."""
+
+    file: str
+    line: int
 
 
 class Logs:
@@ -60,19 +68,13 @@ class Logs:
         return made
 
     def reads_near(self, owner: list[Any], far: int, first: bool) -> bool:
-        """Whether what an iteration, maybe the ``first`` one, reads so far from the end of a list goes round."""
-        early = first and far <= FAR
-        if id(owner) in self.known:
-            _, grown = self.known[id(owner)]
-            if early and grown.places is None:
-                grown.deepest = max(grown.deepest, far)
-            return far <= grown.deepest
-        self.near[id(owner)] = max(self.near.get(id(owner), 0), far if early else 0)
+        """Whether what an iteration, maybe the ``first`` one, reads so far from the end of a list that is not known goes round."""
+        self.near[id(owner)] = max(self.near.get(id(owner), 0), far if first and far <= FAR else 0)
         return far <= self.near[id(owner)]
 
     def settle(self, begin: Boundary, number: Callable[[str, Any], Tracer]) -> None:
-        """The first iteration has ended. Lists are known if it has appended an item to each, and nobody else holds them; then what
-        is noted of them is as if that had been known. ``number`` traces a plain one."""
+        """The first iteration has ended. Lists are known if it has appended an item to each, and nobody else holds them; then
+        what is noted of them is as if that had been known. ``number`` traces a plain one."""
         for ident, (name, grown) in [*self.known.items()]:
             grown.look(self.trace)
             if grown.some:

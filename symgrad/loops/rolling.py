@@ -42,7 +42,7 @@ from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
-from symgrad.loops.logs import Logged, Logs
+from symgrad.loops.logs import Counted, Logged, Logs
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -153,7 +153,9 @@ class Roller:
         decides: bool = False,
         ends: Ends | None = None,
         apart: Collection[str] = (),
+        line: int = 0,
     ) -> None:
+        self.line = line  # of a ``while`` statement
         self.apart = frozenset(apart)
         self.sealed = dict[str, int]()  # of these the lists of numbers, or of rows of such, that nobody else holds (ids)
         self.within_sealed: Survey | None = None  # what those hold, if a loop around may ask
@@ -596,8 +598,8 @@ class Roller:
             self._append(name, grown)
 
     def _may_log(self) -> bool:
-        """Whether it may know lists that objects hold: there are many iterations, and how many is known beforehand."""
-        known = self.what is not None and self.counts and not self.section
+        """Whether it may know lists that objects hold: there are many iterations, or there is room for many."""
+        known = self.what is not None and (self.counts or self.tested) and not self.section
         return known and (self._turns() > FAR or self._is_often(self._turns()))
 
     def _begin_log(self, key: Key, owner: list[Any]) -> None:
@@ -610,12 +612,17 @@ class Roller:
     def takes(self, owner: list[Any]) -> None:
         """An iteration has appended an item to a list of which the source may not tell, as an object holds it."""
         if not any([grown.owner is owner for grown in self.grown.values()]):
-            key = self.logs.key_of(owner) if self._may_log() else None
+            counted = self.what is not None or self.section
+            key = self.logs.key_of(owner) if self._may_log() or not counted else None
             if key is None:
                 if self.around is not None:
                     self.around.takes(owner)
                 return
-            if len(self.boundaries) > 1 or self.passed:
+            if not counted:
+                if self._count() >= (SHORT if self.open else FAR):
+                    self._ask_anew(Counted(self.place[1].co_filename, self.line))
+                return
+            if len(self.boundaries) > 1 or self.passed or self.tested:
                 self._ask_for_log(key)
                 return
             self.logs.add(key, owner, len(owner) - 1, False)
@@ -625,12 +632,21 @@ class Roller:
 
     def _ask_for_log(self, key: Key | None) -> None:
         """End the run: in the next one, there is a mask beside a list to which not all iterations append."""
-        cause = Logged(self.place, key or ())
-        if key is not None and cause not in self.trace.apart and self._may_begin_anew():
+        if key is not None:
+            self._ask_anew(Logged(self.place, key))
+
+    def _ask_anew(self, cause: Any) -> None:
+        if cause not in self.trace.apart and self._may_begin_anew():
             raise self.trace.refuse(Otherwise(frozenset([cause])))
 
     def reads_near(self, owner: list[Any], far: int) -> bool:
         """An iteration reads so far from the end of a list that an object holds: does that go round?"""
+        if id(owner) in self.logs.known:
+            name, grown = self.logs.known[id(owner)]
+            own = int(grown.latest == self._now())  # items of this iteration
+            if grown.places is None and self._is_early():
+                self._deepen(name, grown, far - own, own)
+            return far - own <= grown.deepest
         near = self.logs.reads_near(owner, far, len(self.boundaries) == 1)
         return near or (self.around is not None and self.around.reads_near(owner, far))
 
@@ -654,13 +670,20 @@ class Roller:
         if not counts(key.node, self.serial) or not 0 <= key.value < len(owner):
             return False
         far = len(owner) - int(key.value)
-        early = not (self.passed or self.skipped or self.leapt) and len(self.boundaries) <= 1 + DEEP
-        if early and len(owner) == grown.begin + len(self.boundaries) - 1:
-            for place, item in grown.deeper(name, far, self.trace).items():
-                for bound in self.boundaries[-1].every():
-                    bound.holds[place], bound.nodes[place] = item, item.node
-                    bound.containers.add(id(item))
+        if self._is_early() and len(owner) == grown.begin + len(self.boundaries) - 1:
+            self._deepen(name, grown, far)
         return far <= grown.deepest
+
+    def _is_early(self) -> bool:
+        """Whether it runs one of its first iterations."""
+        return not (self.passed or self.skipped or self.leapt) and len(self.boundaries) <= 1 + DEEP
+
+    def _deepen(self, name: str, grown: Grown, far: int, own: int = 0) -> None:
+        """An iteration that has appended so many items of its ``own`` reads so far from where the end of a list was before."""
+        for place, item in grown.deeper(name, far, self.trace, own).items():
+            for bound in self.boundaries[-1].every():
+                bound.holds[place], bound.nodes[place] = item, item.node
+                bound.containers.add(id(item))
 
     def appended_at(self, name: str, owner: list[Any], key: Tracer) -> Any:
         """What is at a traced place of such a list, from the array that goes round; None if it is not known to be there."""
@@ -698,6 +721,13 @@ class Roller:
         if (start, step) != (0, 1):
             place = place - start if step == 1 else (place - start) // step
         return place
+
+    def _now(self) -> int:
+        """The same, as a plain number."""
+        assert self.what is not None
+        at = self.boundaries[-1].at
+        now: int = int(self.counter.value) if at is None else dict(at.params)["value"]
+        return (now - self.what.start) // self.what.step
 
     def _append(self, name: str, grown: Grown) -> None:
         """An iteration that may be rolled up has appended an item."""

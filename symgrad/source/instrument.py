@@ -82,7 +82,7 @@ FILES = 256  # of which is remembered what is in them
 
 # by identity, and by rewriter: code objects of different files can be equal
 _codes: dict[
-    tuple[int, type, frozenset[int] | None, frozenset[Group], bool, frozenset[str]],
+    tuple[int, type, frozenset[int] | None, frozenset[Group], frozenset[int], bool, frozenset[str]],
     tuple[weakref.ref[CodeType], CodeType | None, dict[str, CodeType]],
 ] = {}
 
@@ -93,18 +93,19 @@ def instrumented(
     calls_only: bool = False,
     sections: frozenset[int] | None = None,
     tables: frozenset[Group] = frozenset(),
+    rooms: frozenset[int] = frozenset(),
 ) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
     ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]``, ``np.c_[...]``
     and what is written into; ``sections``: see ``symgrad.source.sections``, and the lines that decide again and again, None
-    where there are to be none; ``tables``: the lists that are arrays, see
-    ``symgrad.source.tables``.
+    where there are to be none; ``tables``: the lists that are arrays, see ``symgrad.source.tables``; ``rooms``: the lines of
+    ``while`` loops that append to lists in objects.
     """
     kind = _Calls if calls_only else _Rewriter if sections is None else _InSections
-    new, generators = _rewritten(fun, kind, sections, tables, True)
+    new, generators = _rewritten(fun, kind, sections, tables, rooms, True)
     if any([_generator(fun, name) is not one for name, one in generators.items()]):  # that other functions stand in by now
-        new, _ = _rewritten(fun, kind, sections, tables, False)
+        new, _ = _rewritten(fun, kind, sections, tables, rooms, False)
     if new is None:
         return None
     code = fun.__code__
@@ -118,17 +119,22 @@ def instrumented(
 
 
 def _rewritten(
-    fun: FunctionType, kind: type[_Calls | _Rewriter], lines: frozenset[int] | None, tables: frozenset[Group], inline: bool
+    fun: FunctionType,
+    kind: type[_Calls | _Rewriter],
+    lines: frozenset[int] | None,
+    tables: frozenset[Group],
+    rooms: frozenset[int],
+    inline: bool,
 ) -> tuple[CodeType | None, dict[str, CodeType]]:
     """The rewritten code; with generators of the module in it, these, by their names."""
     code = fun.__code__
     shadowed = frozenset([name for name in _builtin_names(code) if name in fun.__globals__ or _is_replaced(name)])
-    key = id(code), kind, lines, tables, inline, shadowed
+    key = id(code), kind, lines, tables, rooms, inline, shadowed
     known = _codes.get(key)
     if known is None or known[0]() is not code:
         known = _codes[key] = (
             weakref.ref(code, functools.partial(_forget, _codes, key)),
-            *_rewrite(fun, kind, lines, tables, inline),
+            *_rewrite(fun, kind, lines, tables, rooms, inline),
         )
     return known[1:]
 
@@ -148,7 +154,12 @@ def _forget(codes: dict[Any, Any], key: Any, _: Any) -> None:
 
 
 def _rewrite(
-    fun: FunctionType, kind: type[_Calls | _Rewriter], lines: frozenset[int] | None, tables: frozenset[Group], inline: bool
+    fun: FunctionType,
+    kind: type[_Calls | _Rewriter],
+    lines: frozenset[int] | None,
+    tables: frozenset[Group],
+    rooms: frozenset[int],
+    inline: bool,
 ) -> tuple[CodeType | None, dict[str, CodeType]]:
     code = fun.__code__
     owner = _class_of(fun)
@@ -178,7 +189,7 @@ def _rewrite(
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)
         tree = apart(in_columns(at_the_end(unrolled(tree, space), space), space))  # also in generators that stand for loops
-        tree = in_room(joined(with_segments(tree, fun), fun))
+        tree = in_room(joined(with_segments(tree, fun), fun), rooms)
         tree = decided(marked(tree if lines is None else in_sections(tree, lines), space), fun, owner)
         if isinstance(tree, ast.FunctionDef):
             tree.body[:0] = [_named(name, tree) for name in asked - _builtins_in(tree, around)]  # so that they are guarded
@@ -788,7 +799,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):
-            node.value, node.slice = self.visit(node.value), self.visit(node.slice)
+            own = getattr(node, "hook", None) or getattr(node, "grown", None)
+            node.value, node.slice = self.visit(node.value) if own else self._given(node.value), self.visit(node.slice)
             way, table = getattr(node, "hook", ("", None))
             if way:
                 return _hook(way, node, node.value, _constants(table), *_parts_of_index(node.slice))
@@ -927,7 +939,8 @@ class _Rewriter(ast.NodeTransformer):
         return _followed(node)
 
     def _given(self, value: ast.expr) -> Any:
-        """What a function is given: an attribute may be a list of which nobody needs to know yet how many items it has."""
+        """What a function is given, or whose item is read: an attribute may be a list of which nobody needs to know yet how many
+        items it has."""
         made = self.visit(value)
         if isinstance(value, ast.Attribute):
             made.func.attr = "attribute_for"
@@ -971,7 +984,7 @@ class _Rewriter(ast.NodeTransformer):
         used = used_between(node, tested)
         anew = _constant(self._anew(node, stored, used[0], tested))
         facts = [_own_names(node, private, doubtful), _iterated(node, stored), anew, self._apart(node)]
-        made = _hook("start", node, *facts)
+        made = _hook("start", node, *facts, ast.Constant(node.lineno))
         start = assigned(loop, made, node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
@@ -1417,6 +1430,8 @@ class _Rewriter(ast.NodeTransformer):
     def _condition(self, test: ast.expr) -> Any:
         """A test; in a loop, where the parts of an ``and`` or ``or`` may be looked at together, they are."""
         _asked(test)
+        if isinstance(test, ast.Attribute):
+            return _hook("handed", test, self._given(test), ast.Constant("test"))
         if not self._loops or not isinstance(test, ast.BoolOp) or not all(map(_is_harmless, test.values[1:])):
             return self.visit(test)
         every = ast.Constant(isinstance(test.op, ast.And))
@@ -1438,7 +1453,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _truth(self, test: ast.expr) -> Any:
         """An expression that is but asked for its truth."""
-        return _hook("test", test, self.visit(_asked(test)))
+        return _hook("test", test, self._condition(test) if isinstance(test, ast.Attribute) else self.visit(_asked(test)))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         """``hooks.answer(hooks.asked(a) or b)``: an object whose class says what is true is itself the result."""

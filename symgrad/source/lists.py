@@ -89,16 +89,18 @@ def _constants(value: ast.expr) -> Iterator[str]:
             yield "bool" if isinstance(end, ast.Constant) and type(end.value) is bool else "other"
 
 
-def in_room(function: FunctionNode) -> FunctionNode:
+def in_room(function: FunctionNode, lines: Collection[int] = ()) -> FunctionNode:
     """The function, changed in place, as are those in it: where a ``while`` loop appends to a list, there is to be room for all
-    items, so ``while a: b`` becomes ``for turn in room: if not a: break; b``, marked ``room``."""
+    items, so ``while a: b`` becomes ``for turn in room: if not a: break; b``, marked ``room``. In these ``lines``, loops do so
+    of which the source does not tell."""
     if not isinstance(function, ast.Lambda):
-        _Rooms().visit(function)
+        _Rooms(lines).visit(function)
     return function
 
 
 class _Rooms(ast.NodeTransformer):
-    def __init__(self) -> None:
+    def __init__(self, lines: Collection[int]) -> None:
+        self.lines = lines
         self.own: set[str] = set()  # what the function that it is in assigns
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
@@ -117,7 +119,8 @@ class _Rooms(ast.NodeTransformer):
         body = [*(first if has_test(node) else []), *node.body]
         loop: Any = located(placed(ast.For(turn, ast.Constant(None), body, [], None), node))
         loop.room = True
-        return loop if way_out(loop) and any([one.some for one in appended(loop, self.own)]) else node
+        appends = node.lineno in self.lines or any([one.some for one in appended(loop, self.own)])
+        return loop if way_out(loop) and appends else node
 
 
 def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:

@@ -38,6 +38,7 @@ from symgrad import pytree
 from symgrad.ir import INPUT
 from symgrad.loops import ordering, tables
 from symgrad.loops.iterables import table
+from symgrad.loops.logs import Counted
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import INT, TO_FLOAT
@@ -564,7 +565,8 @@ class Calls(Reads):
         self.check(self.home(fun).then("attr", "__code__"), "is", code)
         arrays = tables.groups(self.trace.apart, code)
         sections = None if self.trace.sections is None else _lines_of(code, self.trace.sections)
-        inside = instrumented(fun, Frame(self, fun, arrays), sections=sections, tables=arrays)
+        rooms = _lines_of(code, frozenset([(one.file, one.line) for one in self.trace.apart if type(one) is Counted]))
+        inside = instrumented(fun, Frame(self, fun, arrays), sections=sections, tables=arrays, rooms=rooms)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             if not self.harmless(fun):

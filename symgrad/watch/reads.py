@@ -107,6 +107,7 @@ _ORDERING = ("__lt__", "__le__", "__gt__", "__ge__")
 _TRUTH = aval_of(np.True_)
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
+_ENDS = {0: "first", -1: "last"}  # see ``State.handed``
 
 
 HOLDING: tuple[type, ...] = (
@@ -643,9 +644,9 @@ class Reads:
 
     def _mention(self, value: list[Any], times: int = 1) -> None:
         """An object is asked for a list."""
+        self.listed(value)
         if self.trace.rollers:
             self.mentioned[id(value)] = self.mentioned.get(id(value), 0) + times
-            self.listed(value)
 
     def listed(self, value: list[Any]) -> None:
         """Somebody looks at a list: all its items are in it from here on."""
@@ -828,6 +829,8 @@ class Reads:
 
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]``."""
+        if self.chosen_later:
+            owner = self.handed(owner, _ENDS.get(key) if type(key) is int else None)
         key = key if isinstance(owner, dict) and self.is_key(key) else self.whole(key)
         if type(owner) is Tracer:
             try:

@@ -424,12 +424,17 @@ class State(Calls):
         return Own((*names, *[name for name in doubtful if name not in now or _is_number(now[name])]), doubtful)
 
     def start(
-        self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...], apart: tuple[str, ...]
+        self,
+        private: tuple[str, ...] | None,
+        stored: tuple[str, ...],
+        targets: tuple[str, ...],
+        apart: tuple[str, ...],
+        line: int,
     ) -> Roller | None:
-        """A ``while`` statement begins."""
+        """A ``while`` statement begins, in this ``line``."""
         if private is None or not self.trace.symbolic:
             return None
-        return Roller(self.trace, None, private, stored, targets=targets, apart=apart)
+        return Roller(self.trace, None, private, stored, targets=targets, apart=apart, line=line)
 
     def number(self, loop: Any, name: str, value: Any, counts: bool, chooses: bool = False, *owner: Any) -> Any:
         """A local that a loop reads and assigns, as it begins: a plain number is traced from here on, and so are those in a
