@@ -67,8 +67,8 @@ class Grown:
 
     @classmethod
     def of_object(cls, owner: list[Any], begin: int, some: bool, reads: int, deepest: int) -> Grown:
-        """A list that an object holds, or a dict, and no local (see ``logs``); ``reads``: how often that was asked for it, other
-        than to append an item."""
+        """A list that an object holds, or a dict, and no local (see ``logs``). ``reads``: how often that was asked for it, but
+        to append an item."""
         made = cls(owner, deepest, some, "")
         made.begin, made.locals, made.reads = begin, 0, reads
         return made

@@ -1,8 +1,8 @@
 """Lists that objects hold, or dicts, to which the iterations of a loop append, wherever that is done: ``self.log.append(x)``.
 
 No source tells that these are such lists, and that nobody reads them. The first iteration shows it, in which an item is
-appended, and the hooks, which see whoever is asked for one of them since. So they are as the lists that the source tells of (see
-``appended``), under names of their own.
+appended, and the hooks, which see whoever is asked for one of them since. So they are as the lists that the source tells of
+(see ``appended``), under names of their own.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Logs:
         return made
 
     def reads_near(self, owner: list[Any], far: int, first: bool) -> bool:
-        """Whether what an iteration, maybe the ``first`` one, reads so far from the end of a list that is not known goes round."""
+        """Whether what an iteration, maybe the ``first`` one, reads so far from the end of a list that is not known yet will go
+        round."""
         self.near[id(owner)] = max(self.near.get(id(owner), 0), far if first and far <= FAR else 0)
         return far <= self.near[id(owner)]
 

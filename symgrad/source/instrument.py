@@ -441,6 +441,8 @@ def _attribute(node: ast.Attribute, owner: str | None) -> ast.Call:
     return _hook("attribute", node, node.value, ast.Constant(in_class(node.attr, owner)))
 
 
+_HELD = (ast.Attribute, ast.Subscript)  # what may give a list that an object holds, or a dict
+_FOR = {"attribute": "attribute_for", "item": "item_for"}  # what gives something to somebody
 _LISTING = ("locals", "vars", "dir")  # without arguments, what there is in a frame: the hooks, too
 
 
@@ -939,11 +941,11 @@ class _Rewriter(ast.NodeTransformer):
         return _followed(node)
 
     def _given(self, value: ast.expr) -> Any:
-        """What a function is given, or whose item is read: an attribute may be a list of which nobody needs to know yet how many
-        items it has."""
+        """What a function is given, or whose item is read: an attribute, or an item, may be a list of which nobody needs to know
+        yet which items it has."""
         made = self.visit(value)
-        if isinstance(value, ast.Attribute):
-            made.func.attr = "attribute_for"
+        if isinstance(value, _HELD) and made.func.attr in _FOR:
+            made.func.attr = _FOR[made.func.attr]
         return made
 
     def visit_For(self, node: ast.For) -> Any:
@@ -1430,7 +1432,7 @@ class _Rewriter(ast.NodeTransformer):
     def _condition(self, test: ast.expr) -> Any:
         """A test; in a loop, where the parts of an ``and`` or ``or`` may be looked at together, they are."""
         _asked(test)
-        if isinstance(test, ast.Attribute):
+        if isinstance(test, _HELD):
             return _hook("handed", test, self._given(test), ast.Constant("test"))
         if not self._loops or not isinstance(test, ast.BoolOp) or not all(map(_is_harmless, test.values[1:])):
             return self.visit(test)
@@ -1453,7 +1455,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _truth(self, test: ast.expr) -> Any:
         """An expression that is but asked for its truth."""
-        return _hook("test", test, self._condition(test) if isinstance(test, ast.Attribute) else self.visit(_asked(test)))
+        return _hook("test", test, self._condition(test) if isinstance(test, _HELD) else self.visit(_asked(test)))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         """``hooks.answer(hooks.asked(a) or b)``: an object whose class says what is true is itself the result."""

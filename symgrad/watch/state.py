@@ -355,6 +355,11 @@ class State(Calls):
         chosen = self.chosen_later.get(id(held))
         return chosen if chosen is not None and of_class(type(owner), name) is None else self.attribute(owner, name)
 
+    def item_for(self, owner: Any, key: Any) -> Any:
+        """``owner[key]``, which a function is given."""
+        held = owner.get(key) if self.chosen_later and type(owner) is dict and type(key) is str else None
+        return self.chosen_later[id(held)] if id(held) in self.chosen_later else self.item(owner, key)
+
     def handed(self, value: Any, fun: Any) -> Any:
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
         ``"items"``, one by one."""
