@@ -941,8 +941,8 @@ class _Rewriter(ast.NodeTransformer):
         return _followed(node)
 
     def _given(self, value: ast.expr) -> Any:
-        """What a function is given, or whose item is read: an attribute, or an item, may be a list of which nobody needs to know
-        yet which items it has."""
+        """What a function is given, or whose item is read: an attribute, or an item, may be a list of which nobody needs to
+        know yet which items it has."""
         made = self.visit(value)
         if isinstance(value, _HELD) and made.func.attr in _FOR:
             made.func.attr = _FOR[made.func.attr]
