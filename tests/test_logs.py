@@ -123,7 +123,57 @@ def twice(p):  # in two loops
     return np.sum(np.array(spring.log) * np.arange(90))
 
 
-KNOWN = [in_its_own_loop, in_a_method, of_several_objects, of_a_dataclass, from_the_end, by_its_length, some_of_them, twice]
+def rows(p):
+    spring = Spring(p[0], p[1])
+    for k in range(80):
+        spring.step()
+        spring.t += 0.05
+        spring.events.append((k, spring.t, spring.x, np.array([spring.v, 1.0])))
+    table = np.array([row[:3] for row in spring.events])
+    return np.sum(table[:, 2] ** 2) + table[-1, 1] * spring.x + sum(k * np.sum(v) for k, _, _, v in spring.events)
+
+
+def records(p):
+    spring, total = Spring(p[0], p[1]), 0.0
+    for k in range(80):
+        spring.step()
+        if spring.x < 0.3:
+            spring.v *= 0.9
+        spring.events.append({"k": k, "x": spring.x, "energy": spring.v**2})
+    for event in spring.events:
+        total += event["x"] * event["energy"]
+    return total + spring.events[-1]["x"] + spring.events[5]["k"] + np.mean([event["x"] for event in spring.events])
+
+
+def rows_as_arrays(p):
+    spring = Spring(p[0], p[1])
+    for _ in range(80):
+        spring.step()
+        spring.events.append([spring.x, spring.x * spring.v])
+    return np.sum(np.array(spring.events) ** 2)
+
+
+def some_rows(p):
+    spring = Spring(p[0], p[1])
+    for k in range(80):
+        spring.step()
+        if k % 8 == 0:
+            spring.events.append((0.1 * k, spring.x))
+    return sum(t * x for t, x in spring.events) + len(spring.events)
+
+
+def the_last_row(p):
+    spring = Spring(p[0], p[1])
+    spring.events.append((0.0, spring.x))
+    for _ in range(80):
+        t, x = spring.events[-1]
+        spring.events.append((t + 0.1, x + 0.1 * (p[1] - x * x)))
+    return sum(x for _, x in spring.events) + spring.events[-1][0]
+
+
+KNOWN = [
+    rows, records, rows_as_arrays, some_rows, the_last_row, in_its_own_loop, in_a_method, of_several_objects, of_a_dataclass, from_the_end, by_its_length, some_of_them, twice,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("fun", KNOWN)
@@ -219,6 +269,18 @@ def one_beside_the_other(spring, k):
     spring.log, spring.events = spring.events, spring.log
 
 
+def a_row_of_its_own(spring, k):
+    spring.events.append((spring.x,) if k % 7 else (spring.x, spring.v))
+    spring.events[-1] = spring.x
+
+
+def rows_that_are_one(spring, k):
+    spring.saved = spring.saved or {"x": 0.0}
+    spring.saved["x"] = spring.x
+    if len(spring.events) < 90:
+        spring.log[-1] *= 1.0 + 0.01 * spring.saved["x"]
+
+
 def asked_once(spring, k):
     if k == 40 and len(spring.log) > 30:
         spring.v *= 0.5
@@ -267,6 +329,7 @@ def of_its_shape(spring, k):
     [
         in_the_middle, all_of_them, one_after_the_other, under_another_name, by_its_name, among_its_fields, of_a_copy,
         now_and_then, no_more_than_so_many, the_first_one, begun_anew, two_at_a_time, one_beside_the_other, asked_once, counted,
+        a_row_of_its_own, rows_that_are_one,
         counted_as_a_list, counted_but_for_one, counted_in_a_copy, counted_among_its_fields, as_it_reads, by_a_method,
         of_its_shape,
     ],
@@ -362,3 +425,37 @@ def test_loops_that_end_as_values_tell(fun):
     for x in ([0.5, 0.3], [0.6, 0.2], [0.2, 0.9], [0.9, 0.4], [0.3, 0.3], [0.7, 1.2], [1.3, 0.1]):
         right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-8, 1e-11))
     assert derivative.cache_info().hits
+
+
+def test_one_row_that_is_appended_again_and_again():
+    def fun(p):
+        spring, row = Spring(p[0], p[1]), {"x": 0.0}
+        for _ in range(60):
+            spring.step()
+            row["x"] = spring.x
+            spring.events.append(row)
+        return sum(event["x"] for event in spring.events) + spring.log[3]
+
+    def held(p):
+        spring = Spring(p[0], p[1])
+        for k in range(60):
+            spring.step()
+            row = [spring.x, spring.v]
+            if k == 30:
+                spring.saved = row
+            spring.events.append(row)
+        spring.saved[0] = 3.0
+        return sum(x * v for x, v in spring.events)
+
+    def written(p):
+        spring = Spring(p[0], p[1])
+        for _ in range(60):
+            spring.step()
+            spring.events.append([spring.x, spring.x * spring.v])
+        spring.events[3][1] = 2.0
+        return np.sum(np.array(spring.events) ** 2) + spring.events[3][1]
+
+    for one in (fun, held, written):
+        derivative = value_and_grad(one)
+        for x in ([0.5, 0.3], [0.6, 0.2], [0.4, 0.9]):
+            right_at(derivative, one, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))

@@ -2,19 +2,23 @@
 
 No source tells that these are such lists, and that nobody reads them. The first iteration shows it, in which an item is
 appended, and the hooks, which see whoever is asked for one of them since. So they are as the lists that the source tells of
-(see ``appended``), under names of their own.
+(see ``appended``), under names of their own. Where items are tuples, lists or dicts of numbers and arrays, each of their parts
+is such a list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from symgrad.loops.appended import GROWN, Grown
+from symgrad.loops.appended import GROWN, Chosen, Grown
 from symgrad.loops.patterns import Boundary, Key
 from symgrad.source.lists import FAR
-from symgrad.tracing.trace import Trace
+from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import Tracer
+
+_WIDEST = 16  # parts of a row
 
 
 class Logged(NamedTuple):
@@ -22,6 +26,7 @@ class Logged(NamedTuple):
 
     place: Any
     key: Key
+    row: Row | None
 
 
 class Counted(NamedTuple):
@@ -31,22 +36,146 @@ class Counted(NamedTuple):
     line: int
 
 
+class Row(NamedTuple):
+    """What rows have in common: they are tuples, lists or dicts with these keys."""
+
+    kind: type
+    keys: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, item: Any) -> Row | None:
+        """That of an item; None where it is no row."""
+        if type(item) not in (tuple, list, dict) or not 0 < len(item) <= _WIDEST:
+            return None
+        keys = tuple(item) if type(item) is dict else tuple(range(len(item)))
+        return cls(type(item), keys) if all([type(key) in (int, str) for key in keys]) else None
+
+    def make(self, parts: Sequence[Any]) -> Any:
+        """A row with these parts."""
+        return dict(zip(self.keys, parts, strict=True)) if self.kind is dict else self.kind(parts)
+
+
+class Log:
+    """One of them, which had ``begin`` items before the loop; ``columns`` are what grows, with their names: the list itself, or
+    lists of the parts of its items, if these are rows."""
+
+    def __init__(self, owner: list[Any], begin: int, row: Row | None, columns: dict[str, Grown]) -> None:
+        self.owner, self.begin, self.row, self.columns = owner, begin, row, columns
+
+    @property
+    def first(self) -> Grown:
+        """A column, as all are."""
+        return next(iter(self.columns.values()))
+
+    @property
+    def some(self) -> bool:
+        """Whether not all iterations append an item."""
+        return self.first.some
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing else has happened to it, as far as is known."""
+        return all([grown.whole for grown in self.columns.values()])
+
+    @property
+    def deepest(self) -> int:
+        """How far from its end iterations read it."""
+        return min([grown.deepest for grown in self.columns.values()])
+
+    def take_apart(self) -> None:
+        """An iteration has appended an item: its parts go into the columns."""
+        item = self.owner[-1]
+        if self.row is not None:
+            fits = Row.of(item) == self.row and not any([item is other for other in self.owner[self.begin : -1][-2:]])
+            for key, grown in zip(self.row.keys, self.columns.values(), strict=True):
+                grown.whole &= fits
+                if fits:
+                    grown.owner.append(item[key])
+
+    def look(self, trace: Trace) -> None:
+        """Has it been read since?"""
+        for grown in self.columns.values():
+            grown.look(trace)
+
+    def is_as_noted(self, trace: Trace, iterations: int) -> bool:
+        """Whether all ``iterations`` have appended an item, or none has, and nothing else has happened; and nobody else holds it,
+        nor a row of it."""
+        noted = sum([one is self.owner for one in trace.writes])
+        if self.row is None:
+            return self.first.is_as_noted(noted + 1, iterations)
+        owner = self.owner
+        if not is_held_so_often(owner, noted + 2, 0):  # by the object, and here
+            return False
+        if not all([grown.is_as_noted(0, iterations) for grown in self.columns.values()]):
+            return False
+        own = owner[self.begin :]
+        if len(own) != len(self.first.items) or not all([Row.of(item) == self.row for item in own]):
+            return False
+        parts = zip(*[grown.items for grown in self.columns.values()], strict=True)
+        alike = [all([item[key] is part for key, part in zip(self.row.keys, every, strict=True)])
+                 for item, every in zip(own, parts, strict=True)]  # fmt: skip
+        return all(alike) and (self.row.kind is tuple or all([is_held_so_often(own[i], 2, 0) for i in range(len(own))]))
+
+    def seen(self, trace: Trace) -> tuple[Any, dict[Key, Tracer]]:
+        """What is noted of it between iterations, and the traced values that go round for it."""
+        found, holds = True, dict[Key, Tracer]()
+        for name, grown in self.columns.items():
+            what, more = grown.seen(name, trace)
+            found = found and what == GROWN
+            holds.update(more)
+        known = found and len(self.owner) == self.begin + len(self.first.items)
+        return GROWN if known else (object(),), holds
+
+    def rebuild(self) -> None:
+        """The columns have other items: so do the rows."""
+        if self.row is not None:
+            parts = zip(*[grown.owner for grown in self.columns.values()], strict=True)
+            self.owner[self.begin :] = map(self.row.make, parts)
+
+    def chosen(self) -> Chosen | Later | None:
+        """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
+        if self.row is None:
+            chosen = self.first.chosen()
+            return chosen if type(chosen) is Chosen else None
+        return Later(self) if self.some else None
+
+
+class Later:
+    """A list of rows of which nobody has asked yet which it has."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.is_whole = False  # whether they are in the list
+
+    def listed(self) -> list[Any]:
+        """The list itself; how many rows there are is known from here on."""
+        if not self.is_whole:
+            self.is_whole = True
+            for grown in self.log.columns.values():
+                chosen = grown.chosen()
+                if type(chosen) is Chosen:
+                    chosen.listed()
+            self.log.rebuild()
+        return self.log.owner
+
+
 class Logs:
     """Those that one loop knows. ``grown`` are all lists to which it appends, by name."""
 
     def __init__(self, trace: Trace, grown: dict[str, Grown]) -> None:
         self.trace, self.grown = trace, grown
-        self.known = dict[int, tuple[str, Grown]]()  # by identity, with their names
-        self.some: Collection[Key] = ()  # where there are such to which but some iterations append
+        self.known = dict[int, Log]()  # by identity
+        self.some: Mapping[Key, Row | None] = {}  # where there are such to which but some iterations append
         self.shared: Mapping[Key, int] = {}  # which list was where as the loop began
         self.others = set[int]()  # lists of objects that are none of these
         self.near = dict[int, int]()  # how far from their ends its first iteration has read some, by identity
         self.asked_before: Mapping[int, int] = {}  # how often objects had been asked for lists as it began
         self.shown_before = 0  # and for all that they hold
 
-    def begin(self, some: Collection[Key]) -> None:
-        """The loop begins; there are ``some`` to which not all iterations append."""
-        self.some, hooks = some, self.trace.hooks
+    def begin(self, place: Any) -> None:
+        """The loop at a place in the code begins."""
+        apart, hooks = self.trace.apart, self.trace.hooks
+        self.some = {one.key: one.row for one in apart if type(one) is Logged and one.place == place}
         if hooks is not None:
             self.asked_before, self.shown_before = {**hooks.mentioned}, hooks.shown_all
 
@@ -56,15 +185,20 @@ class Logs:
         keys = [key for key, ident in self.shared.items() if ident == id(owner)]
         asked = self.asked_before.get(id(owner), 0) + self.shown_before
         local = any([len(key) == 1 for key in keys])
-        if not keys or local or id(owner) in self.others or self.trace.hooks.asked_for(owner) != asked:
+        if not keys or local or id(owner) in self.others or self.trace.hooks.asked_for(id(owner)) != asked:
             return None
         return min(keys, key=lambda key: len(key))
 
-    def add(self, key: Key, owner: list[Any], begin: int, some: bool) -> Grown:
+    def add(self, key: Key, owner: list[Any], begin: int, row: Row | None, some: bool) -> Log:
         """One more, which had so many items as the loop began."""
-        made = Grown.of_object(owner, begin, some, self.trace.hooks.asked_for(owner), self.near.get(id(owner), 0))
+        facts = some, self.trace.hooks.asked_for(id(owner)), self.near.get(id(owner), 0)
         name = ".".join(map(str, key))
-        self.known[id(owner)], self.grown[name] = (name, made), made
+        if row is None:
+            columns = {name: Grown.of_object(owner, begin, owner, *facts)}
+        else:
+            columns = {f"{name}.{part}": Grown.of_object([], 0, owner, *facts) for part in row.keys}
+        made = self.known[id(owner)] = Log(owner, begin, row, columns)
+        self.grown.update(columns)
         return made
 
     def reads_near(self, owner: list[Any], far: int, first: bool) -> bool:
@@ -76,26 +210,51 @@ class Logs:
     def settle(self, begin: Boundary, number: Callable[[str, Any], Tracer]) -> None:
         """The first iteration has ended. Lists are known if it has appended an item to each, and nobody else holds them; then
         what is noted of them is as if that had been known. ``number`` traces a plain one."""
-        for ident, (name, grown) in [*self.known.items()]:
-            grown.look(self.trace)
-            if grown.some:
+        for ident, log in [*self.known.items()]:
+            log.look(self.trace)
+            if log.some:
                 continue
-            if grown.is_as_noted(sum([owner is grown.owner for owner in self.trace.writes]), 1):
-                grown.settle(number)
+            if log.is_as_noted(self.trace, 1):
+                for grown in log.columns.values():
+                    grown.settle(number)
+                log.rebuild()
                 for bound in begin.every():
                     _note(bound, ident)
             else:
                 for bound in begin.every():
-                    _forget(bound, [item for item in bound.holds if item[0] == name])
-                del self.known[ident], self.grown[name]
+                    _forget(bound, [item for item in bound.holds if item[0] in log.columns])
+                for name in log.columns:
+                    del self.grown[name]
+                del self.known[ident]
                 self.others.add(ident)
 
-    def left_out(self, iterations: int) -> Key | None:
-        """Where there is a list to which some iterations have appended no item; None if there is none."""
-        for ident, (_, grown) in self.known.items():
-            if grown.whole and not grown.some and len(grown.items) < iterations:
-                return next((key for key, other in self.shared.items() if other == ident), None)
+    def left_out(self, iterations: int) -> tuple[Key, Row | None] | None:
+        """Where there is a list to which some iterations have appended no item, and what its rows are; None if there is none."""
+        for ident, log in self.known.items():
+            if log.whole and not log.some and len(log.first.items) < iterations:
+                return next(((key, log.row) for key, other in self.shared.items() if other == ident), None)
         return None
+
+    def hold(self, iterations: int) -> bool:
+        """Whether nothing has happened to them but what is known."""
+        return all([log.is_as_noted(self.trace, iterations) for log in self.known.values()])
+
+    def rebuild(self) -> None:
+        """The columns of rows have other items."""
+        for log in self.known.values():
+            log.rebuild()
+
+    def chosen(self) -> Iterator[tuple[list[Any], Chosen | Later]]:
+        """Lists to which not all iterations have appended, and what there is in their place."""
+        for log in self.known.values():
+            chosen = log.chosen()
+            if chosen is not None:
+                yield log.owner, chosen
+
+    def in_rows(self) -> Counter[int]:
+        """How often values (ids) are in rows."""
+        rows = [item for log in self.known.values() if log.row is not None for item in log.owner[log.begin :]]
+        return Counter([id(part) for row in rows for part in (row.values() if type(row) is dict else row)])
 
 
 def _note(bound: Boundary, ident: int) -> None:
@@ -103,6 +262,8 @@ def _note(bound: Boundary, ident: int) -> None:
     for key in [key for key, other in bound.shared.items() if other == ident]:
         bound.rest[key[0]] = _instead(bound.rest[key[0]], key[1:])
         _forget(bound, [item for item in bound.holds if item[: len(key)] == key])
+        for inner in [one for one in bound.shared if len(one) > len(key) and one[: len(key)] == key]:  # rows
+            del bound.shared[inner]
 
 
 def _forget(bound: Boundary, keys: Sequence[Key]) -> None:

@@ -42,7 +42,7 @@ from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
-from symgrad.loops.logs import Counted, Logged, Logs
+from symgrad.loops.logs import Counted, Logged, Logs, Row
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -449,7 +449,7 @@ class Roller:
             told = [one for one in trace.apart if type(one) in (Moved, Turned) and one.place == self.place]
             self.turns_at = {one.at for one in told if type(one) is Turned}
             numbers = [one.keys for one in told if type(one) is Moved]
-            self.logs.begin({one.key for one in trace.apart if type(one) is Logged and one.place == self.place})
+            self.logs.begin(self.place)
             self.forked |= bool(self.logs.some)
             self.moving = trace.moving.get(self.place)
             if numbers:
@@ -606,12 +606,12 @@ class Roller:
         """The loop begins, and there is a list in an object to which some iterations will append."""
         if self._may_log():
             self.trace.hooks.listed(owner)
-            grown = self.logs.add(key, owner, len(owner), True)
-            self._make(self.logs.known[id(owner)][0], grown)
+            for name, grown in self.logs.add(key, owner, len(owner), self.logs.some[key], True).columns.items():
+                self._make(name, grown)
 
     def takes(self, owner: list[Any]) -> None:
         """An iteration has appended an item to a list of which the source may not tell, as an object holds it."""
-        if not any([grown.owner is owner for grown in self.grown.values()]):
+        if id(owner) not in self.logs.known and not any([grown.owner is owner for grown in self.grown.values()]):
             counted = self.what is not None or self.section
             key = self.logs.key_of(owner) if self._may_log() or not counted else None
             if key is None:
@@ -623,17 +623,20 @@ class Roller:
                     self._ask_anew(Counted(self.place[1].co_filename, self.line))
                 return
             if len(self.boundaries) > 1 or self.passed or self.tested:
-                self._ask_for_log(key)
+                self._ask_for_log((key, Row.of(owner[-1])))
                 return
-            self.logs.add(key, owner, len(owner) - 1, False)
+            self.logs.add(key, owner, len(owner) - 1, Row.of(owner[-1]), False)
         if id(owner) in self.logs.known and self.marks():
             self._ask_for_log(self.logs.left_out(self._count()))
-            self._append(*self.logs.known[id(owner)])
+            log = self.logs.known[id(owner)]
+            log.take_apart()
+            for name, grown in log.columns.items() if log.whole else ():
+                self._append(name, grown)
 
-    def _ask_for_log(self, key: Key | None) -> None:
+    def _ask_for_log(self, found: tuple[Key, Row | None] | None) -> None:
         """End the run: in the next one, there is a mask beside a list to which not all iterations append."""
-        if key is not None:
-            self._ask_anew(Logged(self.place, key))
+        if found is not None:
+            self._ask_anew(Logged(self.place, *found))
 
     def _ask_anew(self, cause: Any) -> None:
         if cause not in self.trace.apart and self._may_begin_anew():
@@ -642,11 +645,12 @@ class Roller:
     def reads_near(self, owner: list[Any], far: int) -> bool:
         """An iteration reads so far from the end of a list that an object holds: does that go round?"""
         if id(owner) in self.logs.known:
-            name, grown = self.logs.known[id(owner)]
-            own = int(grown.latest == self._now())  # items of this iteration
-            if grown.places is None and self._is_early():
-                self._deepen(name, grown, far - own, own)
-            return far - own <= grown.deepest
+            log = self.logs.known[id(owner)]
+            own = int(log.first.latest == self._now())  # items of this iteration
+            for name, grown in log.columns.items() if self._is_early() else ():
+                if grown.places is None:
+                    self._deepen(name, grown, far - own, own)
+            return far - own <= log.deepest
         near = self.logs.reads_near(owner, far, len(self.boundaries) == 1)
         return near or (self.around is not None and self.around.reads_near(owner, far))
 
@@ -656,8 +660,7 @@ class Roller:
             if len(self.boundaries) == 1 and self._may_log():
                 return len(owner)
             return None if self.around is None else self.around.length_of(owner)
-        _, grown = self.logs.known[id(owner)]
-        if grown.some or not grown.whole:
+        if self.logs.known[id(owner)].some or not self.logs.known[id(owner)].whole:
             return None
         place = self._place()
         return len(owner) if len(self.boundaries) == 1 else place + (len(owner) - int(plain(place)))
@@ -1272,9 +1275,9 @@ class Roller:
                 for name, grown in self.grown.items():
                     grown.spread(self.place, (name, WHOLE) in found.python, (name, WHOLE) in found.unlike)
                 self._appended_alike(start)
-                for owner, chosen in [(one.owner, one.chosen()) for _, one in self.logs.known.values()]:
-                    if type(chosen) is Chosen:
-                        trace.hooks.choose(owner, chosen, self.around is not None)
+                self.logs.rebuild()
+                for owner, chosen in self.logs.chosen():
+                    trace.hooks.choose(owner, chosen, self.around is not None)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 for array in left.arrays:
@@ -1319,8 +1322,9 @@ class Roller:
         for one in self.grown.values():
             one.look(self.trace)
         self._ask_for_log(self.logs.left_out(iterations))
-        lists = [(one, sum([owner is one.owner for owner in self.trace.writes])) for one in self.grown.values()]
-        return all([one.is_as_noted(noted, iterations) for one, noted in lists])
+        named = [one for one in self.grown.values() if one.reads is None]
+        lists = [(one, sum([owner is one.owner for owner in self.trace.writes])) for one in named]
+        return all([one.is_as_noted(noted, iterations) for one, noted in lists]) and self.logs.hold(iterations)
 
     def _items(self) -> tuple[frozenset[Any], frozenset[Any]] | None:
         """Where, by site and key, there were arrays that had been appended to lists, and where there were some that have been
@@ -1331,10 +1335,10 @@ class Roller:
             return frozenset(), frozenset()
         holders = self._noted()
         contained = Counter([id(x) for key, x in self.boundaries[-1].holds.items() if len(key) > 1])
-        times = Counter([id(item) for grown in lists for item in grown.items])
+        times, rows = Counter([id(item) for grown in lists for item in grown.items]), self.logs.in_rows()
         for grown in lists:
             for item in grown.items:
-                often = 2 * times[id(item)] + holders[id(item)] + contained[id(item)]
+                often = 2 * times[id(item)] + rows[id(item)] + holders[id(item)] + contained[id(item)]
                 if not is_held_so_often(item, often, self.held[id(item)]):
                     return None
         pairs = [pair for grown in lists for pair in zip(grown.items[::-1], grown.since[::-1], strict=True)]
@@ -1436,6 +1440,7 @@ class Roller:
         for name, grown in self.grown.items():
             ends = [far for far in range(1, grown.deepest + 1) if (name, -far) in last.holds]
             grown.leap(self.ahead, {far: last.holds[name, -far].node for far in ends})
+        self.logs.rebuild()
         last = self.boundaries[-1]
         nodes = {key: tracer.node for key, tracer in last.holds.items()}
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)

@@ -109,9 +109,8 @@ class Survey:
             if self.begins is not None and key in self.logs.some and id(value) not in self.logs.known:
                 self.begins(key, value)
             if id(value) in self.logs.known:
-                name, grown = self.logs.known[id(value)]
                 self._note(key, value)
-                found, more = grown.seen(name, self.trace)
+                found, more = self.logs.known[id(value)].seen(self.trace)
                 self.holds.update(more)
                 self.containers.update(map(id, more.values()))
                 return found

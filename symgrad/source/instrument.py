@@ -969,6 +969,8 @@ class _Rewriter(ast.NodeTransformer):
         else:
             own = () if private is None else (*private, *doubtful)
             found = self._span(node, own) or self._part(node.iter, node.target, decides, changed_in(node.body))
+            if isinstance(node.target, ast.Name) and not (decides or lists or node.target.id in changed_in(node.body)):
+                found = _hook("records", node.iter, found, ast.Constant(decides))
             made = _hook("loop", node.iter, found, *names, *known, self._apart(node))
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)

@@ -599,12 +599,25 @@ class Trace:
         if isinstance(value, (list, tuple)) and create.contains_traced(value):
             whole = _enumerates(value, (len(value),))
             if whole is None or self._was_left(whole):
-                return np.stack([self.gather(item) for item in value])  # type: ignore[return-value]
+                beside = self._columns_of(value)
+                return np.stack([self.gather(item) for item in beside or value], axis=int(beside is not None))  # type: ignore[return-value]
             return self.lookup(whole)
         if isinstance(value, (list, tuple)):
             value = np.array(value)
             value.flags.writeable = False  # nobody else has it
         return self.lookup(self.constant(value)[0])
+
+    def _columns_of(self, rows: Sequence[Any]) -> list[tuple[Any, ...]] | None:
+        """The columns of rows of numbers, of which one is an array; None if they are none."""
+        if len(rows) < _FEW_ROWS or not all([type(row) in (list, tuple) for row in rows]) or len({*map(len, rows)}) > 1:
+            return None
+        columns = [*zip(*rows, strict=True)]
+        arrays = [_enumerates(column, (len(rows),)) for column in columns]
+        plain = [not any([type(item) is Tracer for item in column]) for column in columns]
+        known = any([array is not None for array in arrays]) and all(
+            [a is not None or b for a, b in zip(arrays, plain, strict=True)]
+        )
+        return columns if known and all([np.ndim(item) == 0 for column in columns for item in column]) else None
 
     def _was_left(self, array: Node) -> bool:
         """Whether an earlier iteration of a loop that runs has made an array, of which locals hold but the items: those go
@@ -1473,6 +1486,7 @@ def _is_linear(node: Node) -> bool:
 _FEW = 100  # ints that one is made of, up to which they are looked at
 _SMALL = 4096  # bytes
 _BIG = 131_072
+_FEW_ROWS = 8  # of which it is not worth to look whether their columns are arrays
 
 
 def _is_big(value: Any) -> bool:

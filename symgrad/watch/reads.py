@@ -637,10 +637,10 @@ class Reads:
             if len({answer(kind) for kind in kinds}) > 1:
                 self.trace.asks_kind(value)
 
-    def asked_for(self, value: list[Any]) -> int:
-        """How often objects, and dicts, were asked for a list that they hold, as a loop ran, but for where an item was appended
-        to it."""
-        return self.mentioned.get(id(value), 0) + self.shown_all
+    def asked_for(self, ident: int) -> int:
+        """How often objects, and dicts, were asked for a list (its identity) that they hold, as a loop ran, but for where an
+        item was appended to it."""
+        return self.mentioned.get(ident, 0) + self.shown_all
 
     def _mention(self, value: list[Any], times: int = 1) -> None:
         """An object is asked for a list."""

@@ -25,6 +25,7 @@ from symgrad.loops import iterables
 from symgrad.loops.appended import KEPT, Chosen
 from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, ragged, room, table
+from symgrad.loops.logs import Later
 from symgrad.loops.patterns import Own
 from symgrad.loops.rolling import SHORT, SHORTEST, Roller
 from symgrad.loops.segments import together
@@ -258,8 +259,13 @@ class State(Calls):
         return value if found is None else found
 
     def records(self, value: Any, decides: int) -> Any:
-        """What runs over a list of records, in which the loop changes nothing; anything else is itself."""
+        """What runs over a list of records, in which the loop changes nothing; anything else is itself. Where the loop does not
+        decide, that is worth it for many that the function has made of what is traced."""
         if type(value) not in (list, tuple) or not self.trace.symbolic:
+            return value
+        if not decides and not (len(value) >= _MANY and type(value[0]) is dict and self.path_of(value) is None):
+            return value
+        if not decides and not any([type(part) is Tracer for part in value[0].values()]):
             return value
         copy = self.iterate(value)
         found = self.run_records(copy, self._shortest(decides))
@@ -342,7 +348,7 @@ class State(Calls):
         made = grown.chosen()
         return made.listed() if type(made) is Chosen and not (kept and KEPT not in self.trace.apart) else made
 
-    def choose(self, owner: list[Any], chosen: Chosen, known: bool) -> None:
+    def choose(self, owner: list[Any], chosen: Chosen | Later, known: bool) -> None:
         """The same for a list that an object holds, which somebody may ask for; ``known``: which items it has, is."""
         if known or KEPT in self.trace.apart:
             chosen.listed()
@@ -353,12 +359,13 @@ class State(Calls):
         """``owner.name``, which a function is given: see ``handed``."""
         held = getattr(owner, "__dict__", {}).get(name) if self.chosen_later and type(owner) is not Tracer else None
         chosen = self.chosen_later.get(id(held))
-        return chosen if chosen is not None and of_class(type(owner), name) is None else self.attribute(owner, name)
+        return chosen if type(chosen) is Chosen and of_class(type(owner), name) is None else self.attribute(owner, name)
 
     def item_for(self, owner: Any, key: Any) -> Any:
         """``owner[key]``, which a function is given."""
         held = owner.get(key) if self.chosen_later and type(owner) is dict and type(key) is str else None
-        return self.chosen_later[id(held)] if id(held) in self.chosen_later else self.item(owner, key)
+        chosen = self.chosen_later.get(id(held))
+        return chosen if type(chosen) is Chosen else self.item(owner, key)
 
     def handed(self, value: Any, fun: Any) -> Any:
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
@@ -1027,6 +1034,7 @@ def may_fill(fun: Any, given: Sequence[Any]) -> bool:
     return Within((fun, *functions) if functions else fun).fill()
 
 
+_MANY = 32  # records
 DEEPEST = 3  # containers in containers whose numbers are looked at as a loop begins
 FEW = 8  # items of one that are
 _LETTING = (np.errstate, warnings.catch_warnings, contextlib.nullcontext)  # managers that let each exception through
