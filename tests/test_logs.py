@@ -172,7 +172,8 @@ def the_last_row(p):
 
 
 KNOWN = [
-    rows, records, rows_as_arrays, some_rows, the_last_row, in_its_own_loop, in_a_method, of_several_objects, of_a_dataclass, from_the_end, by_its_length, some_of_them, twice,
+    rows, records, rows_as_arrays, some_rows, the_last_row, in_its_own_loop, in_a_method, of_several_objects, of_a_dataclass,
+    from_the_end, by_its_length, some_of_them, twice,
 ]  # fmt: skip
 
 

@@ -98,8 +98,8 @@ class Log:
             grown.look(trace)
 
     def is_as_noted(self, trace: Trace, iterations: int) -> bool:
-        """Whether all ``iterations`` have appended an item, or none has, and nothing else has happened; and nobody else holds it,
-        nor a row of it."""
+        """Whether all ``iterations`` have appended an item, or none has, and nothing else has happened; and nobody else holds
+        it, nor a row of it."""
         noted = sum([one is self.owner for one in trace.writes])
         if self.row is None:
             return self.first.is_as_noted(noted + 1, iterations)
@@ -229,7 +229,8 @@ class Logs:
                 self.others.add(ident)
 
     def left_out(self, iterations: int) -> tuple[Key, Row | None] | None:
-        """Where there is a list to which some iterations have appended no item, and what its rows are; None if there is none."""
+        """Where there is a list to which some iterations have appended no item, and what its rows are; None if there is
+        none."""
         for ident, log in self.known.items():
             if log.whole and not log.some and len(log.first.items) < iterations:
                 return next(((key, log.row) for key, other in self.shared.items() if other == ident), None)
