@@ -71,6 +71,12 @@ class Inert:
     def item(self, owner: Any, key: Any) -> Any:
         return owner[key]
 
+    attribute_for = attribute_unasked = attribute
+    item_for = item_unasked = item
+
+    def length(self, fun: Any, owner: Any) -> Any:
+        return fun(owner)
+
     def within(self, item: Any, owner: Any) -> bool:
         return item in owner
 

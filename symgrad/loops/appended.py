@@ -50,7 +50,8 @@ class Grown:
         self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
         self.locals = 1  # that hold it, but for whoever else looks at it here
         self.reads: int | None = None  # how often its holder was asked for it, of one in an object
-        self.asked = 0  # the identity of what it is asked for: the list, or one of rows, of which this has a part
+        # the identities of what it is asked for: the list, or one of rows, of which this has a part; and dicts that hold it
+        self.asked: tuple[int, ...] = ()
         self.latest = -1  # the iteration that has appended an item last
         self.first = 0
         self.front = 0  # how many items that were there before are in the array, too: all, or none
@@ -67,11 +68,11 @@ class Grown:
         self.parted: frozenset[Any] = frozenset()  # of items that are copies: see ``Tracer.parted``
 
     @classmethod
-    def of_object(cls, owner: list[Any], begin: int, asked: list[Any], some: bool, reads: int, deepest: int) -> Grown:
+    def of_object(cls, owner: list[Any], begin: int, asked: tuple[int, ...], some: bool, reads: int, deepest: int) -> Grown:
         """A list that an object holds, or a dict, and no local (see ``logs``). ``reads``: how often that was asked for it, but
         to append an item."""
         made = cls(owner, deepest, some, "")
-        made.begin, made.locals, made.reads, made.asked = begin, 0, reads, id(asked)
+        made.begin, made.locals, made.reads, made.asked = begin, 0, reads, asked
         return made
 
     def settle(self, number: Callable[[str, Any], Tracer]) -> None:

@@ -55,12 +55,24 @@ class Row(NamedTuple):
         return dict(zip(self.keys, parts, strict=True)) if self.kind is dict else self.kind(parts)
 
 
+class Holders(NamedTuple):
+    """Where an object holds a list: at this key of a loop's locals; if it is in a dict of the object's, this one."""
+
+    key: Key
+    dicts: tuple[dict[str, Any], ...]
+
+    @property
+    def idents(self) -> tuple[int, ...]:
+        """Of the dicts."""
+        return tuple(map(id, self.dicts))
+
+
 class Log:
     """One of them, which had ``begin`` items before the loop; ``columns`` are what grows, with their names: the list itself, or
     lists of the parts of its items, if these are rows."""
 
-    def __init__(self, owner: list[Any], begin: int, row: Row | None, columns: dict[str, Grown]) -> None:
-        self.owner, self.begin, self.row, self.columns = owner, begin, row, columns
+    def __init__(self, owner: list[Any], begin: int, row: Row | None, columns: dict[str, Grown], holders: Holders) -> None:
+        self.owner, self.begin, self.row, self.columns, self.holders = owner, begin, row, columns, holders
 
     @property
     def first(self) -> Grown:
@@ -101,6 +113,8 @@ class Log:
         """Whether all ``iterations`` have appended an item, or none has, and nothing else has happened; and nobody else holds
         it, nor a row of it."""
         noted = sum([one is self.owner for one in trace.writes])
+        if not all([is_held_so_often(one, 2, 0) for one in self.holders.dicts]):  # by what is around it, and the tuple of them
+            return False
         if self.row is None:
             return self.first.is_as_noted(noted + 1, iterations)
         owner = self.owner
@@ -166,7 +180,7 @@ class Logs:
         self.trace, self.grown = trace, grown
         self.known = dict[int, Log]()  # by identity
         self.some: Mapping[Key, Row | None] = {}  # where there are such to which but some iterations append
-        self.shared: Mapping[Key, int] = {}  # which list was where as the loop began
+        self.lists: Mapping[int, Holders | None] = {}  # where lists were as the loop began
         self.others = set[int]()  # lists of objects that are none of these
         self.near = dict[int, int]()  # how far from their ends its first iteration has read some, by identity
         self.asked_before: Mapping[int, int] = {}  # how often objects had been asked for lists as it began
@@ -179,25 +193,26 @@ class Logs:
         if hooks is not None:
             self.asked_before, self.shown_before = {**hooks.mentioned}, hooks.shown_all
 
-    def key_of(self, owner: list[Any]) -> Key | None:
-        """Where an object holds a list, since the loop began; None where one of its locals does, or somebody has asked for it,
-        other than to append to it."""
-        keys = [key for key, ident in self.shared.items() if ident == id(owner)]
-        asked = self.asked_before.get(id(owner), 0) + self.shown_before
-        local = any([len(key) == 1 for key in keys])
-        if not keys or local or id(owner) in self.others or self.trace.hooks.asked_for(id(owner)) != asked:
+    def holders_of(self, owner: list[Any]) -> Holders | None:
+        """Where an object holds a list, since the loop began; None where somebody has asked for it since, other than to append
+        to it."""
+        holders = self.lists.get(id(owner))
+        if holders is None or id(owner) in self.others:
             return None
-        return min(keys, key=lambda key: len(key))
+        idents = id(owner), *holders.idents
+        before = sum([self.asked_before.get(ident, 0) for ident in idents]) + self.shown_before
+        return holders if self.trace.hooks.asked_for(idents) == before else None
 
-    def add(self, key: Key, owner: list[Any], begin: int, row: Row | None, some: bool) -> Log:
+    def add(self, holders: Holders, owner: list[Any], begin: int, row: Row | None, some: bool) -> Log:
         """One more, which had so many items as the loop began."""
-        facts = some, self.trace.hooks.asked_for(id(owner)), self.near.get(id(owner), 0)
-        name = ".".join(map(str, key))
+        asked = id(owner), *holders.idents
+        facts = asked, some, self.trace.hooks.asked_for(asked), self.near.get(id(owner), 0)
+        name = ".".join(map(str, holders.key))
         if row is None:
-            columns = {name: Grown.of_object(owner, begin, owner, *facts)}
+            columns = {name: Grown.of_object(owner, begin, *facts)}
         else:
-            columns = {f"{name}.{part}": Grown.of_object([], 0, owner, *facts) for part in row.keys}
-        made = self.known[id(owner)] = Log(owner, begin, row, columns)
+            columns = {f"{name}.{part}": Grown.of_object([], 0, *facts) for part in row.keys}
+        made = self.known[id(owner)] = Log(owner, begin, row, columns, holders)
         self.grown.update(columns)
         return made
 
@@ -231,9 +246,9 @@ class Logs:
     def left_out(self, iterations: int) -> tuple[Key, Row | None] | None:
         """Where there is a list to which some iterations have appended no item, and what its rows are; None if there is
         none."""
-        for ident, log in self.known.items():
+        for log in self.known.values():
             if log.whole and not log.some and len(log.first.items) < iterations:
-                return next(((key, log.row) for key, other in self.shared.items() if other == ident), None)
+                return log.holders.key, log.row
         return None
 
     def hold(self, iterations: int) -> bool:
@@ -245,12 +260,13 @@ class Logs:
         for log in self.known.values():
             log.rebuild()
 
-    def chosen(self) -> Iterator[tuple[list[Any], Chosen | Later]]:
-        """Lists to which not all iterations have appended, and what there is in their place."""
+    def chosen(self) -> Iterator[tuple[tuple[int, ...], Chosen | Later]]:
+        """Of lists to which not all iterations have appended, and of dicts that have them, the identities, and what there is in
+        their place."""
         for log in self.known.values():
             chosen = log.chosen()
             if chosen is not None:
-                yield log.owner, chosen
+                yield (id(log.owner), *log.holders.idents), chosen
 
     def in_rows(self) -> Counter[int]:
         """How often values (ids) are in rows."""

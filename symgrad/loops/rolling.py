@@ -42,7 +42,7 @@ from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
-from symgrad.loops.logs import Counted, Logged, Logs, Row
+from symgrad.loops.logs import Counted, Holders, Logged, Logs, Row
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -476,8 +476,6 @@ class Roller:
             known = map(frame.f_locals.get, self.unread)
             trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
         self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread))
-        if len(self.boundaries) == 1 and not self.passed:
-            self.logs.shared = self.boundaries[0].shared
         self._take_in()
         self._compare()
         self.met_at = None
@@ -525,6 +523,8 @@ class Roller:
             for name, value in one.f_locals.items():
                 if not name.startswith(HIDDEN):
                     survey.local(inner(depth, name), value)
+        if not (self.boundaries or self.passed):
+            self.logs.lists = survey.lists
         for name, *_ in [key for keys in survey.drafts.values() if len(keys) > 1 for key in keys] if thorough else ():
             survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
         if more:
@@ -602,19 +602,19 @@ class Roller:
         known = self.what is not None and (self.counts or self.tested) and not self.section
         return known and (self._turns() > FAR or self._is_often(self._turns()))
 
-    def _begin_log(self, key: Key, owner: list[Any]) -> None:
-        """The loop begins, and there is a list in an object to which some iterations will append."""
-        if self._may_log():
+    def _begin_log(self, holders: Holders, owner: list[Any]) -> None:
+        """The loop begins, and there is a list in an object, to which some iterations may append."""
+        if holders.key in self.logs.some and self._may_log():
             self.trace.hooks.listed(owner)
-            for name, grown in self.logs.add(key, owner, len(owner), self.logs.some[key], True).columns.items():
+            for name, grown in self.logs.add(holders, owner, len(owner), self.logs.some[holders.key], True).columns.items():
                 self._make(name, grown)
 
     def takes(self, owner: list[Any]) -> None:
         """An iteration has appended an item to a list of which the source may not tell, as an object holds it."""
         if id(owner) not in self.logs.known and not any([grown.owner is owner for grown in self.grown.values()]):
             counted = self.what is not None or self.section
-            key = self.logs.key_of(owner) if self._may_log() or not counted else None
-            if key is None:
+            holders = self.logs.holders_of(owner) if self._may_log() or not counted else None
+            if holders is None:
                 if self.around is not None:
                     self.around.takes(owner)
                 return
@@ -623,9 +623,9 @@ class Roller:
                     self._ask_anew(Counted(self.place[1].co_filename, self.line))
                 return
             if len(self.boundaries) > 1 or self.passed or self.tested:
-                self._ask_for_log((key, Row.of(owner[-1])))
+                self._ask_for_log((holders.key, Row.of(owner[-1])))
                 return
-            self.logs.add(key, owner, len(owner) - 1, Row.of(owner[-1]), False)
+            self.logs.add(holders, owner, len(owner) - 1, Row.of(owner[-1]), False)
         if id(owner) in self.logs.known and self.marks():
             self._ask_for_log(self.logs.left_out(self._count()))
             log = self.logs.known[id(owner)]
@@ -1276,8 +1276,8 @@ class Roller:
                     grown.spread(self.place, (name, WHOLE) in found.python, (name, WHOLE) in found.unlike)
                 self._appended_alike(start)
                 self.logs.rebuild()
-                for owner, chosen in self.logs.chosen():
-                    trace.hooks.choose(owner, chosen, self.around is not None)
+                for idents, chosen in self.logs.chosen():
+                    trace.hooks.choose(idents, chosen, self.around is not None)
                 if items[0]:
                     self._part([*start.holds.values(), *held.values()])
                 for array in left.arrays:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import COMPARED, Aval, content_of
-from symgrad.loops.logs import Logs
+from symgrad.loops.logs import Holders, Logs
 from symgrad.loops.patterns import TRACED, Boundary, Key, iterations
-from symgrad.source.origins import module_of
+from symgrad.source.origins import is_plain_class, module_of
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.kinds import Slots, fields_of
 from symgrad.tracing.trace import Trace, is_bare, is_held_so_often
@@ -49,7 +49,7 @@ class Survey:
         many: int,
         own: Mapping[str, Any],
         logs: Logs | None = None,
-        begins: Callable[[Key, list[Any]], None] | None = None,
+        begins: Callable[[Holders, list[Any]], None] | None = None,
     ) -> None:
         self.trace, self.thorough, self.many, self.own, self.logs, self.begins = trace, thorough, many, own, logs, begins
         self.holds: dict[Key, Tracer] = {}
@@ -58,6 +58,7 @@ class Survey:
         self.functions: set[int] = set()
         self.shared: dict[Key, int] = {}  # which list, dict or object is where
         self.known: frozenset[int] = frozenset()  # such as need no other names
+        self.lists: dict[int, Holders | None] = {}  # where objects hold lists, by identity; None where two do
         self.drafts: dict[int, list[Key]] = {}  # where each array is that the function fills with plain numbers
 
     def local(self, name: str, value: Any) -> None:
@@ -106,8 +107,9 @@ class Survey:
             state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
             return ("is", id(value), pickle.dumps(state))
         if kind is list and self.logs is not None:
-            if self.begins is not None and key in self.logs.some and id(value) not in self.logs.known:
-                self.begins(key, value)
+            holders = self.lists.get(id(value))
+            if self.begins is not None and holders is not None and key == holders.key and id(value) not in self.logs.known:
+                self.begins(holders, value)
             if id(value) in self.logs.known:
                 self._note(key, value)
                 found, more = self.logs.known[id(value)].seen(self.trace)
@@ -137,10 +139,25 @@ class Survey:
         small = depth < 4 and whole and len(fields or ()) <= WIDEST
         if small and module_of(kind).split(".")[0] not in ("symgrad", "numpy", "builtins"):
             assert fields is not None
+            if self.begins is not None and id(value) not in self.containers:
+                self._find_lists(key, kind, fields)
             self._note(key, value)
             found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
             return (kind, tuple(fields), tuple(found))
         return (object(),)  # like nothing else
+
+    def _find_lists(self, key: Key, kind: type, fields: Mapping[str, Any]) -> None:
+        """Note which lists an object holds, or a dict in it, to which iterations may append: nobody else can come by one than
+        by the names of attributes and items."""
+        known: list[tuple[Any, Holders]] = []
+        for name, held in fields.items() if is_plain_class(kind) else ():
+            known.append((held, Holders((*key, name), ())))
+            if type(held) is dict and len(held) <= WIDEST:
+                dicts = (held,)  # one for all that are in it, as its holders are counted
+                known += [(item, Holders((*key, name, part), dicts)) for part, item in held.items() if type(part) is str]
+        for item, holders in known:
+            if type(item) is list:
+                self.lists[id(item)] = None if id(item) in self.lists else holders
 
     def _may_look(self, items: list[Any]) -> bool:
         """Whether it is worth to look at all of these: loops without a pattern that fill lists would do little else."""

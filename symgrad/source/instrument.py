@@ -442,7 +442,6 @@ def _attribute(node: ast.Attribute, owner: str | None) -> ast.Call:
 
 
 _HELD = (ast.Attribute, ast.Subscript)  # what may give a list that an object holds, or a dict
-_FOR = {"attribute": "attribute_for", "item": "item_for"}  # what gives something to somebody
 _LISTING = ("locals", "vars", "dir")  # without arguments, what there is in a frame: the hooks, too
 
 
@@ -802,7 +801,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):
             own = getattr(node, "hook", None) or getattr(node, "grown", None)
-            node.value, node.slice = self.visit(node.value) if own else self._given(node.value), self.visit(node.slice)
+            node.value, node.slice = self.visit(node.value) if own else self._unasked(node.value), self.visit(node.slice)
             way, table = getattr(node, "hook", ("", None))
             if way:
                 return _hook(way, node, node.value, _constants(table), *_parts_of_index(node.slice))
@@ -932,21 +931,33 @@ class _Rewriter(ast.NodeTransformer):
             return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
         if name in _OWN:
             return _hook(_OWN[name], node, *map(self.visit, node.args))
-        given = self._given if _is_plain_call(node) else self.visit
-        node.func, node.args = self.visit(node.func), [*map(given, node.args)]
+        one = len(node.args) == 1 and not node.keywords
+        if one and name == "len" and isinstance(node.args[0], _HELD):
+            return _hook("length", node, self.visit(node.func), self._unasked(node.args[0]))
+        if one and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+            node.func.value = self._unasked(node.func.value)
+            node.func = _attribute(node.func, self.owner)
+        else:
+            node.func = self.visit(node.func)
+        node.args = [*map(self._given if _is_plain_call(node) else self.visit, node.args)]
         node.keywords = [
             placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
             for k in node.keywords
         ]
         return _followed(node)
 
-    def _given(self, value: ast.expr) -> Any:
-        """What a function is given, or whose item is read: an attribute, or an item, may be a list of which nobody needs to
-        know yet which items it has."""
+    def _given(self, value: ast.expr, way: str = "for") -> Any:
+        """What a function is given: an attribute, or an item, may be a list of which nobody needs to know yet which items it
+        has."""
         made = self.visit(value)
-        if isinstance(value, _HELD) and made.func.attr in _FOR:
-            made.func.attr = _FOR[made.func.attr]
+        if isinstance(value, _HELD) and made.func.attr in ("attribute", "item"):
+            made.func.attr = f"{made.func.attr}_{way}"
         return made
+
+    def _unasked(self, value: ast.expr) -> Any:
+        """What an item is read of, or appended to, or how long it is: an attribute, or an item, which nothing else is done
+        with."""
+        return self._given(value, "unasked")
 
     def visit_For(self, node: ast.For) -> Any:
         """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""

@@ -252,6 +252,20 @@ def find_own_ways(kind: type) -> frozenset[str]:
     return frozenset(found)
 
 
+def is_plain_class(kind: type) -> bool:
+    """Whether Python calls no special method of a class that a user has written, but for making and calling its objects, and
+    managing contexts by them."""
+    return all([name in _PLAINLY or _is_generated(of_class(kind, name)) for name in own_ways(kind)])
+
+
+def _is_generated(method: Any) -> bool:
+    """Whether ``dataclasses`` has written it."""
+    return isinstance(method, FunctionType) and method.__code__.co_filename == "<string>"
+
+
+_PLAINLY = frozenset(["__call__", "__init__", "__enter__", "__exit__"])
+
+
 def _find_ways(kind: type) -> frozenset[str]:
     """The special methods of a class, of whoever's making, that Python calls of its own accord."""
     return frozenset(name for base in kind.__mro__ if base is not object for name in base.__dict__ if name in _IMPLICIT)

@@ -569,6 +569,7 @@ class Calls(Reads):
         inside = instrumented(fun, Frame(self, fun, arrays), sections=sections, tables=arrays, rooms=rooms)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
+            self._shown_all()
             if not self.harmless(fun):
                 self.stop(f"the source of {fun.__qualname__} is not at hand, so what it reads is not known")
             refuse_unfollowed(fun)
@@ -1321,6 +1322,8 @@ class Calls(Reads):
                 if name == "sort" and not args and not own_ways(type(owner)):
                     return self._sort(owner, kwargs)
                 if name in _KEEPING and name != "__setitem__" and not kwargs:  # of a slice, that asks for items
+                    if type(owner) is list:
+                        self.listed(owner)
                     kept, loop = fun(*self._kept_in(owner, name, args)), self.trace.innermost_loop()
                     if name == "append" and type(owner) is list and loop is not None:
                         loop.takes(owner)
@@ -1412,10 +1415,6 @@ class Calls(Reads):
             self.check(path, "len", len(value))
         elif isinstance(value, (dict, set, frozenset)):
             self.itself(list(value))
-        elif kind is list and (loop := self.trace.innermost_loop()) is not None:
-            length = loop.length_of(value)
-            self._mention(value, -(length is not None))
-            return len(value) if length is None else length
         return len(value)
 
     def _seen(self, given: Any, asked: Set[str] | None = None) -> Any:

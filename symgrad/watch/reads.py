@@ -201,7 +201,8 @@ class Reads:
         self.undo = [] if undo is None else undo  # what puts back what was there, the first last
         self.mentioned: dict[int, int] = {}  # lists that objects were asked for in loops, by identity: see ``asked_for``
         self.shown_all = 0  # how often somebody who is not followed may have read all of them
-        self.chosen_later: dict[int, Any] = {}  # lists, by identity, of which nobody has asked yet which items they have
+        # of lists, and dicts that have such (by identity), those of which nobody has asked yet which items they have
+        self.chosen_later: dict[int, list[Any]] = {}
         self.appends: list[tuple[Path, Any, str, Any]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
@@ -593,6 +594,8 @@ class Reads:
         if plain and (isinstance(value, enum.Enum) or not own_ways(kind)):
             return
         self.uses(value)
+        if own_ways(kind):
+            self._shown_all()
         if kind is decimal.Decimal:
             self.stop("decimal numbers hang on the context")
         path = None if plain else self.path_of(value)
@@ -637,32 +640,38 @@ class Reads:
             if len({answer(kind) for kind in kinds}) > 1:
                 self.trace.asks_kind(value)
 
-    def asked_for(self, ident: int) -> int:
-        """How often objects, and dicts, were asked for a list (its identity) that they hold, as a loop ran, but for where an
-        item was appended to it."""
-        return self.mentioned.get(ident, 0) + self.shown_all
+    def asked_for(self, idents: Sequence[int]) -> int:
+        """How often objects were asked for a list that they hold, or for dicts that have it (their identities), as a loop ran,
+        other than to append an item to it."""
+        return sum([self.mentioned.get(ident, 0) for ident in idents]) + self.shown_all
 
-    def _mention(self, value: list[Any], times: int = 1) -> None:
-        """An object is asked for a list."""
+    def _mention(self, value: list[Any] | dict[Any, Any]) -> None:
+        """Somebody gets a list that an object holds, or a dict."""
         self.listed(value)
         if self.trace.rollers:
-            self.mentioned[id(value)] = self.mentioned.get(id(value), 0) + times
+            self.mentioned[id(value)] = self.mentioned.get(id(value), 0) + 1
 
-    def listed(self, value: list[Any]) -> None:
-        """Somebody looks at a list: all its items are in it from here on."""
-        if id(value) in self.chosen_later:
-            self.chosen_later[id(value)].listed()
+    def listed(self, value: list[Any] | dict[Any, Any]) -> None:
+        """Somebody may look at a list: all its items are in it from here on; or at those in a dict."""
+        for chosen in self.chosen_later.get(id(value), ()):
+            chosen.listed()
 
     def _shown_all(self) -> None:
         """Somebody who is not followed may read all lists that objects hold."""
         self.shown_all += 1
-        for chosen in self.chosen_later.values():
-            chosen.listed()
+        for every in self.chosen_later.values():
+            for chosen in every:
+                chosen.listed()
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
-        if type(owner) is list and name == "append":
-            self._mention(owner, -1)
+        value = self.attribute_unasked(owner, name)
+        if type(value) in (list, dict):
+            self._mention(value)
+        return value
+
+    def attribute_unasked(self, owner: Any, name: str) -> Any:
+        """``owner.name``; if that is a list, or a dict, the hooks are told what is done with it."""
         if name == "__dict__":
             self._shown_all()
         if isinstance(owner, Traced):
@@ -732,8 +741,6 @@ class Reads:
                 self.check(path.then("has", name), "is", False)
                 self.foreseen.append(error)
             raise
-        if type(value) is list:
-            self._mention(value)
         if isinstance(value, MethodType) and value.__self__ is owner and fixed is value.__func__:
             if is_users(fixed):
                 self.check(Path(kind, (("attr", name),)), "is", fixed)
@@ -829,8 +836,15 @@ class Reads:
 
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]``."""
-        if self.chosen_later:
-            owner = self.handed(owner, _ENDS.get(key) if type(key) is int else None)
+        value = self.item_unasked(owner, key)
+        if type(value) in (list, dict):
+            self._mention(value)
+        return value
+
+    def item_unasked(self, owner: Any, key: Any) -> Any:
+        """``owner[key]``; if that is a list, or a dict, the hooks are told what is done with it."""
+        if type(owner) in (list, dict):
+            owner = self._looked_into(owner, key)
         key = key if isinstance(owner, dict) and self.is_key(key) else self.whole(key)
         if type(owner) is Tracer:
             try:
@@ -868,6 +882,16 @@ class Reads:
                 key += len(owner)
         made = self._in_turn_of(owner, ("item", key), value)
         return self.read(path.then("item", key), value) if made is value else made
+
+    def _looked_into(self, owner: Any, key: Any) -> Any:
+        """A list, or a dict, an item of which is asked for: maybe one that has but that item."""
+        if type(owner) is list and id(owner) in self.chosen_later:
+            return self.handed(self.chosen_later[id(owner)][0], _ENDS.get(key) if type(key) is int else None)
+        loop = self.trace.innermost_loop() if type(owner) is list and type(key) is int and key < 0 else None
+        near = loop is not None and loop.reads_near(owner, -key)
+        if not near and (type(owner) is list or type(key) is not str):
+            self._mention(owner)
+        return owner
 
     def is_key(self, key: Any) -> bool:
         """Whether a key can stand in a path: a plain one, or an object from outside that is told by its identity, which is
@@ -911,10 +935,6 @@ class Reads:
             if type(owner) in (dict, list, tuple, str):  # what it holds is guarded
                 self.foreseen.append(error)
             raise
-        if type(value) is list:
-            self._mention(value)
-        if type(owner) is list and type(key) is int and key < 0 and (loop := self.trace.innermost_loop()) is not None:
-            self._mention(owner, -loop.reads_near(owner, -key))
         return self._in_turn_of(owner, ("item", key), value) if type(key) in (str, int) else value
 
     def run_records(self, value: Any, fewest: int) -> Over | None:
@@ -1237,6 +1257,8 @@ class Reads:
         if type(within) not in (list, dict, Slots):
             return
         if key in (range(-len(within), len(within)) if type(within) is list else within):
+            if type(within[key]) in (list, dict):
+                self._mention(within[key])
             self.changed(within[key])
 
     def compared(self, value: Any) -> Any:

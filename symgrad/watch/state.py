@@ -348,28 +348,51 @@ class State(Calls):
         made = grown.chosen()
         return made.listed() if type(made) is Chosen and not (kept and KEPT not in self.trace.apart) else made
 
-    def choose(self, owner: list[Any], chosen: Chosen | Later, known: bool) -> None:
-        """The same for a list that an object holds, which somebody may ask for; ``known``: which items it has, is."""
+    def choose(self, idents: Sequence[int], chosen: Chosen | Later, known: bool) -> None:
+        """The same for a list that an object holds, which somebody may ask for, and for dicts that have it (by identity);
+        ``known``: which items it has, is."""
         if known or KEPT in self.trace.apart:
             chosen.listed()
-        else:
-            self.chosen_later[id(owner)] = chosen
+            return
+        for ident in idents:
+            self.chosen_later[ident] = [*self.chosen_later.get(ident, ()), chosen]
 
     def attribute_for(self, owner: Any, name: str) -> Any:
         """``owner.name``, which a function is given: see ``handed``."""
-        held = getattr(owner, "__dict__", {}).get(name) if self.chosen_later and type(owner) is not Tracer else None
-        chosen = self.chosen_later.get(id(held))
-        return chosen if type(chosen) is Chosen and of_class(type(owner), name) is None else self.attribute(owner, name)
+        if not self.chosen_later or type(owner) is Tracer or of_class(type(owner), name) is not None:
+            return self.attribute(owner, name)
+        found = self._chosen_in(getattr(owner, "__dict__", {}).get(name))
+        return self.attribute(owner, name) if found is None else found
 
     def item_for(self, owner: Any, key: Any) -> Any:
         """``owner[key]``, which a function is given."""
         held = owner.get(key) if self.chosen_later and type(owner) is dict and type(key) is str else None
-        chosen = self.chosen_later.get(id(held))
-        return chosen if type(chosen) is Chosen else self.item(owner, key)
+        found = self._chosen_in(held)
+        return self.item(owner, key) if found is None else found
+
+    def _chosen_in(self, held: Any) -> Chosen | None:
+        """What there is in place of a list, if nobody has asked yet which items it has, and these are no rows."""
+        found = self.chosen_later.get(id(held), (None,))[-1] if type(held) is list else None
+        return found if type(found) is Chosen and not found.is_whole else None
+
+    def length(self, fun: Any, owner: Any) -> Any:
+        """``fun(owner)``, if that is ``len``, of a list that an object may hold."""
+        if fun is not len or type(owner) not in (list, dict):
+            return self.call(fun, owner)
+        found = self._chosen_in(owner)
+        if found is not None:
+            return self.call(len, found)
+        loop = self.trace.innermost_loop() if type(owner) is list else None
+        length = None if loop is None else loop.length_of(owner)
+        if length is None:
+            self._mention(owner)
+        return self.call(len, owner) if length is None else length
 
     def handed(self, value: Any, fun: Any) -> Any:
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
         ``"items"``, one by one."""
+        if type(value) is Later:
+            return value.listed()
         if type(value) is not Chosen:
             return value
         known = (
@@ -681,6 +704,7 @@ class State(Calls):
 
     def matched(self, value: Any) -> Any:
         """The subject of a ``match`` statement that looks into objects."""
+        self._shown_all()
         waiting, seen = [value], set[int]()
         while waiting:
             one = waiting.pop()
