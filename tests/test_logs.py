@@ -460,3 +460,113 @@ def test_one_row_that_is_appended_again_and_again():
         derivative = value_and_grad(one)
         for x in ([0.5, 0.3], [0.6, 0.2], [0.4, 0.9]):
             right_at(derivative, one, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))
+
+
+def by_an_if(p):
+    found, x = {"up": [], "down": []}, p[0]
+    for k in range(60):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        (found["up"] if x > 0.4 else found["down"]).append(x)
+    return x + sum(np.sum(values) for values in found.values()) + sum(len(values) for _, values in found.items())
+
+
+def of_two_names(p):
+    both, x = [[], []], p[0]
+    for k in range(60):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        both[1 if x > 0.4 else 0].append(x)
+    low, high = both
+    return sum(low) * len(high) + sum(high)
+
+
+class Named:
+    def __init__(self):
+        self.log, self.more = [], {"v": []}
+
+    def __len__(self):
+        return len(self.log)
+
+    def __eq__(self, other):
+        return len(self.log) == len(other.log)
+
+
+def asked_by_python(p):
+    named, x, total = Named(), p[0], 0.0
+    for k in range(60):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        named.log.append(x)
+        total += x if [Named()] == [named] else 0.5 * x
+        if list(range(99))[: len(named)][-1] > 40:
+            x *= 0.9
+    return total + x
+
+
+def looked_into(p):
+    spring = Spring(p[0], p[1])
+    for _ in range(60):
+        spring.step()
+        if spring.x > 0.1:
+            spring.events.append(spring.x)
+    match spring:
+        case Spring(events=[first, *others]):
+            return first * len(others)
+        case _:
+            return spring.x
+
+
+def begun_by_patterns(p):
+    spring = Spring(p[0], p[1])
+    for _ in range(60):
+        spring.step()
+        match spring:
+            case Spring(log=[*values]) if len(values) > 30:
+                spring.v *= 0.9
+    return np.sum(np.array(spring.log))
+
+
+def doubled(p):
+    spring = Spring(p[0], p[1])
+    for _ in range(60):
+        spring.step()
+        if spring.x > 0.1:
+            spring.events.append(spring.x)
+    spring.events *= 2
+    return sum(spring.events)
+
+
+@dataclass
+class Held:
+    values: list = field(default_factory=list)
+    rate: float = 0.5
+
+
+def compared(p):
+    held, other, x = Held(), Held(), p[0]
+    for k in range(60):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        if x > 0.4:
+            held.values.append(x)
+    return x * (1.0 if [held] == [other] else 2.0) + (held == other) + 0.1 * len(f"{len(held.values)}")
+
+
+def given_to_another(p):
+    def count(values, x):
+        values.append(x)
+        return sum(1 for _ in values)
+
+    spring = Spring(p[0], p[1])
+    for _ in range(60):
+        spring.move()
+        if count(spring.log, spring.x) > 30:
+            spring.v *= 0.9
+    return np.sum(np.array(spring.log))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [by_an_if, of_two_names, asked_by_python, looked_into, begun_by_patterns, doubled, compared, given_to_another],
+)
+def test_who_gets_them_by_no_name(fun):
+    derivative = value_and_grad(fun)
+    for x in ([0.5, 0.3], [0.6, 0.2], [0.1, 0.9], [0.9, 0.4], [0.3, 1.4]):
+        right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))
