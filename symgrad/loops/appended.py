@@ -49,7 +49,7 @@ class Grown:
         self.places: Any = None  # the loop, if it counts its iterations by ints, and all append such
         self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
         self.locals = 1  # that hold it, but for whoever else looks at it here
-        self.reads: int | None = None  # how often its holder was asked for it, of one in an object
+        self.reads: int | None = None  # of one in an object, what ``asks`` of the hooks was when nobody had asked for it yet
         # the identities of what it is asked for: the list, or one of rows, of which this has a part; and dicts that hold it
         self.asked: tuple[int, ...] = ()
         self.latest = -1  # the iteration that has appended an item last
@@ -69,8 +69,8 @@ class Grown:
 
     @classmethod
     def of_object(cls, owner: list[Any], begin: int, asked: tuple[int, ...], some: bool, reads: int, deepest: int) -> Grown:
-        """A list that an object holds, or a dict, and no local (see ``logs``). ``reads``: how often that was asked for it, but
-        to append an item."""
+        """A list that an object holds, or a dict, and no local (see ``logs``). ``reads``: what ``asks`` of the hooks was when
+        it became known."""
         made = cls(owner, deepest, some, "")
         made.begin, made.locals, made.reads, made.asked = begin, 0, reads, asked
         return made
@@ -83,7 +83,7 @@ class Grown:
 
     def look(self, trace: Trace) -> None:
         """If it is one that an object holds, has it been read since?"""
-        if self.reads is not None and trace.hooks.asked_for(self.asked) != self.reads:
+        if self.reads is not None and trace.hooks.last_asked(self.asked) > self.reads:
             self.whole = False
 
     def make(self, trace: Trace, count: int, dtype: Any) -> None:

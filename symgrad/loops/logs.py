@@ -128,7 +128,7 @@ class Log:
         parts = zip(*[grown.items for grown in self.columns.values()], strict=True)
         alike = [all([item[key] is part for key, part in zip(self.row.keys, every, strict=True)])
                  for item, every in zip(own, parts, strict=True)]  # fmt: skip
-        return all(alike) and (self.row.kind is tuple or all([is_held_so_often(own[i], 2, 0) for i in range(len(own))]))
+        return all(alike) and (self.row.kind is tuple or all([is_held_so_often(row, 2, 0) for row in own]))
 
     def seen(self, trace: Trace) -> tuple[Any, dict[Key, Tracer]]:
         """What is noted of it between iterations, and the traced values that go round for it."""
@@ -183,15 +183,12 @@ class Logs:
         self.lists: Mapping[int, Holders | None] = {}  # where lists were as the loop began
         self.others = set[int]()  # lists of objects that are none of these
         self.near = dict[int, int]()  # how far from their ends its first iteration has read some, by identity
-        self.asked_before: Mapping[int, int] = {}  # how often objects had been asked for lists as it began
-        self.shown_before = 0  # and for all that they hold
+        self.begun = 0  # what ``asks`` of the hooks was as it began
 
     def begin(self, place: Any) -> None:
         """The loop at a place in the code begins."""
-        apart, hooks = self.trace.apart, self.trace.hooks
-        self.some = {one.key: one.row for one in apart if type(one) is Logged and one.place == place}
-        if hooks is not None:
-            self.asked_before, self.shown_before = {**hooks.mentioned}, hooks.shown_all
+        self.some = {one.key: one.row for one in self.trace.apart if type(one) is Logged and one.place == place}
+        self.begun = 0 if self.trace.hooks is None else self.trace.hooks.asks
 
     def holders_of(self, owner: list[Any]) -> Holders | None:
         """Where an object holds a list, since the loop began; None where somebody has asked for it since, other than to append
@@ -199,14 +196,11 @@ class Logs:
         holders = self.lists.get(id(owner))
         if holders is None or id(owner) in self.others:
             return None
-        idents = id(owner), *holders.idents
-        before = sum([self.asked_before.get(ident, 0) for ident in idents]) + self.shown_before
-        return holders if self.trace.hooks.asked_for(idents) == before else None
+        return holders if self.trace.hooks.last_asked((id(owner), *holders.idents)) <= self.begun else None
 
     def add(self, holders: Holders, owner: list[Any], begin: int, row: Row | None, some: bool) -> Log:
         """One more, which had so many items as the loop began."""
-        asked = id(owner), *holders.idents
-        facts = asked, some, self.trace.hooks.asked_for(asked), self.near.get(id(owner), 0)
+        facts = (id(owner), *holders.idents), some, self.trace.hooks.asks, self.near.get(id(owner), 0)
         name = ".".join(map(str, holders.key))
         if row is None:
             columns = {name: Grown.of_object(owner, begin, *facts)}

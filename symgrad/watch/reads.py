@@ -199,8 +199,9 @@ class Reads:
         self._changed: set[int] = set()  # containers among the arguments whose copies were changed
         self.asks_which_is_one = False  # whether it matters which containers among the arguments are one
         self.undo = [] if undo is None else undo  # what puts back what was there, the first last
-        self.mentioned: dict[int, int] = {}  # lists that objects were asked for in loops, by identity: see ``asked_for``
-        self.shown_all = 0  # how often somebody who is not followed may have read all of them
+        self.asks = 0  # how often objects were asked for lists, in loops
+        self.mentioned: dict[int, int] = {}  # when they were asked for which one last, by identity: see ``last_asked``
+        self.shown_at = 0  # when somebody who is not followed may have read all of them last
         # of lists, and dicts that have such (by identity), those of which nobody has asked yet which items they have
         self.chosen_later: dict[int, list[Any]] = {}
         self.appends: list[tuple[Path, Any, str, Any]] = []  # what was appended to lists outside
@@ -640,16 +641,17 @@ class Reads:
             if len({answer(kind) for kind in kinds}) > 1:
                 self.trace.asks_kind(value)
 
-    def asked_for(self, idents: Sequence[int]) -> int:
-        """How often objects were asked for a list that they hold, or for dicts that have it (their identities), as a loop ran,
+    def last_asked(self, idents: Sequence[int]) -> int:
+        """When objects were asked last for a list that they hold, or for dicts that have it (their identities), as a loop ran,
         other than to append an item to it."""
-        return sum([self.mentioned.get(ident, 0) for ident in idents]) + self.shown_all
+        return max(self.shown_at, *[self.mentioned.get(ident, 0) for ident in idents])
 
     def _mention(self, value: list[Any] | dict[Any, Any]) -> None:
         """Somebody gets a list that an object holds, or a dict."""
         self.listed(value)
         if self.trace.rollers:
-            self.mentioned[id(value)] = self.mentioned.get(id(value), 0) + 1
+            self.asks += 1
+            self.mentioned[id(value)] = self.asks
 
     def listed(self, value: list[Any] | dict[Any, Any]) -> None:
         """Somebody may look at a list: all its items are in it from here on; or at those in a dict."""
@@ -658,7 +660,8 @@ class Reads:
 
     def _shown_all(self) -> None:
         """Somebody who is not followed may read all lists that objects hold."""
-        self.shown_all += 1
+        self.asks += 1
+        self.shown_at = self.asks
         for every in self.chosen_later.values():
             for chosen in every:
                 chosen.listed()
