@@ -570,3 +570,71 @@ def test_who_gets_them_by_no_name(fun):
     derivative = value_and_grad(fun)
     for x in ([0.5, 0.3], [0.6, 0.2], [0.1, 0.9], [0.9, 0.4], [0.3, 1.4]):
         right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))
+
+
+class Kept:
+    def __init__(self):
+        self.log, self.child, self.other = [], [0.0, 0], []
+
+
+def a_row_that_is_kept(p):
+    kept, x = Kept(), p[0]
+    for k in range(50):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        kept.log.append([x, k])
+        kept.child = kept.log[-1]
+    kept.child[0] = 5.0
+    return sum(a * b for a, b in kept.log)
+
+
+def rows_in_two_lists(p):
+    kept, x = Kept(), p[0]
+    for k in range(50):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        kept.log.append({"x": x, "k": k})
+        if x > 0.4:
+            kept.other.append(kept.log[-1])
+    for row in kept.other:
+        row["x"] *= 2
+    return sum(row["x"] * row["k"] for row in kept.log)
+
+
+def the_best_row(p):
+    kept, x = Kept(), p[0]
+    for k in range(50):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        kept.log.append([x, k])
+        if x > kept.child[0]:
+            kept.child = kept.log[-1]
+    kept.child[0] = 100.0
+    return sum(a * b for a, b in kept.log) + kept.child[1]
+
+
+def the_last_array_is_written_into(p):
+    kept, x = Kept(), p[0]
+    for k in range(50):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        if x > 0.4:
+            kept.log.append(np.array([x, x * k]))
+    kept.log[-1][0] = 3.0
+    return np.sum(np.array(kept.log))
+
+
+def the_last_array_of_a_local(p):
+    log, x = [], p[0]
+    for k in range(50):
+        x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
+        if x > 0.4:
+            log.append(np.array([x, x * k]))
+    log[-1][0] = 3.0
+    return np.sum(np.array(log))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [a_row_that_is_kept, rows_in_two_lists, the_best_row, the_last_array_is_written_into, the_last_array_of_a_local],
+)
+def test_rows_and_arrays_are_the_objects_that_they_were(fun):
+    derivative = value_and_grad(fun)
+    for x in ([0.5, 0.3], [0.6, 0.2], [0.1, 0.9], [0.9, 0.4], [0.3, 1.4]):
+        right_at(derivative, fun, np.array(x), (1e-12, 0.0), (1e-9, 1e-12))

@@ -66,6 +66,7 @@ class Grown:
         self.rolled = False  # whether the loop is rolled up
         self.whole = True  # whether nothing else has happened to it, as far as is known
         self.parted: frozenset[Any] = frozenset()  # of items that are copies: see ``Tracer.parted``
+        self.place: Any = None  # of the loop, which is rolled up
 
     @classmethod
     def of_object(cls, owner: list[Any], begin: int, asked: tuple[int, ...], some: bool, reads: int, deepest: int) -> Grown:
@@ -265,7 +266,7 @@ class Grown:
     def spread(self, place: Any, python: bool, unlike: bool) -> None:
         """The loop, at this ``place``, is rolled up: the items are what it has left in the array; where not all append,
         ``chosen`` has them. ``python``: iterations append Python's numbers alone; ``unlike``: they may append ints or flags."""
-        self.rolled, self.all_python = True, python
+        self.rolled, self.all_python, self.place = True, python, place
         if self.array is None:
             return
         if (unlike or self.unlike) and self.array.dtype.kind in "fc" and self.constants is None:
@@ -310,16 +311,19 @@ class Grown:
         """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
         if self.array is None or self.taken is None:
             return self.owner
-        mixed = self.array.node in self.array.tape.mixed
-        return Chosen(self.owner, self.array, self.taken, all(self.python) if mixed else self.all_python, self._marks())
+        python = all(self.python) if self.array.node in self.array.tape.mixed else self.all_python
+        return Chosen(self.owner, self.array, self.taken, python, self._marks(), self.place)
 
 
 class Chosen:
     """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's, or
-    arrays (copies, which are marked as ``parted``)."""
+    arrays (copies, which are marked as ``parted``). ``place`` is that of the loop."""
 
-    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool, parted: frozenset[Any]) -> None:
+    def __init__(
+        self, owner: list[Any], array: Tracer, taken: Tracer, python: bool, parted: frozenset[Any], place: Any
+    ) -> None:
         self.owner, self.array, self.taken, self.python, self.parted = owner, array, taken, python, parted
+        self.place = place
         self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
 
     @property
@@ -381,6 +385,9 @@ class Chosen:
         if (self.owner and not last) or not np.any(self.taken):
             return self.owner[-1:] if last else self.owner[:1]
         place = len(self.array) - 1 - np.argmax(self.taken[::-1]) if last else np.argmax(self.taken)
+        if self.array.ndim > 1:  # one of its own, into which nobody may write
+            self.array.tape.copied.add(self.place)
+            return _copies([self.array[place]], self.parted | {self.place})
         return self.numbers([self.array[place]])
 
     def listed(self) -> list[Any]:

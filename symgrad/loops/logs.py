@@ -182,6 +182,7 @@ class Logs:
         self.some: Mapping[Key, Row | None] = {}  # where there are such to which but some iterations append
         self.lists: Mapping[int, Holders | None] = {}  # where lists were as the loop began
         self.others = set[int]()  # lists of objects that are none of these
+        self.seen_late = Counter[int]()  # how often iterations have appended to such as are not known
         self.near = dict[int, int]()  # how far from their ends its first iteration has read some, by identity
         self.begun = 0  # what ``asks`` of the hooks was as it began
 
@@ -230,12 +231,23 @@ class Logs:
                 for bound in begin.every():
                     _note(bound, ident)
             else:
-                for bound in begin.every():
-                    _forget(bound, [item for item in bound.holds if item[0] in log.columns])
-                for name in log.columns:
-                    del self.grown[name]
-                del self.known[ident]
+                self._drop(ident, begin.every())
                 self.others.add(ident)
+
+    def drop_single(self, bounds: Sequence[Boundary]) -> None:
+        """Two iterations have ended: forget lists to which but the first one has appended, as where each has an object of its
+        own."""
+        for ident, log in [*self.known.items()]:
+            if not log.some and len(log.first.items) == 1:
+                self._drop(ident, [one for bound in bounds for one in bound.every()])
+                self.seen_late[ident] += 1
+
+    def _drop(self, ident: int, bounds: Sequence[Boundary]) -> None:
+        log = self.known.pop(ident)
+        for bound in bounds:
+            _forget(bound, [item for item in bound.holds if item[0] in log.columns])
+        for name in log.columns:
+            del self.grown[name]
 
     def left_out(self, iterations: int) -> tuple[Key, Row | None] | None:
         """Where there is a list to which some iterations have appended no item, and what its rows are; None if there is

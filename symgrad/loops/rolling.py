@@ -623,7 +623,9 @@ class Roller:
                     self._ask_anew(Counted(self.place[1].co_filename, self.line))
                 return
             if len(self.boundaries) > 1 or self.passed or self.tested:
-                self._ask_for_log((holders.key, Row.of(owner[-1])))
+                self.logs.seen_late[id(owner)] += 1
+                if self.logs.seen_late[id(owner)] > 1:
+                    self._ask_for_log((holders.key, Row.of(owner[-1])))
                 return
             self.logs.add(holders, owner, len(owner) - 1, Row.of(owner[-1]), False)
         if id(owner) in self.logs.known and self.marks():
@@ -872,6 +874,8 @@ class Roller:
             self.logs.settle(last, self.number)
             if self.logs.known and not self.forked:
                 self.forked, self.nested = True, self._is_often(self._turns())
+        if len(self.boundaries) == 2 and not (self.passed or self.skipped):
+            self.logs.drop_single(self.boundaries)
         if len(self.boundaries) == 1 and not self.forked and self.counts and any([one.items for one in self.grown.values()]):
             assert self.what is not None
             arrays = any([one.items and one.shape for one in self.grown.values()]) and self.what.length >= SHORTEST

@@ -1289,7 +1289,8 @@ class _Rewriter(ast.NodeTransformer):
         effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
         loop, reset = getattr(node, "numbers", ("", ()))
         item = isinstance(node.value, (ast.Attribute, ast.Subscript)) and isinstance(self, _InSections)
-        value: Any = self.visit(node.value)
+        apart = not others and isinstance(target, (ast.Tuple, ast.List))  # nobody gets the object itself
+        value: Any = self._unasked(node.value) if apart else self.visit(node.value)
         if loop:
             value = _under_another_name(value) if item else _renamed(value)
         for target, i, counts in reset:

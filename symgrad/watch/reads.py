@@ -842,6 +842,8 @@ class Reads:
         value = self.item_unasked(owner, key)
         if type(value) in (list, dict):
             self._mention(value)
+        if type(owner) is list and type(value) in (list, dict, tuple):  # a row, which is another object later
+            self._mention(owner)
         return value
 
     def item_unasked(self, owner: Any, key: Any) -> Any:
