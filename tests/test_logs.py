@@ -171,7 +171,22 @@ def the_last_row(p):
     return sum(x for _, x in spring.events) + spring.events[-1][0]
 
 
+def some_rows_and_more(p):
+    spring = Spring(p[0], p[1])
+    for k in range(40):
+        spring.step()
+        if k < 3:
+            spring.events.append((spring.x, k))
+    for k in range(50):
+        spring.move()
+        if len(spring.events) >= 1:
+            spring.v += 0.01 * spring.events[-1][0] * spring.events[-1][1]
+        spring.events.append((spring.x, k))
+    return spring.x + sum(x * k for x, k in spring.events)
+
+
 KNOWN = [
+    some_rows_and_more,
     rows, records, rows_as_arrays, some_rows, the_last_row, in_its_own_loop, in_a_method, of_several_objects, of_a_dataclass,
     from_the_end, by_its_length, some_of_them, twice,
 ]  # fmt: skip
@@ -614,7 +629,7 @@ def the_last_array_is_written_into(p):
     kept, x = Kept(), p[0]
     for k in range(50):
         x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
-        if x > 0.4:
+        if x > 0.4 or k == 3:
             kept.log.append(np.array([x, x * k]))
     kept.log[-1][0] = 3.0
     return np.sum(np.array(kept.log))
@@ -624,7 +639,7 @@ def the_last_array_of_a_local(p):
     log, x = [], p[0]
     for k in range(50):
         x = x * 0.95 + 0.1 * np.sin(p[1] * x + k)
-        if x > 0.4:
+        if x > 0.4 or k == 3:
             log.append(np.array([x, x * k]))
     log[-1][0] = 3.0
     return np.sum(np.array(log))

@@ -382,6 +382,7 @@ class State(Calls):
         found = self._chosen_in(owner)
         if found is not None:
             return self.call(len, found)
+        self.listed(owner)
         loop = self.trace.innermost_loop() if type(owner) is list else None
         length = None if loop is None else loop.length_of(owner)
         if length is None:
