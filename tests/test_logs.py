@@ -186,7 +186,6 @@ def some_rows_and_more(p):
 
 
 KNOWN = [
-    some_rows_and_more,
     rows, records, rows_as_arrays, some_rows, the_last_row, in_its_own_loop, in_a_method, of_several_objects, of_a_dataclass,
     from_the_end, by_its_length, some_of_them, twice,
 ]  # fmt: skip
@@ -579,7 +578,17 @@ def given_to_another(p):
 
 @pytest.mark.parametrize(
     "fun",
-    [by_an_if, of_two_names, asked_by_python, looked_into, begun_by_patterns, doubled, compared, given_to_another],
+    [
+        by_an_if,
+        of_two_names,
+        asked_by_python,
+        looked_into,
+        begun_by_patterns,
+        doubled,
+        compared,
+        given_to_another,
+        some_rows_and_more,
+    ],
 )
 def test_who_gets_them_by_no_name(fun):
     derivative = value_and_grad(fun)

@@ -386,7 +386,6 @@ class Chosen:
             return self.owner[-1:] if last else self.owner[:1]
         place = len(self.array) - 1 - np.argmax(self.taken[::-1]) if last else np.argmax(self.taken)
         if self.array.ndim > 1:  # one of its own, into which nobody may write
-            self.array.tape.copied.add(self.place)
             return _copies([self.array[place]], self.parted | {self.place})
         return self.numbers([self.array[place]])
 

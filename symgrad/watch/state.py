@@ -411,6 +411,8 @@ class State(Calls):
         if fun is sum:
             return value.total()
         if fun in ("first", "last"):
+            if value.array.ndim > 1:  # it is a copy
+                self.trace.copied.add(value.place)
             return value.end(fun == "last")
         array, taken = value.parts()
         items = array[taken]
