@@ -645,27 +645,31 @@ class Roller:
             raise self.trace.refuse(Otherwise(frozenset([cause])))
 
     def reads_near(self, owner: list[Any], far: int) -> bool:
-        """An iteration reads so far from the end of a list that an object holds: does that go round?"""
-        if id(owner) in self.logs.known:
-            log = self.logs.known[id(owner)]
-            own = int(log.first.latest == self._now())  # items of this iteration
-            for name, grown in log.columns.items() if self._is_early() else ():
-                if grown.places is None:
-                    self._deepen(name, grown, far - own, own)
-            return far - own <= log.deepest
-        near = self.logs.reads_near(owner, far, len(self.boundaries) == 1)
-        return near or (self.around is not None and self.around.reads_near(owner, far))
+        """An iteration, maybe one around it, reads so far from the end of a list that an object holds: does that go round?"""
+        loop = self._knows(owner)
+        if loop is None:
+            every = [one.logs.reads_near(owner, far, len(one.boundaries) == 1) for one in (self, *self._all_around())]
+            return all(every)
+        log = loop.logs.known[id(owner)]
+        own = int(log.first.latest == loop._now())  # items of this iteration
+        for name, grown in log.columns.items() if loop._is_early() else ():
+            if grown.places is None:
+                loop._deepen(name, grown, far - own, own)
+        return far - own <= log.deepest
 
     def length_of(self, owner: list[Any]) -> Any:
-        """How long a list is that an object holds, if that goes round, or the loop's first iteration asks; None if not."""
-        if id(owner) not in self.logs.known:
-            if len(self.boundaries) == 1 and self._may_log():
-                return len(owner)
-            return None if self.around is None else self.around.length_of(owner)
-        if self.logs.known[id(owner)].some or not self.logs.known[id(owner)].whole:
+        """How long a list is that an object holds, if that goes round, or first iterations ask; None if not."""
+        loop = self._knows(owner)
+        if loop is None:
+            return len(owner) if all([len(one.boundaries) == 1 for one in (self, *self._all_around())]) else None
+        if loop.logs.known[id(owner)].some or not loop.logs.known[id(owner)].whole:
             return None
-        place = self._place()
-        return len(owner) if len(self.boundaries) == 1 else place + (len(owner) - int(plain(place)))
+        place = loop._place()
+        return len(owner) if len(loop.boundaries) == 1 else place + (len(owner) - int(plain(place)))
+
+    def _knows(self, owner: list[Any]) -> Roller | None:
+        """The loop that knows such a list: this one, or one around it; None where none does."""
+        return next((one for one in (self, *self._all_around()) if id(owner) in one.logs.known), None)
 
     def is_near(self, name: str, owner: list[Any], key: Tracer) -> bool:
         """Whether ``key`` is as far from the end of a list, to which each iteration appends an item, in all of them."""
