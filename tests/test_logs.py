@@ -576,9 +576,32 @@ def given_to_another(p):
     return np.sum(np.array(spring.log))
 
 
+def in_loops_within(p):
+    path, x = Path(p[0], p[1]), p[0]
+    for _ in range(50):
+        for i in range(3):
+            x = x * 0.97 + 0.02 * np.sin(p[1] * i)
+            if path.ts[-1] > 2.0 or len(path.ys) > 40:
+                x = x * 0.99
+        path.ts.append(path.ts[-1] + 0.1)
+        path.ys.append(x)
+    return x + path.ts[-1] + sum(path.ys)
+
+
+def counted_by_another_len(p, len=lambda values: sum(1 for _ in values)):
+    spring = Spring(p[0], p[1])
+    for _ in range(60):
+        spring.step()
+        if len(spring.log) > 30:
+            spring.v *= 0.9
+    return np.sum(np.array(spring.log))
+
+
 @pytest.mark.parametrize(
     "fun",
     [
+        in_loops_within,
+        counted_by_another_len,
         by_an_if,
         of_two_names,
         asked_by_python,

@@ -377,7 +377,10 @@ class State(Calls):
 
     def length(self, fun: Any, owner: Any) -> Any:
         """``fun(owner)``, if that is ``len``, of a list that an object may hold."""
-        if fun is not len or type(owner) not in (list, dict):
+        if type(owner) not in (list, dict):
+            return self.call(fun, owner)
+        if fun is not len:  # but somebody's own
+            self._mention(owner)
             return self.call(fun, owner)
         found = self._chosen_in(owner)
         if found is not None:
