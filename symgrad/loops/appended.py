@@ -83,7 +83,7 @@ class Grown:
                 self.items[-far] = self.owner[-far] = number(f"last{far}", self.owner[-far])
 
     def look(self, trace: Trace) -> None:
-        """If it is one that an object holds, has it been read since?"""
+        """Has one that an object holds been read since?"""
         if self.reads is not None and trace.hooks.last_asked(self.asked) > self.reads:
             self.whole = False
 
@@ -216,7 +216,6 @@ class Grown:
 
     def seen(self, name: str, trace: Trace) -> tuple[Any, dict[Key, Tracer]]:
         """What is noted of it between iterations, and the traced values that go round for it."""
-        self.look(trace)
         if not self.whole or len(self.owner) != self.end:
             self.whole = False
             return (object(),), {}

@@ -112,6 +112,7 @@ class Log:
     def is_as_noted(self, trace: Trace, iterations: int) -> bool:
         """Whether all ``iterations`` have appended an item, or none has, and nothing else has happened; and nobody else holds
         it, nor a row of it."""
+        self.look(trace)
         noted = sum([one is self.owner for one in trace.writes])
         if not all([is_held_so_often(one, 2, 0) for one in self.holders.dicts]):  # by what is around it, and the tuple of them
             return False
@@ -132,6 +133,7 @@ class Log:
 
     def seen(self, trace: Trace) -> tuple[Any, dict[Key, Tracer]]:
         """What is noted of it between iterations, and the traced values that go round for it."""
+        self.look(trace)
         found, holds = True, dict[Key, Tracer]()
         for name, grown in self.columns.items():
             what, more = grown.seen(name, trace)
@@ -221,7 +223,6 @@ class Logs:
         """The first iteration has ended. Lists are known if it has appended an item to each, and nobody else holds them; then
         what is noted of them is as if that had been known. ``number`` traces a plain one."""
         for ident, log in [*self.known.items()]:
-            log.look(self.trace)
             if log.some:
                 continue
             if log.is_as_noted(self.trace, 1):
@@ -253,6 +254,7 @@ class Logs:
         """Where there is a list to which some iterations have appended no item, and what its rows are; None if there is
         none."""
         for log in self.known.values():
+            log.look(self.trace)
             if log.whole and not log.some and len(log.first.items) < iterations:
                 return log.holders.key, log.row
         return None

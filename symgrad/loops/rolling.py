@@ -155,7 +155,7 @@ class Roller:
         apart: Collection[str] = (),
         line: int = 0,
     ) -> None:
-        self.line = line  # of a ``while`` statement
+        self.line = line  # of a ``while`` statement, which does not count its iterations
         self.apart = frozenset(apart)
         self.sealed = dict[str, int]()  # of these the lists of numbers, or of rows of such, that nobody else holds (ids)
         self.within_sealed: Survey | None = None  # what those hold, if a loop around may ask
@@ -599,7 +599,7 @@ class Roller:
 
     def _may_log(self) -> bool:
         """Whether it may know lists that objects hold: there are many iterations, or there is room for many."""
-        known = self.what is not None and (self.counts or self.tested) and not self.section
+        known = self.what is not None and not self.section
         return known and (self._turns() > FAR or self._is_often(self._turns()))
 
     def _begin_log(self, holders: Holders, owner: list[Any]) -> None:
@@ -612,13 +612,12 @@ class Roller:
     def takes(self, owner: list[Any]) -> None:
         """An iteration has appended an item to a list of which the source may not tell, as an object holds it."""
         if id(owner) not in self.logs.known and not any([grown.owner is owner for grown in self.grown.values()]):
-            counted = self.what is not None or self.section
-            holders = self.logs.holders_of(owner) if self._may_log() or not counted else None
+            holders = self.logs.holders_of(owner) if self._may_log() or self.line else None
             if holders is None:
                 if self.around is not None:
                     self.around.takes(owner)
                 return
-            if not counted:
+            if self.line:
                 if self._count() >= (SHORT if self.open else FAR):
                     self._ask_anew(Counted(self.place[1].co_filename, self.line))
                 return
@@ -717,9 +716,7 @@ class Roller:
 
     def _ask_for_begin(self, name: str) -> None:
         """End the run: in the next one, the array beside a list has the items, too, that were there before the loop."""
-        cause = Begun(self.place, name)
-        if cause not in self.trace.apart and self._may_begin_anew():
-            raise self.trace.refuse(Otherwise(frozenset([cause])))
+        self._ask_anew(Begun(self.place, name))
 
     def _place(self) -> Any:
         """Which item of what it runs over is at hand, from 0 on."""
@@ -941,10 +938,8 @@ class Roller:
     def _ask_for_ways(self) -> None:
         """End the run where many iterations do something as both indices tell: in the next one, these decide in code."""
         count = self._count()
-        if not self.crosses or self.forked or BAND * self.busy < count or count * self._around() < OFTEN:
-            return
-        if self._may_begin_anew():
-            raise self.trace.refuse(Otherwise(frozenset([Crossed(self.place)])))
+        if self.crosses and not self.forked and BAND * self.busy >= count and count * self._around() >= OFTEN:
+            self._ask_anew(Crossed(self.place))
 
     # ---- matching ----
 
@@ -1327,8 +1322,6 @@ class Roller:
     def _lists_hold(self) -> bool:
         """Whether nothing has happened to the lists that grow but what is known."""
         iterations = len(self.boundaries) - 1 + self.skipped
-        for one in self.grown.values():
-            one.look(self.trace)
         self._ask_for_log(self.logs.left_out(iterations))
         named = [one for one in self.grown.values() if one.reads is None]
         lists = [(one, sum([owner is one.owner for owner in self.trace.writes])) for one in named]

@@ -80,9 +80,19 @@ HOOKS = "__symgrad__"
 _FACTORY = "__symgrad_factory__"
 FILES = 256  # of which is remembered what is in them
 
+
+class _How(NamedTuple):
+    """What the rewriting of a function hangs on, beside its code: see ``instrumented``."""
+
+    kind: type[_Calls | _Rewriter]
+    sections: frozenset[int] | None
+    tables: frozenset[Group]
+    rooms: frozenset[int]
+
+
 # by identity, and by rewriter: code objects of different files can be equal
 _codes: dict[
-    tuple[int, type, frozenset[int] | None, frozenset[Group], frozenset[int], bool, frozenset[str]],
+    tuple[int, _How, bool, frozenset[str]],
     tuple[weakref.ref[CodeType], CodeType | None, dict[str, CodeType]],
 ] = {}
 
@@ -103,9 +113,10 @@ def instrumented(
     ``while`` loops that append to lists in objects.
     """
     kind = _Calls if calls_only else _Rewriter if sections is None else _InSections
-    new, generators = _rewritten(fun, kind, sections, tables, rooms, True)
+    how = _How(kind, sections, tables, rooms)
+    new, generators = _rewritten(fun, how, True)
     if any([_generator(fun, name) is not one for name, one in generators.items()]):  # that other functions stand in by now
-        new, _ = _rewritten(fun, kind, sections, tables, rooms, False)
+        new, _ = _rewritten(fun, how, False)
     if new is None:
         return None
     code = fun.__code__
@@ -118,23 +129,16 @@ def instrumented(
     return made
 
 
-def _rewritten(
-    fun: FunctionType,
-    kind: type[_Calls | _Rewriter],
-    lines: frozenset[int] | None,
-    tables: frozenset[Group],
-    rooms: frozenset[int],
-    inline: bool,
-) -> tuple[CodeType | None, dict[str, CodeType]]:
+def _rewritten(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | None, dict[str, CodeType]]:
     """The rewritten code; with generators of the module in it, these, by their names."""
     code = fun.__code__
     shadowed = frozenset([name for name in _builtin_names(code) if name in fun.__globals__ or _is_replaced(name)])
-    key = id(code), kind, lines, tables, rooms, inline, shadowed
+    key = id(code), how, inline, shadowed
     known = _codes.get(key)
     if known is None or known[0]() is not code:
         known = _codes[key] = (
             weakref.ref(code, functools.partial(_forget, _codes, key)),
-            *_rewrite(fun, kind, lines, tables, rooms, inline),
+            *_rewrite(fun, how, inline),
         )
     return known[1:]
 
@@ -153,24 +157,17 @@ def _forget(codes: dict[Any, Any], key: Any, _: Any) -> None:
     codes.pop(key, None)
 
 
-def _rewrite(
-    fun: FunctionType,
-    kind: type[_Calls | _Rewriter],
-    lines: frozenset[int] | None,
-    tables: frozenset[Group],
-    rooms: frozenset[int],
-    inline: bool,
-) -> tuple[CodeType | None, dict[str, CodeType]]:
+def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | None, dict[str, CodeType]]:
     code = fun.__code__
     owner = _class_of(fun)
     node, free, imports = _source(fun, owner) or (None, [], [])
     if node is None:
         return None, {}
-    rewriter = kind(frozenset(free), owner)
+    rewriter = how.kind(frozenset(free), owner)
     tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
-    tree = tree if kind is _Calls else taken_apart(tree)
+    tree = tree if how.kind is _Calls else taken_apart(tree)
     codes: dict[str, CodeType] = {}
-    if kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
+    if how.kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         space, around = space_of(fun), {*fun.__globals__, *free}
         asked = _builtins_in(tree, around)
@@ -185,12 +182,12 @@ def _rewrite(
                 waiting += called(found[0])
         tree = in_columns(inlined(tree, generators, around), space)
         tree = by_place(last_items(tree, around), around)
-        tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), tables, around)
+        tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), how.tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)
         tree = apart(in_columns(at_the_end(unrolled(tree, space), space), space))  # also in generators that stand for loops
-        tree = in_room(joined(with_segments(tree, fun), fun), rooms)
-        tree = decided(marked(tree if lines is None else in_sections(tree, lines), space), fun, owner)
+        tree = in_room(joined(with_segments(tree, fun), fun), how.rooms)
+        tree = decided(marked(tree if how.sections is None else in_sections(tree, how.sections), space), fun, owner)
         if isinstance(tree, ast.FunctionDef):
             tree.body[:0] = [_named(name, tree) for name in asked - _builtins_in(tree, around)]  # so that they are guarded
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
@@ -979,9 +976,8 @@ class _Rewriter(ast.NodeTransformer):
             made = _hook("room", node, site, *names, anew, ast.Constant(decides), known[-1], self._apart(node))
         else:
             own = () if private is None else (*private, *doubtful)
-            found = self._span(node, own) or self._part(node.iter, node.target, decides, changed_in(node.body))
-            if isinstance(node.target, ast.Name) and not (decides or lists or node.target.id in changed_in(node.body)):
-                found = _hook("records", node.iter, found, ast.Constant(decides))
+            part = node.iter, node.target, decides, changed_in(node.body)
+            found = self._span(node, own) or self._part(*part, records=bool(decides) or not lists)
             made = _hook("loop", node.iter, found, *names, *known, self._apart(node))
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
@@ -1244,16 +1240,18 @@ class _Rewriter(ast.NodeTransformer):
         if made not in _BY_INDEX or (made in _LAZY and self._local(made)):
             return self.visit(node)
         parts = _parts(node, target)
-        args = [self._part(arg, part, decides, changed, True) for arg, part in zip(node.args, parts, strict=True)]
+        args = [self._part(*pair, decides, changed, bool(decides), True) for pair in zip(node.args, parts, strict=True)]
         made = _hook("over", node, self.visit(node.func), ast.Constant(decides), *args)
         made.keywords = [placed(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
         return placed(made, node)
 
-    def _part(self, node: ast.expr, target: ast.expr | None, decides: int, changed: Set[str], given: bool = False) -> Any:
+    def _part(
+        self, node: ast.expr, target: ast.expr | None, decides: int, changed: Set[str], records: bool, given: bool = False
+    ) -> Any:
         """What a ``for`` statement runs over, or what ``zip`` and its like are ``given``; the items of which are assigned to
-        ``target``, where that is known."""
+        ``target``, where that is known; they may be ``records``."""
         found = self._over(node, target, decides, changed)
-        if isinstance(target, ast.Name) and decides and target.id not in changed:
+        if isinstance(target, ast.Name) and records and target.id not in changed:
             return _hook("records", node, found, ast.Constant(decides))
         if not (given and isinstance(target, (ast.Tuple, ast.List))):
             return found

@@ -199,6 +199,11 @@ class Calls(Reads):
             self._shown_all()
         return self._read_tree(result)
 
+    def _shown_to(self, *given: Any) -> None:
+        """Somebody who is not followed is given these, and may read all lists that objects hold, if one may lead there."""
+        if not all(map(_holds_nothing, given)):
+            self._shown_all()
+
     def _read_tree(self, value: Any, depth: int = 0) -> Any:
         """A tree with all containers from outside in it read, also in others."""
         if type(value) in QUICK or depth > DEEPEST:
@@ -579,8 +584,7 @@ class Calls(Reads):
 
     def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
-        if not all(map(_holds_nothing, (*args, *kwargs.values()))):
-            self._shown_all()
+        self._shown_to(*args, *kwargs.values())
         changes = fun.__name__ in MUTATORS and args and isinstance(args[0], CONTAINERS)
         if changes and (path := self.path_of(args[0])) is not None:
             self.saves(args[0])
@@ -886,8 +890,7 @@ class Calls(Reads):
 
     def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function whose inside is not followed: it must not see objects from outside that can change."""
-        if not all(map(_holds_nothing, (*args, *kwargs.values()))):
-            self._shown_all()
+        self._shown_to(*args, *kwargs.values())
         if self.draws.own is not None and any(map(draws.is_generator, (*args, *kwargs.values()))):
             self.draws.own.passes()
         self._handed(fun, (*args, *kwargs.values()))
