@@ -11,6 +11,7 @@ from symgrad.eager.core import Tensor, axis_of, called, labelled, wrap
 from symgrad.eager.creation import creates
 from symgrad.eager.dtypes import as_numpy, default, title
 from symgrad.eager.modes import mode
+from symgrad.eager.pointwise import as_floats
 from symgrad.eager.shapes import cat, roll
 
 __all__ = [
@@ -33,7 +34,7 @@ def _ready(name: str, x: Tensor, dims: Sequence[int], sizes: Sequence[Any] = ())
         raise NotImplementedError("Unsupported dtype Half")
     if name.startswith(("rfft", "ihfft")) and x.is_complex():
         raise RuntimeError(f"{name} expects a real input tensor, but got {title(x.value.dtype)}")
-    return x if x.value.dtype.kind in "fc" else x.to(default.real)
+    return as_floats(x)
 
 
 def _label(name: str, x: Tensor) -> str:

@@ -56,6 +56,11 @@ def floating(x: Tensor) -> Any:
     return value if value.dtype.kind in "fc" else value.astype(default.real)
 
 
+def as_floats(x: Tensor) -> Tensor:
+    """The tensor; one of whole numbers or truth values in the default dtype."""
+    return x if x.value.dtype.kind in "fc" else x.to(default.real)
+
+
 def delivered(result: Any, out: Any, name: str) -> Any:
     """A result, written into ``out`` if that is given."""
     if out is None:

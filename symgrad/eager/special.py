@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.eager.core import Fused, Tensor, apply, as_tensor_of, called, known, labelled, methods, wrap
 from symgrad.eager.dtypes import default
 from symgrad.eager.nn.functional import log_softmax, softmax
-from symgrad.eager.pointwise import FUNCTIONS, apply_floating, binary, delivered, in_place, where
+from symgrad.eager.pointwise import FUNCTIONS, apply_floating, as_floats, binary, delivered, in_place, where
 from symgrad.eager.reductions import logsumexp
 from symgrad.ops.core import Op
 
@@ -88,14 +88,14 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Any:
     """The ``n``-th derivative of ``digamma``."""
     if n == 0:
         return delivered(labelled(digamma(input), "PolygammaBackward0"), out, "polygamma")
-    x = input if input.value.dtype.kind in "fc" else input.to(default.real)
+    x = as_floats(input)
     y = apply(_module().POLYGAMMA, (n, x))
     return delivered(labelled(y.to(x.dtype), "PolygammaBackward0"), out, "polygamma")
 
 
 def multigammaln(input: Tensor, p: int) -> Any:
     """The logarithm of the ``p``-dimensional gamma function."""
-    x = input if input.value.dtype.kind in "fc" else input.to(default.real)
+    x = as_floats(input)
     if np.any(x.value <= (p - 1) / 2):
         raise RuntimeError("All elements must be greater than (p-1)/2")
     return labelled(_module().multigammaln(x, p), "MvlgammaBackward0")

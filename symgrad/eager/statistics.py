@@ -13,7 +13,7 @@ from symgrad.eager import ops
 from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, check_scalars, labelled, plain, variant, wrap
 from symgrad.eager.dtypes import default, title
 from symgrad.eager.indexing import narrow
-from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function, where
+from symgrad.eager.pointwise import FUNCTIONS, apply_floating, as_floats, function, where
 from symgrad.eager.products import matmul
 from symgrad.eager.reductions import NONZERO, NORM, RESULTS, median, named, picked, vector_norm
 from symgrad.eager.shapes import cat, expand, flatten, reshape, transpose, unsqueeze
@@ -124,7 +124,7 @@ def _check_rows(name: str, x: Tensor) -> None:
 def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariances of variables, one a row; ``fweights`` says how often each column counts, ``aweights`` how much."""
     _check_rows("cov", input)
-    x = input if input.value.dtype.kind in "fc" else input.to(default.real)
+    x = as_floats(input)
     x = reshape(x, (1, -1)) if x.value.ndim < 2 else x
     _check_weights(x, fweights, aweights)
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
