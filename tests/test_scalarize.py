@@ -1079,3 +1079,31 @@ def test_lists_become_arrays_once():
     assert "pack" not in derivative.source(x, fast=True)
     found[:] = 0.0
     np.testing.assert_allclose(derivative(x), grad(angles, mode="dynamic")(x), rtol=1e-10)
+
+
+EDGES = [(i, (3 * i + 1) % 7) for i in (0, 4, 1, 5, 2, 6)] * 4
+
+
+def reached(w, times=1, size=7):
+    d = np.full(size, 9.0)
+    d[0] = 0.0
+    for _ in range(times):
+        for e, (a, b) in enumerate(EDGES):
+            if d[a] + w[e] < d[b]:
+                d[b] = d[a] + w[e]
+    return np.sum(d)
+
+
+def code_of(fun):
+    """What runs, which is right."""
+    derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for w in np.random.default_rng(0).uniform(0.2, 2.0, (4, len(EDGES))):
+        value, slope = derivative(w)
+        assert value == fun(w)
+        np.testing.assert_allclose(slope, plain(w)[1])
+    return derivative.source(w, fast=True)
+
+
+def test_of_small_tables_that_ifs_write_to_numbers_are_saved():
+    """So that they stay tables: to save all of them, they were taken apart and put together in each iteration."""
+    assert "pack" not in code_of(reached)

@@ -49,6 +49,7 @@ _OF_PLACES = {RANGE, *(REGISTRY[key] for key in (np.add, np.subtract, np.multipl
 _INFINITE = {REGISTRY[key] for key in (np.logaddexp, np.logaddexp2, Running(np.logaddexp), Running(np.logaddexp2))}
 _INFINITE |= {*SUMS_OF_EXPONENTIALS.values()}
 PART = 8  # times as large as all that is read of it an array is that need not be kept then
+NUMBER = 2  # the same, of single numbers that are read: to keep the array costs a copy where it is written into
 FEW = 64  # values that one is made of, up to which they are looked at
 LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
 KEPT = 1 << 24  # bytes of numbers that it may take in all, for all iterations of the loop around, in the code that runs
@@ -220,7 +221,7 @@ def _read_apart(node: Node) -> dict[Node, Apart]:
         if whole or not reads or any([one.op is not GETITEM or item in one.args[1:] or one not in same for one in others]):
             continue
         every = [*others, *(read.node for some in reads.values() for read in some or ())]
-        if PART * sum([size_of(one) for one in every]) <= size_of(item):
+        if _is_little(every, item):
             for one, some in reads.items():
                 found.setdefault(one, []).extend(some or ())
     plans = {one: plan for one, some in found.items() if (plan := apart_of(one, some)) is not None}
@@ -525,7 +526,12 @@ def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node], 
                 waiting.append(reader)
             else:
                 return []
-    return parts if PART * sum([part.aval.nbytes for part in parts]) <= size_of(item) else []
+    return parts if _is_little(parts, item) else []
+
+
+def _is_little(parts: Sequence[Node], item: Node) -> bool:
+    """Whether parts of an array take far less memory than it does; single numbers, which cost next to nothing, just less."""
+    return sum([(PART if part.aval.shape else NUMBER) * size_of(part) for part in parts]) <= size_of(item)
 
 
 def _spares(
