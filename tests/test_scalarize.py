@@ -1107,3 +1107,8 @@ def code_of(fun):
 def test_of_small_tables_that_ifs_write_to_numbers_are_saved():
     """So that they stay tables: to save all of them, they were taken apart and put together in each iteration."""
     assert "pack" not in code_of(reached)
+
+
+def test_loops_that_decide_alike_run_once():
+    """What a loop in a loop saves for the way back is saved where the function runs it."""
+    assert code_of(lambda w: reached(w, 5, 40)).count("in range(24):") == 1

@@ -123,10 +123,11 @@ def _covered(program: Program) -> dict[Node, Covering]:
     found: dict[Node, Covering] = {}
     kept = set[Node]()
     for node in loops:
-        if node in exact or node in kept:
+        if node in kept:
             continue
         for other in loops:
-            covering = _covering(node, other) if node is not other and other not in found else None
+            fits = node is not other and other not in found and (node not in exact or other in exact)
+            covering = _covering(node, other) if fits else None
             if covering is not None and not (covering.more and any([known.loop is other for known in found.values()])):
                 found[node] = covering
                 kept |= {one for one in ancestors([other]) if isinstance(one.op, Loop)}  # which are made in its place
