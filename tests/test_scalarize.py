@@ -1094,6 +1094,16 @@ def reached(w, times=1, size=7):
     return np.sum(d)
 
 
+def reached_both_ways(w):
+    d = np.full(7, 9.0)
+    d[0] = 0.0
+    for e, (a, b) in enumerate(EDGES):
+        for i, j in ((a, b), (b, a)):
+            if d[i] + w[e] < d[j]:
+                d[j] = d[i] + w[e]
+    return np.sum(d)
+
+
 def code_of(fun):
     """What runs, which is right."""
     derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
@@ -1112,3 +1122,7 @@ def test_of_small_tables_that_ifs_write_to_numbers_are_saved():
 def test_loops_that_decide_alike_run_once():
     """What a loop in a loop saves for the way back is saved where the function runs it."""
     assert code_of(lambda w: reached(w, 5, 40)).count("in range(24):") == 1
+
+
+def test_few_numbers_to_choose_from_are_a_list():
+    assert "np.array([" not in code_of(reached_both_ways)

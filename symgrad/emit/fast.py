@@ -77,7 +77,7 @@ from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.rewriting import PLACES, const, is_number
 from symgrad.optimize.scalarizer import turns_of
-from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
+from symgrad.optimize.scalars import CELL, LIST, LISTED, PACK, PICK, UNPACK
 from symgrad.optimize.whole import is_cell
 from symgrad.parallel import alone
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
@@ -1372,6 +1372,12 @@ def as_list(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if len(shape) > len(axes) + 1:
         rows = method(rows, "reshape", literal((*(shape[axis] for axis in axes), -1)))
     return method(rows, "tolist")
+
+
+@_fast(LISTED)
+def list_of_numbers(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``[a, b]``."""
+    return ast.List(args, ast.Load())
 
 
 @_fast(STACK)

@@ -30,6 +30,7 @@ from symgrad.optimize.scalars import (
     ITEM,
     LAPACK,
     LIST,
+    LISTED,
     NUMBER,
     OPERATION,
     PACK,
@@ -189,6 +190,8 @@ def _cost(node: Node) -> float:
         return UNPACKING + ELEMENT * len(aval) if isinstance(node.args[0].aval, Aval) else ELEMENT * len(aval)
     if op is LIST:
         return UNPACKING + ELEMENT * float(math.prod(node.args[0].aval.shape))
+    if op is LISTED:
+        return ELEMENT * len(node.args)
     if op is PICK:
         return OPERATION * len(node.args)
     if op is CHOICE:  # one of two names

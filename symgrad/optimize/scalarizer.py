@@ -20,7 +20,7 @@ from symgrad.ops.core import REGISTRY, Op, ops_of
 from symgrad.optimize.exact import decisive
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram
 from symgrad.optimize.rewriting import Simplifier, const, is_op
-from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
+from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, INT, LIST, LISTED, NUMBERS, PACK, PICK, TESTS, UNPACK
 from symgrad.optimize.whole import (
     LARGEST,
     filled_tables,
@@ -298,6 +298,8 @@ class Scalarizer(Simplifier):
             aval = _listed(NUMBERS[node.aval.dtype], 1 + len(axes) - (len(axes) == len(node.aval.shape)))
             if self._is_given(node):
                 self.lists[key] = self.graph.input(("list", *key), aval)
+            elif len(node.aval.shape) == 1 and not self.is_whole(node) and node.op is not CAPTURED:
+                self.lists[key] = self.graph.add(LISTED, tuple(self.grids[node].tolist()), (), aval)
             else:
                 self.lists[key] = self.graph.add(LIST, (self.array(node),), (("axes", axes),), aval)
             self.lists[key].name = node.name

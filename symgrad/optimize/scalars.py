@@ -42,6 +42,7 @@ def _nested(x: Any, axes: tuple[int, ...]) -> Any:
 
 UNPACK = Op(np.ravel, "constant", (), name="unpack", fun=lambda x: tuple(np.ravel(x).tolist()))
 LIST = Op(np.ndarray.tolist, "constant", (), name="list", fun=_nested)
+LISTED = Op(list, "constant", (), name="listed", fun=lambda *x: [*x])
 PICK = Op(list.__getitem__, "constant", (), name="pick", fun=lambda x, *places: functools.reduce(operator.getitem, places, x))
 CELL = Op(np.ndarray.item, "constant", (), name="cell", fun=lambda x, *places: x.item(*places))
 PACK = Op(np.array, "constant", (), name="pack", fun=lambda *x, shape, dtype: np.array(x, dtype).reshape(shape))
