@@ -448,6 +448,8 @@ def alike_in(node: Node, source: Node, carry: Sequence[int] = ()) -> dict[Node, 
                 twin = Node(inner.op, tuple(args), inner.params, inner.aval)  # type: ignore[arg-type]
                 more = [covering for one in loops if (covering := _covering(twin, one)) and not covering.more]
                 covered |= {inner: more[0]} if more else {}
+            if found is None and inner.op is ITEM and args[0] is not None and not isinstance(args[0].op, Loop):
+                found = other.graph.add(ITEM, (args[0],), inner.params, inner.aval)  # of which the other needs other results
         if found is not None and found.aval == inner.aval:
             same[inner] = found
     return same
