@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from symgrad import grad, hessian, jacfwd, jacrev, jvp, value_and_grad
+from symgrad.scipy.linalg import solve_banded
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -531,3 +532,23 @@ def test_elements_that_loops_do_not_read_take_no_part(fun, derive):
     assert np.isfinite(expected).all()
     for _ in range(3):
         np.testing.assert_allclose(derivative(p, labels), expected, atol=1e-14)
+
+
+def american_put(volatility, rate, strike, expiry, steps):
+    """By Crank and Nicolson, in steps that hand on a row of which each picks parts."""
+    payoff = np.maximum(strike - strike * np.exp(np.linspace(-2, 2, 21)), 0.0)
+    a, b, dt = 12.5 * volatility**2, 2.5 * (rate - 0.5 * volatility**2), expiry / steps
+    low, middle, high = (a - b) * dt / 2, (-2 * a - rate) * dt / 2, (a + b) * dt / 2
+    system, value = np.zeros((3, 19)), payoff
+    system[0, 1:], system[1], system[2, :-1] = -high, 1 - middle, -low
+    for _ in range(steps):
+        right = value[1:-1] + low * value[:-2] + middle * value[1:-1] + high * value[2:]
+        value = np.concatenate(([strike], np.maximum(solve_banded((1, 1), system, right), payoff[1:-1]), [0.0]))
+    return value[10]
+
+
+def test_what_is_picked_of_a_row_that_an_iteration_is_handed():
+    derivative, expected = grad(american_put), grad(american_put, mode="dynamic")
+    for steps in (8, 8, 12, 8):
+        np.testing.assert_allclose(derivative(0.2, 0.05, 9.0, 1.0, steps), expected(0.2, 0.05, 9.0, 1.0, steps), rtol=1e-10)
+    assert derivative.cache_info().hits

@@ -270,7 +270,7 @@ class Masks:
             whole = len(spec) == 1 and len(node.args[1].aval.shape) == len(arg.aval.shape)
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
                 return self.within(None, node.args[1], self.lookup(node.args[1]), True, OWN)
-        if lanes is None and not explicit and arg.op.family == "elementwise" and _is_one_of_each(node):
+        if lanes is None and not explicit and _by_element(arg) and _is_one_of_each(node):
             return None  # the labels of a softmax: masks would cost more than all the rest
         # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
         fixed = (node.op.family != "op" or lane in ("mixed", *MANY)) and not self.is_told(node)
@@ -283,7 +283,7 @@ class Masks:
         if lanes is None and node.op is GETITEM:
             arrays = [self.lookup(array) for array in node.args[1:]]
             spec = dict(node.params)["spec"]
-            if not explicit and arg.op.family == "elementwise" and _each_row(spec, node.args[1:], arrays, arg.aval.shape):
+            if not explicit and _by_element(arg) and _each_row(spec, node.args[1:], arrays, arg.aval.shape):
                 return None  # labels again
             rows = _narrow(spec, node.args[1:], arg.aval.shape)
             return Lanes(None, (node, position), lambda: _true_at(self.lookup(arg), spec, arrays, rows), True, explicit)
@@ -553,6 +553,11 @@ def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
     inner = [node for node in nodes if node.args]
     products = [FINITE for node in inner if node.op.family == "multilinear" and node.op.labels is not None]
     return max([*[max(_badness(node, hot), node.op.inside) for node in inner], *products], default=0), any(map(_by_mask, inner))
+
+
+def _by_element(node: Node) -> bool:
+    """Whether an operation on elements gives it; what begins an iteration comes from none."""
+    return bool(node.args) and node.op.family == "elementwise"
 
 
 def _by_mask(node: Node) -> bool:
