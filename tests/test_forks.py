@@ -13,7 +13,7 @@ from agreement import few, program_of, right_at, right_in_other_calls
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, hvp, jvp, value_and_grad, vmap, without
+from symgrad import grad, hessian, hvp, jvp, stop_gradient, value_and_grad, vmap, without
 from symgrad.testing import Program
 from symgrad.tracing import trace
 
@@ -1435,6 +1435,101 @@ def test_names_that_are_one_array_at_times(fun):
         right_at(derivative, fun, rng.normal(size=12), (1e-11, 0.0), (1e-9, 1e-12))
     if fun is kept_while_another_is_made:
         assert derivative.cache_info().misses <= 3
+
+
+def best_so_far(x):
+    w, best, low = x[:3] / (1.0 + np.sum(x[:3] ** 2)), x[:3], np.inf
+    for i in range(3, len(x)):
+        w = w - 0.1 * (w - 1.0) + 0.05 * x[i]
+        loss = np.sum((w - 1.0) ** 2)
+        if loss < low:
+            low, best = loss, w
+    return np.sum(best**2) + low
+
+
+def back_to_the_start(x):
+    start = x[:3] / (1.0 + np.sum(x[:3] ** 2))
+    w, turns = start, 0
+    for i in range(3, len(x)):
+        w = w * (1.0 + x[i])
+        if np.sum(np.abs(w - start)) > 0.4:
+            w, turns = start, turns + 1
+    return np.sum(w**2) / max(1, turns)
+
+
+def best_of_starts(x):
+    best, low, total = x[:3], np.inf, 0.0
+    for i in range(3):
+        w = best
+        for j in range(3, len(x)):
+            w = w - 0.1 * (w - 1.0) + 0.05 * x[i] * x[j]
+            loss = np.sum((w - 1.0) ** 2)
+            if loss < low:
+                low, best = loss, w
+        total = total + np.sum(w)
+    return np.sum(best**2) + total
+
+
+@pytest.mark.parametrize("fun", [best_so_far, back_to_the_start, best_of_starts])
+def test_a_name_that_is_given_in_the_last_iteration(fun):
+    """Whether two names are of one array when a loop is over is all one to code, where nobody can tell."""
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(20):
+        right_at(derivative, fun, rng.normal(size=34), (1e-11, 0.0), (1e-9, 1e-12))
+    assert derivative.cache_info().misses <= 6
+
+
+def changed_behind_the_loop(x):
+    w, best, low = x[:3] * 1.0, x[:3], np.inf
+    for i in range(3, len(x)):
+        w = w - 0.2 * w + x[i]
+        if np.sum(w**2) < low:
+            low, best = np.sum(w**2), w
+    w[0] = 3.0
+    return np.sum(best**2) + np.sum(w)
+
+
+def asked_behind_the_loop(x):
+    w, best, low = x[:3] * 1.0, x[:3], np.inf
+    for i in range(3, len(x)):
+        w = w - 0.2 * w + x[i]
+        if np.sum(w**2) < low:
+            low, best = np.sum(w**2), w
+    return np.sum(best**2) * (2.0 if best is w else 1.0)
+
+
+def filled_while_it_is_best(x):
+    w, best, low = np.zeros(3), x[:3], np.inf
+    for i in range(3, len(x)):
+        np.add(0.8 * w, x[i], out=w)
+        if np.sum(w**2) < low:
+            low, best = np.sum(w**2), w
+    return np.sum(best**2) + np.sum(w)
+
+
+@pytest.mark.parametrize("fun", [changed_behind_the_loop, asked_behind_the_loop, filled_while_it_is_best])
+def test_a_name_that_is_given_in_the_last_iteration_where_it_matters(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(12):
+        right_at(derivative, fun, rng.normal(size=9), (1e-11, 0.0), (1e-9, 1e-12))
+
+
+def test_what_is_put_outside_under_two_names_is_one_array():
+    kept = {}
+
+    def total(x):
+        w, best, low = stop_gradient(x[:3] * 1.0), stop_gradient(x[:3]), np.inf
+        for i in range(3, len(x)):
+            w = w - 0.2 * w + stop_gradient(x[i])
+            if np.sum(w**2) < low:
+                low, best = np.sum(w**2), w
+        kept["best"], kept["last"] = best, w
+        return np.sum(x[:3] * best)
+
+    derivative, x = grad(total), np.zeros(9)
+    for x[-1], x[0] in ((0.0, 1.0), (3.0, 1.5), (0.0, 2.0), (3.0, 0.5)):
+        derivative(x)
+        assert (kept["best"] is kept["last"]) == (x[-1] == 0.0)
 
 
 NAMES = "abc"

@@ -963,7 +963,9 @@ class _Rewriter(ast.NodeTransformer):
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         used = used_between(node, tested)
-        anew = _constant(self._anew(node, stored, used[0], tested))
+        passing = self._anew(node, stored, used[0], tested)
+        _mark_passing(node, {*passing}.intersection((*(private or ()), *doubtful)))
+        anew = _constant(passing)
         decides = int(node.decides) and (1 if tested else 2)  # type: ignore[attr-defined]
         known = [ast.Constant(tested), ast.Constant(nested), anew, ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
@@ -993,7 +995,9 @@ class _Rewriter(ast.NodeTransformer):
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, private, doubtful, stored, numbers, tested = self._loop(node)
         used = used_between(node, tested)
-        anew = _constant(self._anew(node, stored, used[0], tested))
+        passing = self._anew(node, stored, used[0], tested)
+        _mark_passing(node, {*passing}.intersection((*(private or ()), *doubtful)))
+        anew = _constant(passing)
         facts = [_own_names(node, private, doubtful), _iterated(node, stored), anew, self._apart(node)]
         made = _hook("start", node, *facts, ast.Constant(node.lineno))
         start = assigned(loop, made, node)
@@ -1290,7 +1294,7 @@ class _Rewriter(ast.NodeTransformer):
         apart = not others and isinstance(target, (ast.Tuple, ast.List))  # nobody gets the object itself
         value: Any = self._unasked(node.value) if apart else self.visit(node.value)
         if loop:
-            value = _under_another_name(value) if item else _renamed(value)
+            value = _under_another_name(value) if item else _renamed(value, target, getattr(node, "passing", None))
         for target, i, counts in reset:
             given = value if i is None else value.elts[i]
             facts = [ast.Name(loop, ast.Load()), ast.Constant(ast.unparse(target)), given, ast.Constant(counts)]
@@ -1770,19 +1774,31 @@ def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]
                 yield from _below_ifs(part, below or isinstance(statement, ast.If))
 
 
-def _renamed(value: ast.expr) -> Any:
-    """What one side of an ``if`` in a loop assigns: of values that have a name already, another one of the same number."""
+def _renamed(value: ast.expr, target: ast.expr, passing: Collection[str] | None) -> Any:
+    """What one side of an ``if`` in a loop assigns: of values that have a name already, another one of the same number; or
+    array, if neither name is one of those ``passing``, that are done with in each iteration."""
     if isinstance(value, ast.Tuple):
-        value.elts = [_renamed(item) for item in value.elts]
+        several = isinstance(target, ast.Tuple) and len(target.elts) == len(value.elts)
+        targets = target.elts if several else [target] * len(value.elts)  # type: ignore[attr-defined]
+        value.elts = [_renamed(item, to, passing) for item, to in zip(value.elts, targets, strict=True)]
     elif isinstance(value, ast.IfExp):
-        value.body, value.orelse = _renamed(value.body), _renamed(value.orelse)
+        value.body, value.orelse = _renamed(value.body, target, passing), _renamed(value.orelse, target, passing)
     elif isinstance(value, ast.Name):
-        return _under_another_name(value)
+        last = passing is not None and isinstance(target, ast.Name) and {value.id, target.id}.isdisjoint(passing)
+        return _under_another_name(value, last)
     return value
 
 
-def _under_another_name(value: ast.expr) -> ast.expr:
-    return _hook("renamed", value, value, ast.Constant(f"{value.lineno}:{value.col_offset}"))
+def _under_another_name(value: ast.expr, lasts: bool = False) -> ast.expr:
+    return _hook("renamed", value, value, ast.Constant(f"{value.lineno}:{value.col_offset}"), ast.Constant(lasts))
+
+
+def _mark_passing(loop: ast.For | ast.While, names: Set[str]) -> None:
+    """What assigns something in a loop that decides, is told which ``names`` each iteration is done with; in loops in one
+    another, all are."""
+    for statement in walk(loop):
+        if isinstance(statement, ast.Assign):
+            statement.passing = getattr(statement, "passing", names) & names  # type: ignore[attr-defined]
 
 
 def _resets(statement: ast.Assign, every: bool = False) -> list[tuple[Any, int | None, bool]]:

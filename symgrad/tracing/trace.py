@@ -70,6 +70,13 @@ _BOOL = aval_of(False)
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
 
+class Named(NamedTuple):
+    """Among what is ``apart``: somebody can tell whether a name that is given at this ``place``, in a loop, is of an array of
+    its own."""
+
+    place: str
+
+
 class Guard(NamedTuple):
     """Python looked at ``node``, saw ``value``, and went on accordingly; ``line`` is where. ``loop``: as the test of a loop.
 

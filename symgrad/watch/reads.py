@@ -59,7 +59,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.frames import where
 from symgrad.tracing.kinds import Slots, Within, attributes, fields_of
 from symgrad.tracing.mixed import Otherwise
-from symgrad.tracing.trace import NAMES, OF_A_LOCAL, Trace
+from symgrad.tracing.trace import NAMES, OF_A_LOCAL, Named, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, OWN, Tracer, slides, tracers
 from symgrad.watch import standard
 from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
@@ -1708,6 +1708,9 @@ class Reads:
 
         Where what is written into one of them could tell them apart, this is the last trace.
         """
+        for place in x.owner().parted:
+            if type(place) is Named:  # another one of its names may be put there, too
+                self.trace.told_apart(place)
         known = next((made for other, _, made, _ in self.copies if other is x), None)
         self.told_apart = self.told_apart or x.base is not None or x.node.op is INPUT or known is not None
         if known is None and (real := self._real(x)) is not None:

@@ -50,7 +50,7 @@ from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kept import Holders, assigned_outside
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, attributes, fields_of, refuse_unfollowed
 from symgrad.tracing.opaque import of_values
-from symgrad.tracing.trace import NAMES, Trace
+from symgrad.tracing.trace import NAMES, Named, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, OWN, Tracer, tracers
 from symgrad.watch import standard
 from symgrad.watch.calls import (
@@ -610,11 +610,17 @@ class State(Calls):
         own = is_users_class(type(owner)) or type(owner) is types.SimpleNamespace
         return fields_of(owner) if own else None
 
-    def renamed(self, value: Any, place: str) -> Any:
-        """A number under one more name, in a loop: the names go round on their own."""
-        array = type(value) is not Tracer or value.base is not None or type(value.like) is np.ndarray
-        if array or NAMES in self.trace.apart:
+    def renamed(self, value: Any, place: str, lasts: bool = False) -> Any:
+        """A number under one more name, in a loop: the names go round on their own. Where both may be there when the loop is
+        over (``lasts``), so do those of an array, as long as nobody can tell that it is one."""
+        if type(value) is not Tracer or value.base is not None or NAMES in self.trace.apart:
             return value
+        if type(value.like) is np.ndarray:
+            named, trace = Named(place), self.trace
+            if not lasts or not trace.symbolic or value.tape is not trace or named in trace.apart:
+                return value
+            value.parted |= {named}
+            return trace.stand_in(value, named)
         return self.trace.record(NAMED, (value,), {"place": place})
 
     def filled(self, array: Any, *values: Any) -> None:
