@@ -640,11 +640,27 @@ def with_a_look(look):
     return fun
 
 
+def of_python(w, seed):
+    r, x = random.Random(seed), w[0]
+    for _ in range(120):
+        x = w[1] * x + 0.1 * r.gauss(0, 1) + 0.01 * r.uniform(-1, 1)
+        if x > 0.2:
+            x = x * 0.5
+    return x + r.random()
+
+
+def of_python_in_turn(w, seed):
+    r, x = random.Random(seed), w[0]
+    for i in range(20):
+        x = np.tanh(w[1] * x + w[2] * (i if r.random() < 0.5 else r.choice([-1.0, 1.0])))
+    return x * r.randint(1, 6)
+
+
 looked_into = with_a_look(lambda r: r.bytes(1)[0] / 256)
 handed_on = with_a_look(lambda r: np.random.Generator(r.bit_generator).random())
 
 
-OWN = [relaxing, in_order, noisy_rows, walks, until, on_one_side, looked_into, handed_on]
+OWN = [relaxing, in_order, noisy_rows, walks, until, on_one_side, of_python, of_python_in_turn, looked_into, handed_on]
 
 
 @pytest.mark.parametrize("fun", OWN)
@@ -659,8 +675,9 @@ def test_what_generators_give_that_the_function_makes(fun):
         assert derivative.cache_info().hits
 
 
-def test_loops_that_draw_from_their_own_generator_are_loops():
-    derivative = value_and_grad(relaxing)
+@pytest.mark.parametrize("fun", [relaxing, of_python])
+def test_loops_that_draw_from_their_own_generator_are_loops(fun):
+    derivative = value_and_grad(fun)
     for k in range(6):
         derivative(np.random.default_rng(k).normal(size=6) * 0.5, 3)
     assert derivative.cache_info().misses == 3

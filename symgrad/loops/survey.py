@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import random
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
@@ -101,9 +102,11 @@ class Survey:
             return (object(),)  # what a class of the function's own holds may change
         if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
             return ("is", id(value), value)
-        if kind in (np.random.RandomState, np.random.Generator):  # whatever draws from it changes that
+        if kind in (np.random.RandomState, np.random.Generator, random.Random):  # whatever draws from it changes that
             if self.trace.hooks is not None and self.trace.hooks.knows_draws(value):
                 return ("is", id(value))
+            if kind is random.Random:
+                return ("is", id(value), value.getstate())
             state = value.get_state(legacy=False) if kind is np.random.RandomState else value.bit_generator.state
             return ("is", id(value), pickle.dumps(state))
         if kind is list and self.logs is not None:

@@ -22,6 +22,7 @@ import itertools
 import math
 import operator
 import os
+import random
 import re
 import string
 import sys
@@ -85,7 +86,7 @@ from symgrad.watch.likeness import Alike, Derived, Holding, Ruled
 from symgrad.watch.reads import HOLDING, MAX_BYTES, QUICK, UNASKED, VIEWS, Reads, held_in, rebuilt
 
 _TO_TEXT = (str, repr, ascii, format)
-_SEEDED = (np.random.default_rng, np.random.RandomState)
+_SEEDED = (np.random.default_rng, np.random.RandomState, random.Random)
 _IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
 COMPARING = (operator.is_, operator.is_not, operator.eq, operator.ne, operator.contains, operator.indexOf, operator.countOf)
 _HEAPS = (heapq.heapify, heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop)
