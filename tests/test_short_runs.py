@@ -344,6 +344,28 @@ def test_empty_lists_of_loops_are_known_by_their_iterations():
     assert derivative.cache_info().hits
 
 
+def left_alike(x):
+    """What each iteration leaves in two locals is one number; what they hold before the loop is two."""
+    s, t, total, u = x[1], x[2], x[3], x[0]
+    while u > 1:
+        if u > 3:
+            total = total + s + 5 * t
+        else:
+            total = total + s * t
+        s = t = u
+        u = u * 0.5
+    return total + s + 3 * t
+
+
+def test_locals_that_iterations_leave_alike_may_begin_otherwise_where_none_has_run():
+    derivative = value_and_grad(left_alike)
+    for first in (20.0, 20.0, 0.5, 0.5, 0.5, 20.0, 7.0, 2.5):
+        x = np.array([first, 0.3, -0.7, 0.2])
+        value, slope = derivative(x)
+        assert value == pytest.approx(left_alike(x), rel=1e-14)
+        np.testing.assert_allclose(slope, value_and_grad(left_alike, mode="dynamic")(x)[1], rtol=1e-14)
+
+
 def test_threads_share_what_runs_told():
     derivative = value_and_grad(counted)
     expected = value_and_grad(counted, mode="dynamic")

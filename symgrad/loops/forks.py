@@ -443,7 +443,7 @@ class _Reader:
 
     def _written(self, stretches: list[Stretch], every: list[Taken]) -> tuple[Pattern | None, Pattern | None, dict[Key, Any]]:
         """These ways as one pattern, stretch by stretch, and as ``Fork.together``; what is known of the locals it carries."""
-        for names, ways in zip(same_locals(stretches, every), every, strict=True):
+        for names, ways in zip(same_locals(self.bounds[0].nodes, stretches, every), every, strict=True):
             for parts in parts_of(ways.values()):
                 called(parts, names)
         kinds, whole = stretches[-1].kinds, [is_whole(ways) for ways in every]

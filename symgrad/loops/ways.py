@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,17 +193,18 @@ def _is_divisor(divisor: Part) -> bool:
 _RISKY: dict[Any, Callable[[Part], bool]] = {POWER: _is_count, **dict.fromkeys(DIVISIONS, _is_divisor)}
 
 
-def same_locals(stretches: Sequence[Stretch], every: Sequence[Taken]) -> list[dict[Key, Key]]:
+def same_locals(begin: Mapping[Key, Node], stretches: Sequence[Stretch], every: Sequence[Taken]) -> list[dict[Key, Key]]:
     """Of the locals at the beginning of each stretch, those that are always one value with another, and which.
 
-    They are so in these iterations, and all ways leave them so, if they find them so. What is how often the loop has gone round
-    is called that.
+    They are so in these iterations, and all ways leave them so, if they find them so; and where the run begins, of which there
+    may be no iteration, they hold one of the nodes ``begin``. What is how often the loop has gone round is called that.
     """
     groups: list[list[list[Key]]] = []
-    for stretch in stretches:
+    for i, stretch in enumerate(stretches):
         found: dict[Any, list[Key]] = {}
         for key in sorted(stretch.there, key=lambda key: (key != COUNTER, repr(key))):
-            found.setdefault(tuple([id(b.nodes[key]) for b, _ in stretch.pairs]), []).append(key)
+            first = [begin[key]] if i == 0 else []
+            found.setdefault((*first, *[b.nodes[key] for b, _ in stretch.pairs]), []).append(key)
         groups.append([keys for keys in found.values() if len(keys) > 1])
     while True:
         same = [{key: keys[0] for keys in parts for key in keys} for parts in groups]
