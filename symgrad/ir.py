@@ -178,6 +178,7 @@ class Graph:
         self.arrays: dict[Node, np.ndarray[Any, Any]] = {}
         self._table: dict[Any, Node] = {}
         self._captured: dict[int, Node] = {}
+        self.former: list[np.ndarray[Any, Any]] = []  # captured once, and still known by their ids
         self.alike: dict[Any, list[Node]] = {}  # captured arrays that programs took from traces, by what equal ones share
         self.next_index = 0  # what the next new node gets
 

@@ -27,8 +27,11 @@ from symgrad import (
     vmap,
     without,
 )
+from symgrad.ir import Graph, aval_of
 from symgrad.loops import rolling
+from symgrad.ops.core import REGISTRY
 from symgrad.pytree import flatten
+from symgrad.transform.loop import Body, Course, loop_of
 
 X = np.array([0.5, -1.25, 2.0, 0.75])
 M = np.array([[0.5, 0.1, 0.0, 0.2], [0.2, 0.4, 0.1, 0.0], [0.0, 0.3, 0.5, 0.1], [0.1, 0.0, 0.2, 0.6]])
@@ -2101,3 +2104,20 @@ def test_decompositions_are_computed_once(name):
         slope = derivative(h + h.T)
     np.testing.assert_allclose(slope, grad(settled, mode="dynamic")(h + h.T), rtol=1e-7, atol=1e-9)
     assert f"np.linalg.{name}(" not in derivative.source(h, fast=True).split("# backward")[1]
+
+
+def test_a_loop_that_holds_copies_of_its_arrays_is_not_known_by_the_ids_of_others():
+    """Memory of an array that is gone is soon another one's, of other content."""
+
+    def times(array):
+        graph = Graph()
+        x, index = graph.input(("carry", 0), aval_of(array)), graph.input("index", aval_of(0))
+        end = graph.add(REGISTRY[np.multiply], (x, graph.captured(array)), (), x.aval)
+        return loop_of(Body(graph, [x], index, [], [], [end], []), Course(2))
+
+    first = times(np.array([1.0, 2.0, 3.0]))
+    first.freeze()
+    kept = [np.array([4.0, 5.0, 6.0]) for _ in range(100)]
+    for array in kept:
+        np.testing.assert_array_equal(times(array).run(np.ones(3))[0], array**2)
+    np.testing.assert_array_equal(first.run(np.ones(3))[0], [1.0, 4.0, 9.0])

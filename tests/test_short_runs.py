@@ -348,10 +348,7 @@ def left_alike(x):
     """What each iteration leaves in two locals is one number; what they hold before the loop is two."""
     s, t, total, u = x[1], x[2], x[3], x[0]
     while u > 1:
-        if u > 3:
-            total = total + s + 5 * t
-        else:
-            total = total + s * t
+        total = total + s + 5 * t if u > 3 else total + s * t
         s = t = u
         u = u * 0.5
     return total + s + 3 * t

@@ -193,10 +193,13 @@ class Loop(Embodied):
         return fingerprint(self.body, anew=True), self.course
 
     def freeze(self) -> None:
-        """Hold its arrays as they are: what is made anew in each trace is, in this one, nobody else's."""
+        """Hold its arrays as they are: what is made anew in each trace is, in this one, nobody else's. Of large ones, the very
+        same are alike, which are not made anew."""
         graph = self.body.graph
-        for node, array in [(node, array) for node, array in graph.arrays.items() if array.flags.writeable]:
+        arrays = [(node, x) for node, x in graph.arrays.items() if x.flags.writeable and x.nbytes <= LITTLE]
+        for node, array in arrays:
             graph.recapture(node, frozen(array))
+            graph.former.append(array)  # loops are known by its id, which no other array is to get
             self.__dict__.pop("_plan", None)  # which has it, too
         for node in self.body.nodes():
             if isinstance(node.op, Loop):
