@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, jacfwd, jacrev, jvp, value_and_grad
+from symgrad import checkpoint, grad, hessian, jacfwd, jacrev, jvp, value_and_grad
 from symgrad.scipy.linalg import solve_banded
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -384,6 +384,67 @@ def test_what_loops_compute_and_nobody_reads(fun, n):
         (value, slope), (want, slopes) = compiled(x), dynamic(x)
         np.testing.assert_allclose(value, want)
         np.testing.assert_allclose(slope, slopes, rtol=1e-9, atol=1e-12)
+    assert compiled.cache_info().hits
+
+
+def not_entered(x):
+    """What has an infinite slope is read by a loop that may run no iteration."""
+    s, root = x[0], np.sqrt(x[1])
+    while s > 1:
+        s = 0.5 * s + 0.1 * root
+    return s
+
+
+def directed_while_far(x):
+    direction, s = x[1:] / np.linalg.norm(x[1:]), x[0]
+    while s > 1:
+        s = 0.5 * s + 0.1 * np.sum(direction)
+    return s + np.sum(x)
+
+
+def not_entered_within(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        u, root = x[i], np.sqrt(x[i + 1])
+        while u > 1:
+            u = 0.5 * u + 0.1 * root
+        total = np.sin(total) + u
+    return total
+
+
+def read_from_outside_within(x):
+    total, root = 0.0, np.sqrt(x[1])
+    for i in range(len(x)):
+        u = 0.9 * x[i]
+        while u > 1:
+            u = 0.5 * u + 0.1 * root
+        total = np.sin(total) + u
+    return total
+
+
+@checkpoint
+def halved(s, root):
+    while s > 1:
+        s = 0.5 * s + 0.1 * root
+    return np.sin(s)
+
+
+def not_entered_and_computed_again(x):
+    return halved(x[0], np.sqrt(x[1]))
+
+
+NOT_ENTERED = [not_entered, directed_while_far, not_entered_within, read_from_outside_within, not_entered_and_computed_again]
+
+
+@pytest.mark.parametrize("fun", NOT_ENTERED)
+def test_what_a_loop_reads_that_runs_no_iteration_takes_no_part(fun):
+    compiled, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for turn in range(8):
+        x = np.array([0.9, 0.0, 0.0, 0.0]) if turn % 4 == 3 else np.array([30.0, 2.0, 0.5, 3.0]) / (1 + turn)
+        value, slope = compiled(x)
+        assert value == pytest.approx(fun(x), rel=1e-14)
+        assert np.all(np.isfinite(slope))
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-12)
     assert compiled.cache_info().hits
 
 

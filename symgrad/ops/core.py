@@ -161,6 +161,16 @@ class Op:
         return 0
 
     @property
+    def idle(self) -> frozenset[int]:
+        """Of a loop: the arguments that nothing reads where it, or one in it, runs no iteration."""
+        return frozenset()
+
+    @property
+    def idling(self) -> bool:
+        """Of a loop: whether one in it, which may run no iteration, reads there what has poles."""
+        return False
+
+    @property
     def hides(self) -> bool:
         """Of a loop: whether masks in it may hide infinities of a derivative."""
         return False

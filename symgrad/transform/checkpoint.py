@@ -13,7 +13,7 @@ from symgrad.tracing.tracer import Tracer
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_loops import batch_body
 from symgrad.transform.forward import forward
-from symgrad.transform.lanes import Around
+from symgrad.transform.lanes import Around, may_leave_out
 from symgrad.transform.loop import Body, Embodied, fingerprint, replay
 from symgrad.transform.reverse import reverse
 
@@ -64,7 +64,7 @@ class Checkpoint(Embodied):
             trace.line, trace.phase = outer
         seeds = [(known[out].node, part) for out, part in zip(self.body.saved, g, strict=True) if part is not None]
         around, ends = None, [x.node for x in inputs]
-        if max([*levels, self.inside]) > 0 and (self.chooses or any([mask is not None for mask in live])):
+        if max([*levels, self.inside]) > 0 and (may_leave_out(self) or any([mask is not None for mask in live])):
             masks = [mask for part, mask in zip(g, live, strict=True) if part is not None]
             around = Around(dict(zip(ends, levels, strict=False)), masks, self.forks)
         found, rest = reverse(trace, seeds, ends, around=around), [None] * (len(args) - len(given))

@@ -479,12 +479,19 @@ class Masks:
             return before + part
 
 
+def may_leave_out(op: Any) -> bool:
+    """Whether elements of what an operation is given, or all of it, may be left out of its results."""
+    return bool(op.chooses or op.idle or op.idling)
+
+
 def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Callable[[Node], Any], wary: bool = False) -> bool:
     """Whether something is chosen in a pass over ``order`` from what may have an infinite derivative; ``wary``: any product."""
     stops = set(ends)
-    choosing = [node for node in order if node not in stops and node.op.chooses]
+    choosing = [node for node in order if node not in stops and may_leave_out(node.op)]
     if not choosing:
         return False
+    if any([node.op.idling for node in choosing]):
+        return True
     by_element = [node for node in choosing if node.op.family == "elementwise"]
     if by_element and not below_poles(order, set()).isdisjoint(by_element):
         return True
@@ -493,7 +500,7 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
     starts: dict[int, list[Node]] = {FINITE: [], POLES: []}
     for node in choosing:
         for i, arg in _flowing(node, flows):
-            if _is_choice(node, node.op.lanes_of(i)):
+            if _is_choice(node, i):
                 starts[POLES if _picks(node, i) else FINITE].append(arg)
     seen = set(stops)  # below which nothing is as bad; what is finite there is no pole
     for least, stack in starts.items():
@@ -519,10 +526,10 @@ _ASKING, _MAX = {REGISTRY[key] for key in (np.isfinite, np.isnan, np.isinf)}, RE
 
 
 def _picks(node: Node, position: int) -> bool:
-    """Whether elements are picked by their places, which the user's own mask does not say."""
+    """Whether elements are picked by their places, which the user's own mask does not say; or nothing is, by no iteration."""
     lane = node.op.lanes_of(position)
     if lane == "loop":
-        return bool(node.op.picks(position))
+        return bool(node.op.picks(position)) or not node.op.chooses
     return lane == "some" and not any(map(_is_mask, node.args[1:]))
 
 
@@ -540,8 +547,9 @@ def _flowing(node: Node, flows: set[Node]) -> list[tuple[int, Node]]:
     return [(i, arg) for i, arg in enumerate(node.args) if arg in flows and node.op.differentiable(i)]
 
 
-def _is_choice(node: Node, lane: Any) -> bool:
-    return isinstance(lane, Choice) or lane == "some" or (lane == "loop" and node.op.chooses)
+def _is_choice(node: Node, position: int) -> bool:
+    lane = node.op.lanes_of(position)
+    return isinstance(lane, Choice) or lane == "some" or (lane == "loop" and (node.op.chooses or position in node.op.idle))
 
 
 def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
@@ -558,6 +566,23 @@ def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
 def _by_element(node: Node) -> bool:
     """Whether an operation on elements gives it; what begins an iteration comes from none."""
     return bool(node.args) and node.op.family == "elementwise"
+
+
+def reads_poles_when_idle(nodes: Sequence[Node], after: Mapping[Node, Node]) -> bool:
+    """Whether loops among the nodes of a body, which may run no iteration, are given what has poles; ``after`` is what the
+    values that go round become."""
+    loops = [node for node in nodes if node.args and (node.op.idle or node.op.idling)]
+    if not loops:
+        return False
+    hot, before, steep = hot_of(nodes), -1, set[Node]()
+    while len(steep) > before:
+        before = len(steep)
+        steep.update([x for x, end in after.items() if end in steep])
+        for node in nodes:
+            own = node.args and (_badness(node, hot) == POLES or node.op.inside == POLES)
+            if is_inexact(node.aval) and (own or not steep.isdisjoint(node.args)):
+                steep.add(node)
+    return any([node.op.idling or any([node.args[i] in steep for i in node.op.idle]) for node in loops])
 
 
 def _by_mask(node: Node) -> bool:

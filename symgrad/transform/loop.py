@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import sys
 import weakref
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ from symgrad.ops.index import GETITEM
 from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway, without_errors
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
-from symgrad.transform.lanes import POLES, Around, aval_of_mask, mask_like, worst_of
+from symgrad.transform.lanes import POLES, Around, aval_of_mask, mask_like, reads_poles_when_idle, worst_of
 from symgrad.transform.reverse import reverse
 
 _WHERE = REGISTRY[np.where]
@@ -96,6 +97,7 @@ class Embodied(Op):
 
     body: Body
     once = False
+    stops = False  # whether it may run no iteration, other than as an ``if``
 
     @functools.cached_property
     def _worst(self) -> tuple[int, bool]:
@@ -128,6 +130,24 @@ class Embodied(Op):
         return position in self.picked and not (self.parts or self._worst[1])
 
     @functools.cached_property
+    def idle(self) -> frozenset[int]:
+        body, seen = self.body, set[Node]()
+        places = {item: i for i, item in enumerate(body.carry)}
+        places |= {item: i for i, item in enumerate(body.invariants, len(body.carry) + len(body.elements))}
+        waiting = [node.args[i] for node in body.nodes() if node.args for i in node.op.idle]
+        while waiting:
+            node = waiting.pop()
+            if node not in seen and is_inexact(node.aval):
+                seen.add(node)
+                waiting += [body.after[places[node]]] if places.get(node, math.inf) < len(body.carry) else reached(node)
+        seen.update(body.invariants if self.stops else [])
+        return frozenset([i for item, i in places.items() if item in seen and is_inexact(item.aval)])
+
+    @functools.cached_property
+    def idling(self) -> bool:
+        return reads_poles_when_idle(self.body.nodes(), dict(zip(self.body.carry, self.body.after, strict=False)))
+
+    @functools.cached_property
     def forks(self) -> bool:
         """Whether it is an ``if``, or has one in it."""
         return self.once or any([isinstance(node.op, Loop) and node.op.forks for node in self.body.nodes()])
@@ -146,6 +166,7 @@ class Loop(Embodied):
         super().__init__(self, "loop", (), name="loop", fun=self.run, lanes="loop")
         assert body.elements or course.count is not None or course.test is not None, "nothing tells how often it runs"
         self.body, self.course, self.once = body, course, course.once
+        self.stops = course.count is None and not course.once
         self.joint = self._joint
         self.jvp = self._jvp
         self.reach = self._reach
@@ -405,7 +426,7 @@ class Loop(Embodied):
         masked = self._worst[1] or any(mask is not None for mask in live)
         forks = self.forks or (self.selects and tape is not None and tape.leaves_out)
         worst = max([*levels, self.inside if forks or self.inside == POLES else 0])
-        steep = (self.parts and worst == POLES) or any([levels[i] == POLES for i in self.picked])
+        steep = (self.parts and worst == POLES) or self.idling or any([levels[i] == POLES for i in self.picked | self.idle])
         followed = double and worst > 0 and (masked or forks or steep)
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double, forks

@@ -16,7 +16,7 @@ from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, fill
 from symgrad.runtime import add_at
 from symgrad.tracing.trace import IN_PLACE, Tape, Trace
 from symgrad.tracing.tracer import Tracer
-from symgrad.transform.lanes import NOTHING, Around, Masks, State, asks, fit_to, matters
+from symgrad.transform.lanes import NOTHING, Around, Masks, State, asks, fit_to, matters, may_leave_out
 
 Lookup = Callable[[Node], Any]
 
@@ -55,7 +55,7 @@ def reverse(
     lookup: Lookup = trace.lookup if symbolic else trace.computed
     whole = bool(order)  # all that derivatives flow into at all is on the way
     order = order or path([node for node, _ in outputs], wrt)
-    chooses = trace.double_where and (around is not None or any([node.args and node.op.chooses for node in order]))
+    chooses = trace.double_where and (around is not None or any([node.args and may_leave_out(node.op) for node in order]))
     if chooses and not symbolic and around is None:
         try:
             with np.errstate(divide="raise", over="raise", invalid="raise"):
