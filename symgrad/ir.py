@@ -174,6 +174,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.ops: set[Any] = set()  # of all of them
         self.single = False  # whether a value is of less than double precision, which a Python number would take on
         self.arrays: dict[Node, np.ndarray[Any, Any]] = {}
         self._table: dict[Any, Node] = {}
@@ -213,6 +214,7 @@ class Graph:
         node.index = self.next_index
         self.next_index += 1
         self.nodes.append(node)
+        self.ops.add(node.op)
         if type(node.aval) is Aval and node.aval.dtype.char in "efF":
             self.single = True
         return node

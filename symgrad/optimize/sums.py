@@ -20,6 +20,7 @@ from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, elem
 
 SEVERAL = 16  # terms of a sum that are looked at together
 FEW = 4  # factors among which a sum is looked for
+NEAR = 8  # products that are looked through for it
 
 SUMS: dict[Any, list[Rewrite]] = {}
 
@@ -72,9 +73,11 @@ def shift_of_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
 
 
 def _sums_in(x: Node) -> Iterator[Node]:
-    """The sum that a value is, but for factors and its shape."""
+    """The sum that a value is, but for factors and its shape; looked for near its end, as long chains of products are not."""
     waiting = [x]
-    while waiting and len(waiting) < FEW:
+    for _ in range(NEAR):
+        if not waiting or len(waiting) >= FEW:
+            return
         x = cancel.in_other_shape(split(cancel.in_other_shape(waiting.pop()))[1])
         if is_op(x, np.sum):
             yield x
@@ -88,6 +91,8 @@ _ADDING = {REGISTRY[np.add], REGISTRY[np.subtract], index.INDEX_ADD}
 @rewrite(np.add, np.subtract, derived=True)
 def shift_of_added_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The same where the sum is written out: ``c - e / (e + f) * c - f / (e + f) * c``, or ``c - s * (c / s)``."""
+    if REGISTRY[np.true_divide] not in s.graph.ops:
+        return None  # there are no shares
     terms = _added(node)
     if not 1 < len(terms) <= SEVERAL:
         return None
