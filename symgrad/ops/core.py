@@ -142,6 +142,7 @@ class Op:
         self.reach: Callable[[int], list[int]] | None = None  # the arguments that a derivative of a result flows to
         self.smooth = bool(rules) and None not in rules and not variadic and type(self) is Op
         self.joint: Callable[..., list[Any]] | None = None  # all cotangents in one: joint(g, y, args, params)
+        self.moved: Callable[..., Any] | None = None  # of a loop: the same, of a list of arguments that are given up
         self.like: Callable[..., Any] | None = None  # of a loop: what its results are like, given the same of its arguments
         self.saves: Sequence[Any] = ()  # of a loop: what is known of the elements of the lists that are its last results
         self.behind: int | None = None  # where its results stand among its arguments, if that is all that they are

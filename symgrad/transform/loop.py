@@ -13,12 +13,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import sys
 import weakref
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +26,10 @@ from symgrad.ops.core import REGISTRY, Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
 from symgrad.ops.index import GETITEM
-from symgrad.tracing.trace import IN_PLACE, OF_A_LOCAL, Trace, compute_anyway, without_errors
+from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.forward import forward
+from symgrad.transform.iteration import Iterations
 from symgrad.transform.lanes import POLES, Around, aval_of_mask, mask_like, reads_poles_when_idle, worst_of
 from symgrad.transform.reverse import reverse
 
@@ -170,6 +170,7 @@ class Loop(Embodied):
         self.joint = self._joint
         self.jvp = self._jvp
         self.reach = self._reach
+        self.moved = self._moved
         self.like = self._like if course.count is not None else None
         self.saves = [node.aval for node in body.saved]
         self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
@@ -221,7 +222,7 @@ class Loop(Embodied):
         for node, array in arrays:
             graph.recapture(node, frozen(array))
             graph.former.append(array)  # loops are known by its id, which no other array is to get
-            self.__dict__.pop("_plan", None)  # which has it, too
+            self.__dict__.pop("_iterations", None)  # which has it, too
         for node in self.body.nodes():
             if isinstance(node.op, Loop):
                 node.op.freeze()
@@ -249,8 +250,8 @@ class Loop(Embodied):
     # ---- running ----
 
     @functools.cached_property
-    def _plan(self) -> _Plan:
-        return _plan(self.body)
+    def _iterations(self) -> Iterations:
+        return Iterations(self.body, self.course.start, self.course.step, self.course.test)
 
     def run(self, *args: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...]:
         """The loop, one operation after the other; what it saves at ``arrays`` as arrays, not as lists."""
@@ -262,7 +263,7 @@ class Loop(Embodied):
         with np.errstate(divide="ignore", invalid="ignore"):
             return self._iterated(None, list(args), arrays, True)
 
-    def moved(self, values: list[Any], params: Any) -> tuple[Any, ...]:
+    def _moved(self, values: list[Any], params: Any) -> tuple[Any, ...]:
         """The same, of arguments that are given up: what nobody else holds of them may be written into."""
         with np.errstate(divide="ignore", invalid="ignore") if self.hides else nullcontext():
             return self._iterated(None, values, **params)
@@ -278,52 +279,20 @@ class Loop(Embodied):
         self, order: Iterable[Any] | None, args: list[Any], arrays: Sequence[int] = (), anyway: bool = False
     ) -> tuple[Any, ...]:
         """The results; ``args`` is emptied, so that what nobody else holds is let go of, or written into, as soon as may be."""
-        carry, sequences, invariants = self.split(args)
+        roles = self.split(args)
         args.clear()
-        saved: list[list[Any]] = [[] for _ in self.body.saved]
-        plan, n = self._plan, len(carry)
-        slots: list[Any] = [None] * plan.width
-        first = n + 1 + len(sequences)
-        slots[first : first + len(invariants)] = invariants
-        del invariants
-        for i, value in plan.constants:
-            slots[i] = value
-        for i in self.order(sequences) if order is None else order:
-            if i is None:
-                if not carry[self.course.test]:  # type: ignore[index]
-                    break
-                i = 0
-            slots[:n] = carry
-            carry.clear()
-            slots[n] = self.course.start + self.course.step * i
-            for j, sequence in enumerate(sequences):
-                slots[n + 1 + j] = sequence[i]
-            for out, fun, places, params, given_up, ended in plan.steps:
-                values = [slots[p] for p in places]
-                for p in ended:
-                    slots[p] = None
-                try:
-                    if given_up and anyway and isinstance(getattr(fun, "__self__", None), Loop):
-                        slots[out] = fun.__self__.anyway(*values, **params)  # type: ignore[attr-defined]
-                    elif given_up:
-                        slots[out] = fun(values, params)
-                    elif params:
-                        slots[out] = fun(*values, **params)
-                    else:
-                        slots[out] = fun(*values)
-                except (ZeroDivisionError, OverflowError):
-                    if not anyway:
-                        raise
-                    slots[out] = without_errors(fun, values, params)
-            carry += [slots[p] for p in plan.after]
-            for some, p in zip(saved, plan.saved, strict=True):
-                some.append(slots[p])
-            for p in plan.made:
-                slots[p] = None
+        turns, often = (self.order(roles[1]), self._often(roles[1])) if order is None else (order, None)
+        carry, saved = self._iterations.run(turns, often, roles, anyway)
         if self.course.backwards:
             for some in saved:
                 some.reverse()
         return (*carry, *(np.array(some) if j in arrays else some for j, some in enumerate(saved)))
+
+    def _often(self, sequences: Sequence[Any]) -> int | None:
+        """How many iterations there are; None if a test tells."""
+        if self.course.test is not None:
+            return None
+        return self.course.count if self.course.count is not None else len(sequences[0])
 
     def _like(self, *likes: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...] | None:
         """What the results are like, as two iterations tell: of a sequence, a list of two elements will do."""
@@ -335,9 +304,9 @@ class Loop(Embodied):
 
     def order(self, sequences: Sequence[Any]) -> Any:
         """The iterations' numbers; None without end for a loop with a test."""
-        if self.course.test is not None:
+        count = self._often(sequences)
+        if count is None:
             return iter(lambda: None, 0)
-        count = self.course.count if self.course.count is not None else len(sequences[0])
         return reversed(range(count)) if self.course.backwards else range(count)
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -681,72 +650,6 @@ def reached(node: Node) -> list[Node]:
         (loop,) = node.args
         return [loop.args[i] for i in reach(dict(node.params)["item"])]
     return [arg for i, arg in enumerate(node.args) if node.op.differentiable(i)]
-
-
-class _Plan(NamedTuple):
-    """A body as steps on numbered slots: where the result goes, the function, where its arguments are, and its parameters;
-    whether it takes a list of arguments, which nobody needs any more, and the parameters; and the slots that are read for the
-    last time, if anything is written into arrays. ``made`` are those of what an iteration ends with, and made itself."""
-
-    steps: list[tuple[int, Callable[..., Any], list[int], dict[str, Any], bool, list[int]]]
-    constants: list[tuple[int, Any]]
-    width: int
-    after: list[int]
-    saved: list[int]
-    made: list[int]
-
-
-def _plan(body: Body) -> _Plan:
-    nodes = body.nodes()
-    places: dict[Node, int] = {}
-    for i, node in enumerate([*body.inputs, *nodes]):
-        places.setdefault(node, i)
-    constants = [(i, dict(node.params)["value"]) for node, i in places.items() if node.op is CONST]
-    constants += [(i, body.graph.arrays[node]) for node, i in places.items() if node.op is CAPTURED]
-    fixed = {*(places[node] for node in (body.index, *body.elements, *body.invariants)), *(i for i, _ in constants)}
-    ends = {places[node] for node in (*body.after, *body.saved)}
-    last = {places[arg]: node for node in nodes for arg in node.args}
-    ended: dict[Node, list[int]] = {}
-    if any([isinstance(node.op, Loop) or (node.op in IN_PLACE and node.aval.shape) for node in nodes]):
-        for place, node in last.items():
-            if place not in fixed and place not in ends:
-                ended.setdefault(node, []).append(place)
-    steps: list[Any] = []
-    for node in nodes:
-        if node.op in (CONST, CAPTURED, INPUT):
-            continue
-        fun, given_up = node.op.fun, isinstance(node.op, Loop)
-        if given_up:
-            fun = node.op.moved
-        elif node.op in IN_PLACE and node.aval.shape:
-            fun, given_up = functools.partial(_write, fun, IN_PLACE[node.op]), True
-        elif node.phase is not None and node.op in _RAISING and not node.aval.shape:
-            fun = functools.partial(_anyway, node.op)
-        step = places[node], fun, [places[arg] for arg in node.args], dict(node.params), given_up, ended.get(node, [])
-        steps.append(step)
-    after = [places[node] for node in body.after]
-    width = len(body.inputs) + len(nodes)
-    return _Plan(steps, constants, width, after, [places[node] for node in body.saved], sorted({*after} - fixed))
-
-
-_RAISING = {REGISTRY[fun] for fun in (np.true_divide, np.floor_divide, np.remainder, np.power)}
-
-
-def _anyway(op: Op, *values: Any, **params: Any) -> Any:
-    """A number of a derivative, which may be at a pole."""
-    return compute_anyway(op, [*values], params)
-
-
-def _write(fun: Callable[..., Any], in_place: Callable[..., Any], values: list[Any], params: Any) -> Any:
-    """A write into an array, which is no copy if nobody else holds it, nor a view of it but what is written."""
-    base, value, *arrays = values
-    values.clear()
-    if not isinstance(base, np.ndarray):
-        return fun(base, value, *arrays, **params)
-    if isinstance(value, np.ndarray) and value.base is base and value.size < base.size:
-        value = value.copy()
-    alone = type(base) is np.ndarray and base.base is None and sys.getrefcount(base) <= OF_A_LOCAL
-    return (in_place if alone else fun)(base, value, *arrays, **params)
 
 
 _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
