@@ -432,3 +432,36 @@ def test_objects_that_run_over_themselves_beside_lists():
     for _ in range(3):
         value, slope = derivative(1.5)
         assert (value, slope) == (fun(1.5), 26.0)
+
+
+def read_alone(x):
+    state, found = np.zeros(2), []
+    for _ in range(60):
+        state = state + x[:2] * x[2]
+        size = np.sum(state**2)
+        found.append({"state": state, "size": size})
+        if size > 9.0:
+            break
+    return sum(row["size"] for row in found) + 0.1 * sum(1 for row in found)
+
+
+def test_what_is_not_read_of_rows_does_not_go_round():
+    derivative = value_and_grad(read_alone)
+    for scale in (0.5, 0.4, 0.6, 0.45, 0.55, 0.7):
+        x = scale * np.array([0.9, 1.1, 0.7])
+        right_at(derivative, read_alone, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-12))
+    assert derivative.cache_info().misses <= 3  # though each ends after another iteration
+
+
+def test_rows_of_one_item():
+    def f(x):
+        found = []
+        for v in x:
+            if v > 0.0:
+                found.append((v * v,))
+        return sum(row[0] for row in found) + sum(2.0 * one for (one,) in found)
+
+    derivative = value_and_grad(f)
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal(40)
+        right_at(derivative, f, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-12))

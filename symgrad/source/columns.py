@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
@@ -284,10 +284,11 @@ class _Columns(ast.NodeTransformer):
         alone = isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(self.kind.keys)
         return alone and self.kind.of is not ast.Dict and not any([isinstance(one, ast.Starred) for one in target.elts])
 
-    def _zip(self, part: ast.Slice | None, around: str = "") -> ast.expr:
-        """What gives the tuples, one by one."""
-        every: list[ast.expr] = [self._part(key, part) for key in self.kind.keys]
-        return called("zip", *([called(around, one) for one in every] if around else every))
+    def _zip(self, part: ast.Slice | None, around: str = "", keys: Sequence[Any] | None = None) -> ast.expr:
+        """What gives the tuples, one by one, or what is at some of their ``keys``; of one of these, that alone."""
+        every: list[ast.expr] = [self._part(key, part) for key in self.kind.keys if keys is None or key in keys]
+        every = [called(around, one) for one in every] if around else every
+        return every[0] if keys is not None and len(every) == 1 else called("zip", *every)
 
     def _run(self, node: Any, part: ast.Slice | None) -> bool:
         """What runs over the list, or over a ``part`` of it, or takes all its items."""
@@ -297,8 +298,9 @@ class _Columns(ast.NodeTransformer):
             node, parent, around = parent, self.around[id(parent)], "reversed"
         loop, targets = self._turns(node)
         if loop is not None:
-            known = [self._takes_apart(target) or self._by_name(loop, target) for target in targets]
-            return all(known) and self._edit(node, self._zip(part, around))
+            keys = self._read(loop, targets)
+            known = [self._takes_apart(target) or self._by_name(loop, target, keys) for target in targets]
+            return all(known) and self._edit(node, self._zip(part, around, keys))
         if isinstance(parent, ast.Starred):
             return part is None and not around and self._turned(parent)
         if isinstance(parent, ast.Call) and node in parent.args:
@@ -333,14 +335,27 @@ class _Columns(ast.NodeTransformer):
         parent: Any = self.around[id(node)]
         return isinstance(parent, ast.Return) or (isinstance(parent, ast.Tuple) and self._is_returned(parent))
 
-    def _by_name(self, loop: Any, target: Any) -> bool:
-        """``for p in path``: there are locals with the items of ``p``, which get them."""
+    def _read(self, loop: Any, targets: Sequence[Any]) -> list[Any] | None:
+        """The items of the tuples that a loop, or a comprehension, reads of its targets, at least one; None where it may read
+        any of them."""
+        read = set[Any]()
+        for target in targets:
+            named = self._named(loop, target.id) if isinstance(target, ast.Name) else None
+            for name in [None] if named is None else named:
+                parent: Any = self.around[id(name)] if name is not None else None
+                if not isinstance(parent, ast.Subscript) or parent.value is not name:
+                    return None
+                read.add(self._key(parent))
+        return [key for key in self.kind.keys if key in read] or [self.kind.keys[0]]
+
+    def _by_name(self, loop: Any, target: Any, keys: Sequence[Any] | None) -> bool:
+        """``for p in path``: there are locals with the items of ``p``, or those at ``keys``, which get them."""
         if not isinstance(target, ast.Name):
             return self.hands_out
         name = target.id
         if [*names_stored(loop.target)].count(name) > 1:
             return False
-        items = {key: fresh(f"{name}_{key}", self.taken) for key in self.kind.keys}
+        items = {key: fresh(f"{name}_{key}", self.taken) for key in keys or self.kind.keys}
         named = self._named(loop, name)
         edits = None if named is None else [self._of_items(one, items) for one in named]
         if edits is not None and None not in edits:
@@ -351,7 +366,9 @@ class _Columns(ast.NodeTransformer):
         else:
             return self.hands_out
         targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in items.values()]
-        return known and self._edit(target, ast.Tuple(targets, ast.Store()))
+        return known and self._edit(
+            target, targets[0] if keys is not None and len(keys) == 1 else ast.Tuple(targets, ast.Store())
+        )
 
     def _whole(self, items: Mapping[Any, str]) -> ast.expr:
         """The tuple, list or dict that has these locals as its items."""
