@@ -47,7 +47,7 @@ class Inert:
         identity
     ) = _first
     class_made = class_decorator = operand = changed = key = asked = answer = wrote_through = spliced = worded = _first
-    manager = place = raised = left = renamed = appended = hashed = chosen = handed = rows = _first
+    manager = place = raised = left = renamed = appended = hashed = chosen = handed = given_back = rows = _first
     failed, started = staticmethod(AssertionError), staticmethod(iter)
 
     def next_of(self, items: Any, place: int) -> Any:
@@ -133,6 +133,9 @@ class Inert:
         pass
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return follow(fun)(*args, **kwargs)
+
+    def call_for(self, places: tuple[int, ...], fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         return follow(fun)(*args, **kwargs)
 
     def caller(self, fun: Any) -> Any:

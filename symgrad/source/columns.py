@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.lists import called, is_append
+from symgrad.source.lists import called
 from symgrad.source.rows import makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -28,6 +28,7 @@ from symgrad.source.syntax import (
     copied,
     fresh,
     int_of,
+    is_append,
     is_length,
     local_names,
     located,

@@ -19,7 +19,6 @@ from types import FunctionType
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere
-from symgrad.source.lists import is_append
 from symgrad.source.rows import as_array, is_of_rows, makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -32,6 +31,7 @@ from symgrad.source.syntax import (
     copied,
     declared,
     fresh,
+    is_append,
     is_none,
     local_names,
     located,

@@ -23,8 +23,10 @@ from symgrad.source.syntax import (
     assigned,
     declared,
     fresh,
+    is_append,
     is_range,
     located,
+    names_read,
     names_stored,
     names_within,
     parts_of,
@@ -37,11 +39,12 @@ _EXITS = (ast.Break, ast.Return)
 _JUMPS = (*_EXITS, ast.Continue)
 
 
-def at_the_end(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
-    """The function, changed in place, as are those in it: such loops end in one place. ``space``: what is outside of it."""
+def at_the_end(function: FunctionNode, space: Mapping[str, Any], with_lists: bool = False) -> FunctionNode:
+    """The function, changed in place, as are those in it: such loops end in one place. ``space``: what is outside of it;
+    ``with_lists``: but those that return what they make of a list to which they append."""
     if not isinstance(function, ast.Lambda):
         made = {node.name for node in walk(function) if isinstance(node, ast.FunctionDef) and _tidies_up(node)}
-        _Exits(made | {name for name, value in space.items() if _is_generator(value)}).visit(function)
+        _Exits(made | {name for name, value in space.items() if _is_generator(value)}, with_lists).visit(function)
     return function
 
 
@@ -73,8 +76,8 @@ def way_out(loop: ast.For | ast.While) -> ast.If | None:
 
 
 class _Exits(ast.NodeTransformer):
-    def __init__(self, generators: Collection[str]) -> None:
-        self.generators = generators  # that are told when they are left
+    def __init__(self, generators: Collection[str], with_lists: bool) -> None:
+        self.generators, self.with_lists = generators, with_lists  # those are told when they are left
         self.names: set[str] | None = None  # of the function that it is in; None where somebody sees all locals
         self.within = False  # whether it is in a loop
         self.counters: set[str] = set()  # the locals that are but the numbers of ranges
@@ -113,6 +116,8 @@ class _Exits(ast.NodeTransformer):
             return loop
         if self.names is None or not exits or len(exits) < len(_jumps(_EXITS, loop.body)):
             return loop
+        if self.with_lists and not any([isinstance(end, ast.Return) and _reads_appended(loop, end) for end in exits]):
+            return loop
         begin = self._from_zero(loop) if within and isinstance(loop, ast.For) else []
         ended = self._ended(loop, exits, within)
         return [*begin, *ended] if isinstance(ended, list) else [*begin, ended]
@@ -139,9 +144,16 @@ class _Exits(ast.NodeTransformer):
     def _ended(self, loop: ast.For | ast.While, exits: list[ast.stmt], within: bool) -> Any:
         assert self.names is not None
         late = way_out(loop) if len(exits) == 1 and not [*_all(ast.Continue, loop.body)] else None
-        if late and not (within and (_jumps(_JUMPS, loop.orelse) or isinstance(exits[0], ast.Return))):
+        returns = isinstance(exits[0], ast.Return) and (within or _reads_appended(loop, exits[0]))
+        if late and not (returns or (within and _jumps(_JUMPS, loop.orelse))):
             return loop
         return _Leaving(fresh("leaves", self.names)).ended(loop, late)
+
+
+def _reads_appended(loop: ast.For | ast.While, end: ast.stmt) -> bool:
+    """Whether a loop appends to a list that the statement which ends it reads."""
+    appends: list[Any] = [part for part in walk(loop) if is_append(part)]
+    return not {part.func.value.id for part in appends}.isdisjoint(names_read(end))
 
 
 def _counters(function: ast.AST) -> set[str]:

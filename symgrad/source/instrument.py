@@ -181,7 +181,7 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
                 codes[name], generators[name] = one, found[0]
                 waiting += called(found[0])
         tree = in_columns(inlined(tree, generators, around), space)
-        tree = by_place(last_items(tree, around), around)
+        tree = by_place(last_items(at_the_end(tree, space, with_lists=True), around), around)
         tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), how.tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)
@@ -190,6 +190,8 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
         tree = decided(marked(tree if how.sections is None else in_sections(tree, how.sections), space), fun, owner)
         if isinstance(tree, ast.FunctionDef):
             tree.body[:0] = [_named(name, tree) for name in asked - _builtins_in(tree, around)]  # so that they are guarded
+    elif how.kind is not _Calls:
+        tree = marked(tree, space_of(fun))
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
 
 
@@ -553,8 +555,10 @@ def _is_plain_call(node: ast.Call) -> bool:
 
 def _followed(node: ast.Call) -> Any:
     """A call by way of the hooks."""
+    takes = getattr(node, "takes", None)
     if _is_plain_call(node):
-        call = _hook("call", node, node.func, *node.args)
+        before = [_constant(tuple(takes))] if takes else []
+        call = _hook("call_for" if takes else "call", node, *before, node.func, *node.args)
     else:  # Python's words about wrong ones name the function that is called
         call = ast.Call(_hook("caller", node.func, node.func), node.args, [])
     call.keywords = node.keywords
@@ -774,6 +778,8 @@ class _Rewriter(ast.NodeTransformer):
         use = getattr(node, "use", None)
         if use is not None:
             return _hook("handed", node, node, self.visit(use))
+        if hasattr(node, "given_back"):
+            return _hook("given_back", node, node, *map(ast.Constant, node.given_back))
         if not isinstance(node.ctx, ast.Load) or self._local(node.id):
             return node
         kind = "cell" if node.id in self.free else "glob"

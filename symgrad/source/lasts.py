@@ -14,7 +14,7 @@ from typing import Any
 
 from symgrad.source.constants import bound_anywhere
 from symgrad.source.exits import has_test, leaves
-from symgrad.source.lists import from_the_end, is_append
+from symgrad.source.lists import from_the_end
 from symgrad.source.syntax import (
     LOCAL_READERS,
     MODULES,
@@ -25,6 +25,7 @@ from symgrad.source.syntax import (
     declared,
     ends_of,
     fresh,
+    is_append,
     is_length,
     located,
     mentioned,

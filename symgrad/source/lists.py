@@ -6,6 +6,7 @@ import ast
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
@@ -22,8 +23,10 @@ from symgrad.source.syntax import (
     ends_of,
     fresh,
     int_of,
+    is_append,
     located,
     names_stored,
+    own_parts,
     paired,
     parts_of,
     placed,
@@ -145,8 +148,8 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
                     if isinstance(item, ast.Name) and item.id in whole:
                         item.counted = True  # type: ignore[attr-defined]
                 if zips:
-                    _run_over(node, declared(node), names)
-                _mark(node, declared(node))
+                    _run_over(node, declared(node), names, space)
+                _mark(node, declared(node), space)
     return function
 
 
@@ -231,19 +234,21 @@ def _named(items: ast.expr, part: str) -> list[str]:
     return names if [ast.unparse(item) for item in every] == [name + part for name in names] else []
 
 
-def _run_over(function: ast.FunctionDef, others: set[str], names: set[str]) -> None:
+def _run_over(function: ast.FunctionDef, others: set[str], names: set[str], space: Mapping[str, Any]) -> None:
     """A loop over a list of some items, ``for v in y: b``, runs over all places, ``for v_, taken in zip(...): if taken: v = v_;
     b``, where the list is a ``Chosen`` one when it begins; so that code does not hang on how many items there are. So does one
     over several that are side by side, over neighbours, or over the places as well. And one more item, ``y.append(v)`` after
     the loop that has made the list, is put behind all places."""
     uses = [*_uses(function.body, ())]
     lists: dict[int, set[str]] = {}  # by what is done with them
+    made = [(name, _handed(name, uses, around)) for call, around in _given(function, space) for name, _ in _got(call)]
     for before, loop, around in _fors(function.body, ()):
         for name, _, some, *_ in appended(loop, before - others):
-            handed = _handed(name, [use for use in uses if loop not in use.around], around) if some else None
-            for use in handed or ():
-                if isinstance(use.of, (ast.For, ast.Expr)):
-                    lists.setdefault(id(use.of), set()).add(name)
+            made.append((name, _handed(name, [use for use in uses if loop not in use.around], around) if some else None))
+    for name, handed in made:
+        for use in handed or ():
+            if isinstance(use.of, (ast.For, ast.Expr)):
+                lists.setdefault(id(use.of), set()).add(name)
     for block in [*blocks_of(function)] if lists else ():
         block[:] = [_of_all_places(item, names) if _is_of_all(item, lists.get(id(item))) else item for item in block]
 
@@ -332,25 +337,78 @@ def _with_the_one_before(
     return begin, [*map(_let, now, numbers), choice]
 
 
-def _mark(function: ast.FunctionDef, others: set[str]) -> None:
+def _given(function: ast.FunctionDef, space: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """The statements that give names to what a function of the user's returns, alone or in a tuple, and the loops around each;
+    such as may return lists of some items."""
+    inner = {part.name for part in walk(function) if isinstance(part, ast.FunctionDef) and part is not function}
+    stored = {*names_stored(function)}
+    for node, around in _statements(function.body, ()):
+        call = node.value if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if not isinstance(call, ast.Call) or not _is_name(call.func):
+            continue
+        first: Any = call.func
+        while isinstance(first, ast.Attribute):
+            first = first.value
+        known = None if first.id in stored else space.get(first.id)
+        if (
+            isinstance(known, FunctionType)
+            or first.id in inner
+            or (first is not call.func and not isinstance(known, ModuleType))
+        ):
+            yield node, around
+
+
+def _statements(statements: Sequence[Any], around: tuple[ast.AST, ...]) -> Iterator[tuple[Any, Any]]:
+    """These statements, and those in them, with the loops around each."""
+    for statement in statements:
+        yield statement, around
+        if not isinstance(statement, _SCOPES):
+            inner = (*around, statement) if isinstance(statement, _LOOPS) else around
+            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+                yield from _statements(getattr(statement, field, []), inner)
+
+
+def _got(statement: ast.Assign) -> Iterator[tuple[str, int]]:
+    """The names that get something, and where in a tuple that is, -1 for what is alone."""
+    (target,) = statement.targets
+    if isinstance(target, ast.Name):
+        yield target.id, -1
+    elif isinstance(target, ast.Tuple) and not any([isinstance(one, ast.Starred) for one in target.elts]):
+        yield from [(one.id, place) for place, one in enumerate(target.elts) if isinstance(one, ast.Name)]
+
+
+def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any]) -> None:
     uses = [*_uses(function.body, ())]
+    for statement, around in [*_given(function, space)]:
+        every = [(place, _handed(name, uses, around)) for name, place in _got(statement) if name not in others]
+        known = [(place, handed) for place, handed in every if handed is not None]
+        for _, handed in known:
+            _put(handed, function.name)
+        statement.value.takes = [place for place, _ in known]
     for before, loop, around in _fors(function.body, ()):
         loop.kept = []  # type: ignore[attr-defined]
         same = {id(loop), id(getattr(loop, "twin", loop))}  # of which one runs
         for name, _, some, *_ in appended(loop, before - others):
             outside = [use for use in uses if not any([id(one) in same for one in use.around])]
-            handed = _handed(name, outside, around) if some else None
-            if handed is not None:
+            later = _handed(name, outside, around) if some else None
+            if later is not None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
-                for use in handed:
-                    if isinstance(use.of, (ast.For, ast.Expr)):
-                        every = [use.name] if isinstance(use.of, ast.Expr) else use.of.runs.names(use.of)  # type: ignore[attr-defined]
-                        for one in every:
-                            one.use = placed(ast.Constant("items"), one)
-                    elif getattr(use.of, "id", "") == STARTED:  # an iterator of it
-                        use.name.use = placed(ast.Constant("items"), use.name)
-                    elif not _is_of_own(use):
-                        use.name.use = copied(use.of)
+                _put(later, function.name)
+
+
+def _put(handed: Sequence[_Use], function: str) -> None:
+    """Names know what is done with what they stand for, in a ``function``."""
+    for use in handed:
+        if isinstance(use.of, (ast.For, ast.Expr)):
+            every = [use.name] if isinstance(use.of, ast.Expr) else use.of.runs.names(use.of)  # type: ignore[attr-defined]
+            for one in every:
+                one.use = placed(ast.Constant("items"), one)
+        elif getattr(use.of, "id", "") == STARTED:  # an iterator of it
+            use.name.use = placed(ast.Constant("items"), use.name)
+        elif isinstance(use.of, ast.Return):
+            use.name.given_back = function, use.place
+        elif not _is_of_own(use):
+            use.name.use = copied(use.of)
 
 
 def _handed(name: str, uses: Sequence[_Use], around: Any) -> list[_Use] | None:
@@ -368,11 +426,13 @@ def _handed(name: str, uses: Sequence[_Use], around: Any) -> list[_Use] | None:
 
 
 class _Use(NamedTuple):
-    """Where a name stands, in which loops and functions, and what is done with it, as ``_use_of`` says."""
+    """Where a name stands, in which loops and functions, and what is done with it, as ``_use_of`` says; where it is returned,
+    the place in a tuple, -1 for what is alone."""
 
     name: Any
     around: tuple[ast.AST, ...]
     of: Any
+    place: int = -1
 
 
 def _is_of_own(use: _Use) -> bool:
@@ -386,6 +446,13 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
             yield _Use(node.value.func.value, around, node)  # type: ignore[attr-defined]
             yield from _uses([ast.Expr(node.value.args[0])], around)  # type: ignore[attr-defined]
             continue
+        if isinstance(node, ast.Return) and node.value is not None:
+            for place, one in enumerate(node.value.elts) if isinstance(node.value, ast.Tuple) else ((-1, node.value),):
+                if isinstance(one, ast.Name):
+                    yield _Use(one, around, node, place)
+                else:
+                    yield from _uses([ast.Expr(one)], around)
+            continue
         for part in parts_of(node):
             if isinstance(part, ast.Name):
                 added_to = isinstance(node, ast.AugAssign) and part is node.target  # which reads it, too
@@ -398,7 +465,19 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
             first = {name.id: name for name in reversed(named)}
             yield from [_Use(name, around, _run_by(node)) for name in first.values()] or _uses([node.iter], around)
             parts = [part for part in parts if part is not node.iter]
-        yield from _uses(parts, (*around, node) if isinstance(node, (*_LOOPS, *_SCOPES)) else around)
+        inner = (*around, node) if isinstance(node, (*_LOOPS, *_SCOPES)) else around
+        if isinstance(node, ast.FunctionDef):
+            own = _own_names(node)  # which are others
+            yield from [use for use in _uses(node.body, inner) if use.name.id not in own]
+            parts = [part for part in parts if part not in node.body]
+        yield from _uses(parts, inner)
+
+
+def _own_names(function: ast.FunctionDef) -> set[str]:
+    """Its parameters, and the names that it assigns itself, but for those that are another one's."""
+    every = [*own_parts(function)]
+    stored = {part.id for part in every if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    return (stored | {part.arg for part in own_parts(function.args) if isinstance(part, ast.arg)}) - declared(function)
 
 
 def _use_of(name: ast.Name, node: Any) -> Any:
@@ -479,13 +558,6 @@ def _every(statements: list[ast.stmt]) -> Iterator[Any]:
         yield statement
         if isinstance(statement, ast.If):
             yield from _every([*statement.body, *statement.orelse])
-
-
-def is_append(node: Any, of: type[ast.expr] = ast.Name) -> bool:
-    """Whether it is ``name.append(x)``, or the same ``of`` something else than a name."""
-    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
-        return False
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, of)
 
 
 def _deepest(node: ast.For, name: str, appends: int) -> int | None:

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
-from symgrad.source.lists import IN_TURN, RAGGED, is_append
+from symgrad.source.lists import IN_TURN, RAGGED
 from symgrad.source.settled import ESCAPES, SIZES, Put, Settled, are_looked_up, breaks, is_counted, is_plain
 from symgrad.source.syntax import (
     MODULES,
     FunctionNode,
     copied,
     fresh,
+    is_append,
     is_range,
     located,
     names_read,

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.source.lists import ROW, is_append
+from symgrad.source.lists import ROW
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
     blocks_of,
     copied,
     declared,
+    is_append,
     is_length,
     local_names,
     located,

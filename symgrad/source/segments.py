@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from symgrad.source.lists import is_append
 from symgrad.source.settled import ESCAPES, Put, Settled, breaks, is_counted, is_only_read, written_into
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -29,6 +28,7 @@ from symgrad.source.syntax import (
     copied,
     declared,
     fresh,
+    is_append,
     is_range,
     located,
     names_read,

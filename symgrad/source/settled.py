@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.source.lists import is_append
 from symgrad.source.liveness import note_live, read_later
 from symgrad.source.quiet import CHANGING, LOOKED_UP, OF_ARRAYS, QUIET, WRITERS, is_quiet
 from symgrad.source.syntax import (
@@ -25,6 +24,7 @@ from symgrad.source.syntax import (
     bound_in,
     copied,
     declared,
+    is_append,
     is_range,
     names_read,
     names_read_in,

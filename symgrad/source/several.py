@@ -13,7 +13,7 @@ import ast
 from collections.abc import Collection
 from typing import Any
 
-from symgrad.source.lists import IN_TURN, is_append
+from symgrad.source.lists import IN_TURN
 from symgrad.source.syntax import (
     LOCAL_READERS,
     TRIES,
@@ -22,6 +22,7 @@ from symgrad.source.syntax import (
     blocks_of,
     declared,
     fresh,
+    is_append,
     located,
     names_within,
     paired,

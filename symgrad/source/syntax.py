@@ -109,6 +109,13 @@ def paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     return [(target, value)]
 
 
+def is_append(node: Any, of: type[ast.expr] = ast.Name) -> bool:
+    """Whether it is ``name.append(x)``, or the same ``of`` something else than a name."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return False
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, of)
+
+
 def counted_by(loop: ast.For) -> list[str]:
     """The names that stand for where a loop is: ``for i in range(...)``, ``for i, v in enumerate(...)``."""
     made = getattr(getattr(loop.iter, "func", None), "id", None)

@@ -295,6 +295,16 @@ class Calls(Reads):
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
         return self.own(fun, self._call_opaque(fun, args, kwargs), args)
 
+    def call_for(self, places: tuple[int, ...], fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """``fun(*args, **kwargs)``, which may return lists of some items at these places of a tuple, or alone (-1): of what is
+        done with those, the hooks are told (``handed``)."""
+        if type(fun) is FunctionType or (type(fun) is MethodType and type(fun.__func__) is FunctionType):
+            self.ready = places
+        try:
+            return self.call(fun, *args, **kwargs)
+        finally:
+            self.ready = ()
+
     def _read_in(self, path: Path, name: str, place: int, value: Any) -> Any:
         """An item of a list that an object of symgrad's own has as an attribute."""
         return self.read(path.then("attr", name).then("item", place), value)
@@ -562,6 +572,16 @@ class Calls(Reads):
         self.check(self.home(fun).then("attr", "__code__"), "is", fun.__code__)
 
     def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        ready, self.ready = self.ready, ()
+        if not ready and not self.givers:
+            return self._call_followed(fun, args, kwargs)
+        self.givers.append((fun.__code__.co_name, ready))
+        try:
+            return self._call_followed(fun, args, kwargs)
+        finally:
+            self.givers.pop()
+
+    def _call_followed(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
         whole = needs_drafts(code) and (self.trace.drafts is None or all(map(_is_plain, (*args, *kwargs.values()))))
         if whole or is_library(code.co_filename):

@@ -1,0 +1,185 @@
+"""Lists of some items that a function returns to another one of the user's."""
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import value_and_grad
+
+A, B = np.random.default_rng(0).standard_normal((30, 3)), np.random.default_rng(1).standard_normal(30)
+
+
+def step(w, rate):
+    error = A @ w - B
+    return w - rate * (A.T @ error) / 30, np.mean(error**2)
+
+
+def descend(x, tolerance=1e-3):
+    w, losses, last = x[:3], [], np.inf
+    for _ in range(80):
+        w, loss = step(w, x[3])
+        losses.append(loss)
+        if last - loss < tolerance:
+            break
+        last = loss
+    return w, losses
+
+
+def left_in_the_loop(x):
+    w, losses = x[:3], []
+    for _ in range(80):
+        w, loss = step(w, x[3])
+        losses.append(loss)
+        if len(losses) > 2 and losses[-2] - losses[-1] < 1e-3:
+            return w, losses
+    return w, losses
+
+
+def alone(x):
+    return descend(x)[1]
+
+
+def only_losses(x):
+    _, losses = descend(x)
+    return losses
+
+
+class Solver:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def solve(self, x):
+        w, sizes = x[:3], []
+        while len(sizes) < 80:
+            w, loss = step(w, self.rate)
+            sizes.append(loss)
+            if loss < 0.9:
+                break
+        return sizes, w
+
+
+def mean(x):
+    w, losses = descend(x)
+    return np.mean(losses) + np.sum(w**2)
+
+
+def last(x):
+    w, losses = descend(x)
+    return losses[-1] - losses[0] + np.sum(w**2)
+
+
+def not_read(x):
+    w, _ = descend(x)
+    return np.sum(w**2)
+
+
+def looped_over(x):
+    _, losses = descend(x)
+    return sum(loss**2 for loss in losses) / len(losses) + max(losses)
+
+
+def through_two(x):
+    losses = only_losses(x)
+    return np.sum(np.array(losses) ** 2)
+
+
+def early(x):
+    w, losses = left_in_the_loop(x)
+    return np.mean(losses) + w[0]
+
+
+def method(x):
+    solver = Solver(x[3])
+    sizes, w = solver.solve(x)
+    return np.sum(sizes) + np.sum(w)
+
+
+def inner(x):
+    def run(rate):
+        w, losses, before = x[:3], [], np.inf
+        for _ in range(80):
+            w, loss = step(w, rate)
+            losses.append(loss)
+            if before - loss < 1e-3:
+                break
+            before = loss
+        return w, losses
+
+    w, losses = run(x[3])
+    return np.mean(losses) + w[1]
+
+
+def twice(x):
+    w, losses = descend(x)
+    if losses:
+        w, more = descend(np.concatenate([w, x[3:] * 0.5]), 1e-4)
+        return np.sum(more) + np.sum(losses) + w[0]
+    return w[0]
+
+
+@pytest.mark.parametrize("fun", [mean, last, not_read, looped_over, through_two, early, method, inner, twice])
+def test_how_many_items_there_are_is_no_way_of_its_own(fun):
+    derivative = value_and_grad(fun)
+    for rate in (0.3, 0.35, 0.25, 0.4, 0.2, 0.45, 0.15, 0.5):
+        x = np.array([0.4, -0.3, 0.8, rate])
+        right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+    assert derivative.cache_info().misses <= 4
+
+
+def kept_elsewhere(x):
+    w, losses = descend(x)
+    box = [losses, w]
+    return np.sum(box[0]) + len(box[0])
+
+
+def appended_to(x):
+    _, losses = descend(x)
+    losses.append(x[0])
+    losses[0] = x[1]
+    return np.sum(losses)
+
+
+def in_a_tuple(x):
+    found = descend(x)
+    return np.sum(found[1]) + found[0][0]
+
+
+def three_for_two(x):
+    first, *others = only_losses(x)
+    return first + sum(others)
+
+
+def given_on(x):
+    def total(values):
+        values[0] = 0.0
+        return sum(values)
+
+    losses = only_losses(x)
+    return total(losses) + losses[0]
+
+
+def compared(x):
+    _, losses = descend(x)
+    return x[0] * (losses == []) + x[1] * isinstance(losses, list) + sum(sorted(losses)[:2])
+
+
+def recursive(x):
+    def down(depth, rate):
+        w, losses = descend(np.array([x[0], x[1], x[2], rate]))
+        if depth:
+            first, more = down(depth - 1, 0.5 * rate)
+            every = [down(0, rate)[1], more]
+            return first, [*losses, *every[0]]
+        return w, losses
+
+    w, losses = down(2, x[3])
+    return np.sum(losses) + w[0]
+
+
+@pytest.mark.parametrize("fun", [kept_elsewhere, appended_to, in_a_tuple, three_for_two, given_on, compared, recursive, alone])
+def test_where_something_else_is_done_with_them_they_are_lists(fun):
+    f = (lambda x: np.sum(fun(x))) if fun is alone else fun
+    derivative = value_and_grad(f)
+    for rate in (0.3, 0.35, 0.3, 0.25, 0.4):
+        x = np.array([0.4, -0.3, 0.8, rate])
+        right_at(derivative, f, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
