@@ -11,13 +11,17 @@ import pytest
 from agreement import right_at
 
 from symgrad import value_and_grad
+from symgrad.source.displays import displayed
 from symgrad.source.fields import as_locals
 
 
+def by_displays(fun):
+    node = ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0]
+    return ast.fix_missing_locations(displayed(node, fun.__globals__))
+
+
 def rewritten(fun):
-    return ast.unparse(
-        ast.fix_missing_locations(as_locals(ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0], fun.__globals__))
-    )
+    return ast.unparse(ast.fix_missing_locations(as_locals(by_displays(fun), fun.__globals__)))
 
 
 def log(x):
@@ -336,6 +340,88 @@ LEFT += [
 ]
 
 
+def beside_an_array(x):
+    s, kept = np.zeros(2), {"x": [], "v": []}
+    for v in x:
+        s = 0.9 * s + v
+        kept["x"].append(s[0])
+        kept["v"].append(v * s[1])
+    return np.mean(np.array(kept["x"]) ** 2) + np.sum(kept["v"]) + s[0]
+
+
+def made_by_a_call(x):
+    kept = dict(x=[], v=[])  # noqa: C408
+    for v in x:
+        kept["x"].append(v * v)
+        kept["v"].append(v)
+    return sum(np.mean(one) for one in kept.values())
+
+
+def made_by_a_comprehension(x):
+    kept = {name: [] for name in ("x", "v")}
+    for v in x:
+        kept["x"].append(v * v)
+        kept["v"].append(v)
+    arrays = {name: np.array(one) for name, one in kept.items()}
+    return arrays["x"] @ arrays["v"]
+
+
+def all_items(x):
+    now, kept = {"a": x[0], "b": x[1]}, {"a": [], "b": []}
+    for v in x:
+        now["a"], now["b"] = 0.9 * now["a"] + v, now["b"] * 0.5 - v * now["a"]
+        for k in kept:
+            kept[k].append(now[k])
+    for k, one in kept.items():
+        kept[k] = np.array(one)
+    return max(np.max(one) for one in kept.values()) + sum([np.sum(kept[k]) for k in kept])
+
+
+def swapped_at_once(x):
+    a, d = x[0], {"k": 1.0}
+    for v in x:
+        a, d = v, {"k": d["k"] + a}
+    return a * d["k"]
+
+
+def shadowed(x):
+    def dict(**items):
+        return {"k": 2.0 * items["k"]}
+
+    d = dict(k=x[0])
+    return d["k"] * x[1]
+
+
+def named_after(x):
+    d = {"a": x[0], "b": x[1]}
+    for k in d:
+        d[k] = d[k] * 2.0
+    return d[k] + d["a"]
+
+
+def two_at_once(x):
+    d = {"a": x[0], "b": x[1]}
+    for k, v in d.items():
+        d["b"] = v * 3.0
+        d[k] = v + d["b"]
+    return d["a"] * d["b"]
+
+
+def left_early(x):
+    d = {"a": x[0], "b": x[1], "c": x[2]}
+    total = 0.0
+    for v in d.values():
+        if v > 0.5:
+            break
+        total += v
+    return total + sum(v * w for v in d.values() for w in d.values())
+
+
+APART += [beside_an_array, made_by_a_call, made_by_a_comprehension, all_items]
+LEFT += [named_after, two_at_once, left_early]
+MORE += [swapped_at_once, shadowed]
+
+
 @pytest.mark.parametrize("fun", APART)
 def test_items_are_locals(fun):
     assigned = [node.value for node in ast.walk(ast.parse(rewritten(fun))) if isinstance(node, ast.Assign)]
@@ -344,7 +430,7 @@ def test_items_are_locals(fun):
 
 @pytest.mark.parametrize("fun", LEFT)
 def test_others_stay(fun):
-    assert rewritten(fun) == ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(fun))))
+    assert rewritten(fun) == ast.unparse(by_displays(fun))
 
 
 @pytest.mark.parametrize("fun", [*APART, *LEFT, *MORE, also_arrays])

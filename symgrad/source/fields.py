@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere, constant
+from symgrad.source.displays import TAKES_ALL, written_out
 from symgrad.source.syntax import (
     LOCAL_READERS,
     TRIES,
@@ -51,6 +52,7 @@ def as_locals(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
             taken = {part.id for part in _names(node)}
+            _write_out(node, TAKES_ALL - {*space, *bound})
             found = _fields(node, taken) | _begun_otherwise(node, space, bound, taken)
             if found:
                 uses = [use for use in map(_use, walk(node)) if use is not None and use.name.id in found]
@@ -58,6 +60,19 @@ def as_locals(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
                 texts = {key: texts_of(node, key) or [] for key in keys}
                 _Fields(found, texts, {part.id for part in _names(node)}).generic_visit(node)
     return function
+
+
+def _write_out(function: ast.FunctionDef, builtins: Collection[str]) -> None:
+    """What runs over all items of such a dictionary, of which nothing else is done, is written out."""
+    for node in [one for one in walk(function) if isinstance(one, ast.Assign) and _is_made(one)]:
+        name, keys = node.targets[0].id, [key.value for key in node.value.keys]  # type: ignore[attr-defined]
+        other = copied(function)
+        if (
+            len(keys) <= MOST
+            and written_out(other, name, keys, builtins)
+            and name in _fields(other, {part.id for part in _names(other)})
+        ):
+            function.body = other.body
 
 
 def _begun_otherwise(

@@ -27,6 +27,7 @@ from symgrad.source.columns import in_columns
 from symgrad.source.comprehensions import iterators, unrolled
 from symgrad.source.constants import bound_anywhere, space_of
 from symgrad.source.decisions import decided
+from symgrad.source.displays import displayed
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
@@ -180,9 +181,10 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
             if one is not None and found is not None and isinstance(found[0], ast.FunctionDef):
                 codes[name], generators[name] = one, found[0]
                 waiting += called(found[0])
-        tree = in_columns(inlined(tree, generators, around), space)
+        tree = as_locals(displayed(as_ifs(inlined(tree, generators, around)), space), space)
+        tree = in_columns(tree, space)
         tree = by_place(last_items(at_the_end(tree, space, with_lists=True), around), around)
-        tree = with_tables(item_by_item(one_by_one(as_locals(as_ifs(tree), space))), how.tables, around)
+        tree = with_tables(item_by_item(one_by_one(tree)), how.tables, around)
         tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)
         tree = apart(in_columns(at_the_end(unrolled(tree, space), space), space))  # also in generators that stand for loops
