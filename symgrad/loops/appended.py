@@ -326,6 +326,16 @@ class Chosen:
         self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
 
     @property
+    def idents(self) -> set[int]:
+        """Of all that it has."""
+        return {id(self.owner), id(self.array), id(self.taken)}
+
+    def after(self, before: list[Any]) -> Chosen | None:
+        """The same after other items, all in one array; None where they cannot be in one."""
+        every = Chosen(before, self.array, self.taken, self.python, self.parted, self.place)
+        return Chosen([], *every.parts(), self.python, self.parted, self.place) if every.alike else None
+
+    @property
     def alike(self) -> bool:
         """Whether all items may be in one array."""
         return all([np.shape(item) == self.array.shape[1:] for item in self.owner])
@@ -384,9 +394,13 @@ class Chosen:
         if (self.owner and not last) or not np.any(self.taken):
             return self.owner[-1:] if last else self.owner[:1]
         place = len(self.array) - 1 - np.argmax(self.taken[::-1]) if last else np.argmax(self.taken)
-        if self.array.ndim > 1:  # one of its own, into which nobody may write
-            return _copies([self.array[place]], self.parted | {self.place})
+        if self.array.ndim > 1:
+            return self.copies([self.array[place]])
         return self.numbers([self.array[place]])
+
+    def copies(self, items: list[Any]) -> list[Any]:
+        """Arrays of their own, into which nobody may write."""
+        return _copies(items, self.parted | {self.place})
 
     def listed(self) -> list[Any]:
         """The list itself; how many items there are is known from here on."""

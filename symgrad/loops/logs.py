@@ -153,26 +153,44 @@ class Log:
         if self.row is None:
             chosen = self.first.chosen()
             return chosen if type(chosen) is Chosen else None
-        return Later(self) if self.some else None
+        columns = [grown.chosen() for grown in self.columns.values()]
+        return Later(self.owner, self.begin, self.row, columns) if self.some else None
 
 
 class Later:
-    """A list of rows of which nobody has asked yet which it has."""
+    """A list of rows of which nobody has asked yet which it has, after so many that were there to ``begin`` with; ``columns``
+    are the lists of their parts."""
 
-    def __init__(self, log: Log) -> None:
-        self.log = log
+    def __init__(self, owner: list[Any], begin: int, row: Row, columns: Sequence[Chosen | list[Any]]) -> None:
+        self.owner, self.begin, self.row, self.columns = owner, begin, row, columns
         self.is_whole = False  # whether they are in the list
+        self._chosen: list[Chosen] | None = None
 
     def listed(self) -> list[Any]:
         """The list itself; how many rows there are is known from here on."""
         if not self.is_whole:
             self.is_whole = True
-            for grown in self.log.columns.values():
-                chosen = grown.chosen()
-                if type(chosen) is Chosen:
-                    chosen.listed()
-            self.log.rebuild()
-        return self.log.owner
+            parts = [one.listed() if type(one) is Chosen else one for one in self.columns]
+            self.owner[self.begin :] = map(self.row.make, zip(*parts, strict=True))
+        return self.owner
+
+    @property
+    def idents(self) -> set[int]:
+        """Of all that it has."""
+        every = [one for one in (*self.columns, *(self._chosen or ())) if type(one) is Chosen]
+        return {id(self.owner), *map(id, every)}.union(*[one.idents for one in every])
+
+    @property
+    def chosen(self) -> list[Chosen] | None:
+        """The columns, with what they begin with, if all rows are chosen by a mask, which is the same for all of them."""
+        before = self.owner[: self.begin]
+        if self.is_whole or not all([Row.of(item) == self.row for item in before]):
+            return None
+        if self._chosen is None:
+            known = [one for one in self.columns if type(one) is Chosen and not (one.is_whole or one.owner)]
+            every = [one.after([item[key] for item in before]) for one, key in zip(known, self.row.keys, strict=False)]
+            self._chosen = [one for one in every if one is not None and len(known) == len(self.columns)]
+        return self._chosen if len(self._chosen) == len(self.columns) else None
 
 
 class Logs:

@@ -42,7 +42,7 @@ from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
-from symgrad.loops.logs import Counted, Holders, Logged, Logs, Row
+from symgrad.loops.logs import Counted, Holders, Later, Logged, Logs, Row
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -510,8 +510,8 @@ class Roller:
                 survey.containers |= {id(value), *map(id, more_holds.values())}
             elif type(value) is Tracer and value.node.index < 0 and (name in unread or not trace.is_set_aside(value.node)):
                 continue  # or it was so in another loop
-            elif type(value) is Chosen and (name in unread or name not in self.names.stored):
-                survey.containers |= {id(value.owner), id(value.array), id(value.taken)}
+            elif type(value) in (Chosen, Later) and (name in unread or name not in self.names.stored):
+                survey.containers |= value.idents
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
             elif type(value) in SEALED and name in self.apart and self._is_sealed(name, value):

@@ -33,7 +33,25 @@ from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
 from symgrad.source.iterators import NEXT, REST, STARTED, by_place
 from symgrad.source.lasts import SHORT, last_items
-from symgrad.source.lists import BEHIND, CHOSEN, IN_TURN, ITEM, ITEMS, RAGGED, ROW, TAKEN, Appended, appended, in_room, marked
+from symgrad.source.lists import (
+    AT,
+    BEHIND,
+    CHOSEN,
+    CHOSEN_AT,
+    IN_TURN,
+    ITEM,
+    ITEMS,
+    PART,
+    RAGGED,
+    ROW,
+    ROWS,
+    ROWS_AT,
+    TAKEN,
+    Appended,
+    appended,
+    in_room,
+    marked,
+)
 from symgrad.source.liveness import Ends, live, live_between, note_live, read_later, used_between, used_from
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
@@ -58,6 +76,7 @@ from symgrad.source.syntax import (
     counted_by,
     declared,
     in_class,
+    int_of,
     is_range,
     is_truth,
     located,
@@ -378,7 +397,9 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 
 # what the rewritten function calls by these names
 _OWN = {
-    ROW: "row", TWO: "two", CHOSEN: "is_chosen", ITEMS: "every_item", TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
+    ROW: "row", TWO: "two", CHOSEN: "is_chosen", CHOSEN_AT: "is_chosen_at", AT: "chosen_at", ROWS: "has_rows",
+    ROWS_AT: "has_rows_at", PART: "column", ITEMS: "every_item",
+    TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
     REST: "rest_of", SHORT: "short",
 }  # fmt: skip
@@ -501,6 +522,17 @@ class _Calls(ast.NodeTransformer):
         """What a pattern names is no expression."""
         node.guard, node.body = node.guard and self.visit(node.guard), [*map(self.visit, node.body)]
         return node
+
+
+def _is_in_row(node: ast.Subscript) -> bool:
+    """Whether it is an item of the first or of the last row of a list that an object may hold, or of one of some rows."""
+    rows = node.value
+    if not isinstance(node.slice, ast.Constant) or not isinstance(rows, ast.Subscript) or int_of(rows.slice) not in (0, -1):
+        return False
+    if hasattr(rows, "hook") or hasattr(rows, "grown"):
+        return False
+    use = getattr(rows.value, "use", None)
+    return isinstance(rows.value, _HELD) or (isinstance(use, ast.Constant) and use.value in ("first", "last"))
 
 
 def _into_held(node: Any) -> Any:
@@ -806,6 +838,10 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):
             own = getattr(node, "hook", None) or getattr(node, "grown", None)
+            if not own and _is_in_row(node):
+                rows: Any = node.value
+                held = ast.Name(rows.value.id, ast.Load()) if hasattr(rows.value, "use") else self._unasked(rows.value)
+                return _hook("item_in", node, held, rows.slice, node.slice)
             node.value, node.slice = self.visit(node.value) if own else self._unasked(node.value), self.visit(node.slice)
             way, table = getattr(node, "hook", ("", None))
             if way:

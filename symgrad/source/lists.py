@@ -40,8 +40,11 @@ _SCOPES = (
 )  # fmt: skip
 _ENDS = {"0": "first", "-1": "last"}
 # see ``_run_over``
-CHOSEN, ITEMS, TAKEN, ITEM, BEHIND = [f"__symgrad_{word}__" for word in ("chosen", "items", "taken", "item", "behind")]
-_WORDS = (CHOSEN, ITEMS, TAKEN, ITEM, BEHIND)
+_WORDS = [
+    f"__symgrad_{word}__"
+    for word in ("chosen", "items", "taken", "item", "behind", "chosen_at", "at", "rows", "rows_at", "part")
+]
+CHOSEN, ITEMS, TAKEN, ITEM, BEHIND, CHOSEN_AT, AT, ROWS, ROWS_AT, PART = _WORDS
 IN_TURN = "__symgrad_in_turn__"  # what has the items of some lists: see ``several.py``
 RAGGED = "__symgrad_ragged__"  # what lists the pairs of ranges with ends that are looked up: see ``nests.py``
 ROW = "__symgrad_row__"  # what makes an array of a row, if there are but numbers in it: see ``rows.py``
@@ -138,7 +141,7 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
         if isinstance(node, ast.For):
             within = _loads(node)
             alone = all([read[name] == within[name] for name in names_stored(node.target)])
-            node.runs = _runs_over(node, alone, zips, space, bound)  # type: ignore[attr-defined]
+            node.alone, node.runs = alone, _runs_over(node, alone, zips, space, bound)  # type: ignore[attr-defined]
     for node in every:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
@@ -188,12 +191,13 @@ def _loads(node: ast.AST) -> Counter[str]:
 
 class _Runs(NamedTuple):
     """What a loop runs over: lists, side by side if it is given their items as tuples (``zipped``), or pairs of ``neighbours``
-    in them; ``counted``: ``enumerate`` of all that."""
+    in them; ``counted``: ``enumerate`` of all that; ``held``: where an object holds the one list."""
 
     owners: list[str]
     zipped: bool
     neighbours: bool
     counted: bool
+    held: tuple[ast.expr, ...] = ()
 
     def names(self, loop: ast.For | ast.AsyncFor) -> list[ast.Name]:
         """Where the loop names the lists."""
@@ -208,6 +212,9 @@ def _runs_over(loop: ast.For, alone: bool, zips: bool, space: Mapping[str, Any],
     target = loop.target.elts[1] if counted else loop.target  # type: ignore[attr-defined]
     items = items.args[0] if counted else items
     owners = _named(items, "") if zips or isinstance(items, ast.Name) else []
+    held = _held(items)
+    if held:
+        return _Runs(["rows"], False, False, counted, held)
     if owners:
         return _Runs(owners, not isinstance(items, ast.Name), False, counted) if len({*owners}) == len(owners) else None
     if not isinstance(items, ast.Call) or not items.args or not _are_two(target) or not alone:
@@ -220,6 +227,16 @@ def _runs_over(loop: ast.For, alone: bool, zips: bool, space: Mapping[str, Any],
     elif not others and not items.keywords and constant(items.func, space, bound) is itertools.pairwise:
         owners = _named(first, "") if zips or isinstance(first, ast.Name) else []
     return _Runs(owners, calls("zip", first), True, counted) if owners else None
+
+
+def _held(items: Any) -> tuple[ast.expr, ...]:
+    """The name and the constants in ``x.log``, or ``x.log["k"]``; nothing for others."""
+    keys: list[ast.expr] = []
+    if isinstance(items, ast.Subscript) and isinstance(items.slice, ast.Constant) and type(items.slice.value) is str:
+        items, keys = items.value, [items.slice]
+    if not isinstance(items, ast.Attribute) or not isinstance(items.value, ast.Name):
+        return ()
+    return items.value, ast.Constant(items.attr), *keys
 
 
 def _are_two(target: ast.expr) -> bool:
@@ -241,7 +258,8 @@ def _run_over(function: ast.FunctionDef, others: set[str], names: set[str], spac
     the loop that has made the list, is put behind all places."""
     uses = [*_uses(function.body, ())]
     lists: dict[int, set[str]] = {}  # by what is done with them
-    made = [(name, _handed(name, uses, around)) for call, around in _given(function, space) for name, _ in _got(call)]
+    given = [_got(statement, uses, around, space) for statement, around in _given(function, space)]
+    made: list[tuple[str, Any]] = [(name, handed) for one in given for name, _, handed in one]
     for before, loop, around in _fors(function.body, ()):
         for name, _, some, *_ in appended(loop, before - others):
             made.append((name, _handed(name, [use for use in uses if loop not in use.around], around) if some else None))
@@ -249,6 +267,10 @@ def _run_over(function: ast.FunctionDef, others: set[str], names: set[str], spac
         for use in handed or ():
             if isinstance(use.of, (ast.For, ast.Expr)):
                 lists.setdefault(id(use.of), set()).add(name)
+    for loop in [part for part in walk(function) if isinstance(part, ast.For)]:
+        runs: _Runs | None = loop.runs  # type: ignore[attr-defined]
+        if runs is not None and runs.held and _run_by(loop) is not None:
+            lists[id(loop)] = {*runs.owners}
     for block in [*blocks_of(function)] if lists else ():
         block[:] = [_of_all_places(item, names) if _is_of_all(item, lists.get(id(item))) else item for item in block]
 
@@ -265,7 +287,8 @@ def _of_all_places(statement: Any, names: set[str]) -> ast.stmt:
         return _over_all_places(statement, names)
     owner, item = statement.value.func.value, statement.value.args[0]
     behind = placed(ast.Expr(called(BEHIND, owner, item)), statement)
-    return located(placed(ast.If(placed(called(CHOSEN, owner), owner), [behind], [statement]), statement))  # type: ignore[no-any-return]
+    chosen = placed(called(CHOSEN, owner), owner)
+    return located(placed(ast.If(chosen, [behind], [statement]), statement))  # type: ignore[no-any-return]
 
 
 def called(word: str, *args: ast.expr) -> ast.expr:
@@ -274,13 +297,21 @@ def called(word: str, *args: ast.expr) -> ast.expr:
 
 def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
     runs: _Runs = loop.runs  # type: ignore[attr-defined]
-    owners = [placed(_at(owner), loop.iter) for owner in runs.owners]
+    if runs.held:
+        runs = runs._replace(owners=[fresh(runs.owners[0], names)])
     count_target, target = loop.target.elts if runs.counted else (None, loop.target)  # type: ignore[attr-defined]
+    parts = None if runs.zipped or runs.neighbours else _parts(target, loop, names)
+    lists = [placed(_at(owner), loop.iter) for owner in runs.owners]
+    columns = {key: fresh(f"{runs.owners[0]}_{name}", names) for key, name in (parts or {}).items()}
+    owners = [placed(_at(owner), loop.iter) for owner in columns.values()] or lists
     items, taken = [fresh("item", names) for _ in owners], fresh("taken", names)
     targets: list[ast.expr] = [ast.Name(item, ast.Store()) for item in (*items, taken)]
     numbers = [called(ITEM, owner, _at(item)) for owner, item in zip(owners, items, strict=True)]
-    begin: list[ast.stmt] = []
+    begin: list[ast.stmt] = [_let(runs.owners[0], called(AT, *runs.held))] if runs.held else []
+    begin += [_let(column, called(PART, lists[0], ast.Constant(key))) for key, column in columns.items()]
     more: list[ast.stmt] = copied(loop).body
+    if parts is not None and isinstance(target, ast.Name):
+        more = [_Parts(target.id, parts).visit(statement) for statement in more]
     if count_target is not None:
         count = fresh("count", names)
         begin.append(_let(count, ast.Constant(0)))
@@ -289,6 +320,8 @@ def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
     if runs.neighbours:
         first, body = _with_the_one_before(runs, owners, target, numbers, more, names)
         begin += first
+    elif parts is not None:
+        body = [*map(_let, parts.values(), numbers), *more]
     else:
         body = [ast.Assign([copied(target)], _together(runs, numbers)), *more]
     whole = placed(ast.If(ast.Name(taken, ast.Load()), [placed(body[0], loop), *body[1:]], []), loop)
@@ -297,9 +330,46 @@ def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
     every = placed(ast.For(ast.Tuple(targets, ast.Store()), placed(zipped, loop.iter), [whole], []), loop)
     every.twin, loop.twin, every.runs = loop, every, None  # type: ignore[attr-defined]
     begin = [placed(statement, loop) for statement in begin]
-    made = located(placed(ast.If(placed(called(CHOSEN, *owners), loop.iter), [*begin, every], [loop]), loop))
+    if parts is None:
+        chosen = called(CHOSEN_AT, *runs.held) if runs.held else called(CHOSEN, *lists)
+    else:
+        facts = [ast.Constant(isinstance(target, ast.Tuple)), ast.Tuple([*map(ast.Constant, parts)], ast.Load())]
+        chosen = called(ROWS_AT, *facts, *runs.held) if runs.held else called(ROWS, *facts, *lists)
+    made = located(placed(ast.If(placed(chosen, loop.iter), [*begin, every], [loop]), loop))
     made.either = True
     return made  # type: ignore[no-any-return]
+
+
+def _parts(target: ast.expr, loop: ast.For, names: set[str]) -> dict[Any, str] | None:
+    """The items of rows that a loop reads, which are no numbers then, by their keys, and the names that get them; None where it
+    does something else with what it runs over, or reads it later."""
+    if isinstance(target, ast.Tuple):
+        given = [one.id for one in target.elts if isinstance(one, ast.Name)]
+        return dict(enumerate(given)) if len({*given}) == len(target.elts) else None
+    if not isinstance(target, ast.Name) or not loop.alone:  # type: ignore[attr-defined]
+        return None
+    inside = [part for statement in loop.body for part in walk(statement)]
+    read = [part for part in inside if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load)]
+    items = [part for part in read if isinstance(part.slice, ast.Constant) and getattr(part.value, "id", "") == target.id]
+    if not items or len(items) != len([part for part in inside if isinstance(part, ast.Name) and part.id == target.id]):
+        return None
+    keys = dict.fromkeys([part.slice.value for part in items])  # type: ignore[attr-defined]
+    known = all([type(key) in (int, str) for key in keys])
+    return (
+        {key: fresh(f"{target.id}_{key}" if str(key).isidentifier() else target.id, names) for key in keys} if known else None
+    )
+
+
+class _Parts(ast.NodeTransformer):
+    """Reads items of rows from locals."""
+
+    def __init__(self, owner: str, parts: Mapping[Any, str]) -> None:
+        self.owner, self.parts = owner, parts
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if getattr(node.value, "id", "") == self.owner and isinstance(node.slice, ast.Constant):
+            return placed(_at(self.parts[node.slice.value]), node)
+        return self.generic_visit(node)
 
 
 def _let(name: str, value: ast.expr) -> ast.stmt:
@@ -368,20 +438,39 @@ def _statements(statements: Sequence[Any], around: tuple[ast.AST, ...]) -> Itera
                 yield from _statements(getattr(statement, field, []), inner)
 
 
-def _got(statement: ast.Assign) -> Iterator[tuple[str, int]]:
-    """The names that get something, and where in a tuple that is, -1 for what is alone."""
+def _got(
+    statement: ast.Assign, uses: Sequence[_Use], around: Any, space: Mapping[str, Any]
+) -> Iterator[tuple[str, int, list[_Use]]]:
+    """The names that get something, where in a tuple that is, -1 for what is alone, and what is done with it: of functions, it
+    is given but to such as somebody else has made."""
     (target,) = statement.targets
-    if isinstance(target, ast.Name):
-        yield target.id, -1
-    elif isinstance(target, ast.Tuple) and not any([isinstance(one, ast.Starred) for one in target.elts]):
-        yield from [(one.id, place) for place, one in enumerate(target.elts) if isinstance(one, ast.Name)]
+    places = enumerate(target.elts) if isinstance(target, ast.Tuple) else [(-1, target)]
+    if isinstance(target, ast.Tuple) and any([isinstance(one, ast.Starred) for one in target.elts]):
+        return
+    for place, one in places:
+        handed = _handed(one.id, uses, around) if isinstance(one, ast.Name) else None
+        if handed is not None and all([_is_anothers(use.of, space) for use in handed]):
+            yield one.id, place, handed  # type: ignore[attr-defined]
+
+
+def _is_anothers(of: Any, space: Mapping[str, Any]) -> bool:
+    """Whether what is done with a list is no call of a function, or one of a module's, or of a builtin."""
+    first = of
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    if not isinstance(of, (ast.Name, ast.Attribute)) or first.id in _WORDS:
+        return True
+    known = space.get(first.id)
+    return isinstance(known, ModuleType) if first is not of else known is None and of.id in _BUILTINS
+
+
+_BUILTINS = frozenset(["sum", "len", "min", "max", "list", "tuple", "sorted"])
 
 
 def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any]) -> None:
     uses = [*_uses(function.body, ())]
     for statement, around in [*_given(function, space)]:
-        every = [(place, _handed(name, uses, around)) for name, place in _got(statement) if name not in others]
-        known = [(place, handed) for place, handed in every if handed is not None]
+        known = [(place, handed) for name, place, handed in _got(statement, uses, around, space) if name not in others]
         for _, handed in known:
             _put(handed, function.name)
         statement.value.takes = [place for place, _ in known]

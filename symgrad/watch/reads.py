@@ -107,7 +107,7 @@ _ORDERING = ("__lt__", "__le__", "__gt__", "__ge__")
 _TRUTH = aval_of(np.True_)
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
-_ENDS = {0: "first", -1: "last"}  # see ``State.handed``
+ENDS = {0: "first", -1: "last"}  # see ``State.handed``
 
 
 HOLDING: tuple[type, ...] = (
@@ -894,7 +894,7 @@ class Reads:
     def _looked_into(self, owner: Any, key: Any) -> Any:
         """A list, or a dict, an item of which is asked for: maybe one that has but that item."""
         if type(owner) is list and id(owner) in self.chosen_later:
-            return self.handed(self.chosen_later[id(owner)][-1], _ENDS.get(key) if type(key) is int else None)
+            return self.handed(self.chosen_later[id(owner)][-1], ENDS.get(key) if type(key) is int else None)
         loop = self.trace.innermost_loop() if type(owner) is list and type(key) is int and key < 0 else None
         near = loop is not None and loop.reads_near(owner, -key)
         if not near and (type(owner) is list or type(key) is not str):

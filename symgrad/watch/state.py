@@ -69,7 +69,7 @@ from symgrad.watch.calls import (
 )
 from symgrad.watch.guards import Path
 from symgrad.watch.puts import NOTHING
-from symgrad.watch.reads import HOLDING, MAX_ITEMS, QUICK, TABLED, held_in, rebuilt, source
+from symgrad.watch.reads import ENDS, HOLDING, MAX_ITEMS, QUICK, TABLED, held_in, rebuilt, source
 
 _OF_ITEMS = (zip, enumerate, reversed, itertools.pairwise, itertools.islice)
 # what they give was settled when they were made
@@ -359,9 +359,7 @@ class State(Calls):
 
     def attribute_for(self, owner: Any, name: str) -> Any:
         """``owner.name``, which a function is given: see ``handed``."""
-        if not self.chosen_later or type(owner) is Tracer or of_class(type(owner), name) is not None:
-            return self.attribute(owner, name)
-        found = self._chosen_in(getattr(owner, "__dict__", {}).get(name))
+        found = self.chosen_at(owner, name)
         return self.attribute(owner, name) if found is None else found
 
     def item_for(self, owner: Any, key: Any) -> Any:
@@ -370,10 +368,37 @@ class State(Calls):
         found = self._chosen_in(held)
         return self.item(owner, key) if found is None else found
 
-    def _chosen_in(self, held: Any) -> Chosen | None:
-        """What there is in place of a list, if nobody has asked yet which items it has, and these are no rows."""
+    def _chosen_in(self, held: Any) -> Chosen | Later | None:
+        """What there is in place of a list, if nobody has asked yet which items it has."""
         found = self.chosen_later.get(id(held), (None,))[-1] if type(held) is list else None
-        return found if type(found) is Chosen and not found.is_whole else None
+        return None if found is None or found.is_whole else found
+
+    def chosen_at(self, owner: Any, *path: str) -> Chosen | Later | None:
+        """The same of an attribute, or of an item of a dict that is one, which nobody is asked for."""
+        if not self.chosen_later or type(owner) is Tracer or of_class(type(owner), path[0]) is not None:
+            return None
+        held = getattr(owner, "__dict__", {}).get(path[0])
+        if len(path) > 1:
+            held = held.get(path[1]) if type(held) is dict else None
+        return self._chosen_in(held)
+
+    def is_chosen_at(self, owner: Any, *path: str) -> bool:
+        """Whether there is something in place of a list there that ``is_chosen``."""
+        return self.is_chosen(self.chosen_at(owner, *path))
+
+    def has_rows_at(self, whole: bool, keys: tuple[Any, ...], owner: Any, *path: str) -> bool:
+        """The same of one that ``has_rows``."""
+        return self.has_rows(whole, keys, self.chosen_at(owner, *path))
+
+    def item_in(self, owner: Any, end: int, key: Any) -> Any:
+        """``owner[end][key]``, where ``end`` is 0 or -1."""
+        rows = owner if type(owner) in (Later, Chosen) else self._chosen_in(owner)
+        if type(rows) is Later and key in rows.row.keys and rows.chosen is not None:
+            column = rows.chosen[rows.row.keys.index(key)]
+            return self.item(self.handed(column, ENDS[end]), end)
+        if rows is not None and rows is owner:
+            return self.item(self.item(self.handed(rows, ENDS[end]), end), key)
+        return self.item(self.item_unasked(owner, end), key)
 
     def length(self, fun: Any, owner: Any) -> Any:
         """``fun(owner)``, if that is ``len``, of a list that an object may hold."""
@@ -404,7 +429,7 @@ class State(Calls):
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
         ``"items"``, one by one."""
         if type(value) is Later:
-            return value.listed()
+            return self._rows_for(value, fun)
         if type(value) is not Chosen:
             return value
         known = (
@@ -428,6 +453,37 @@ class State(Calls):
         array, taken = value.parts()
         items = array[taken]
         return self._len(items) if fun == "test" else items
+
+    def _rows_for(self, value: Later, fun: Any) -> Any:
+        """The same for a list of rows."""
+        columns = value.chosen
+        if columns is None:
+            return value.listed()
+        if fun is len or (type(fun) is str and fun == "test"):
+            return self.handed(columns[0], fun)
+        if type(fun) is str and fun in ("first", "last") and value.row.kind is tuple:
+            ends = [self.handed(one, fun) for one in columns]
+            return [value.row.make([end[0] for end in ends])] if all(ends) else []
+        numbers = value.row.kind is not dict and all([one.array.ndim == 1 for one in columns])
+        if (fun is np.array or fun is np.asarray) and numbers:
+            return np.stack([one.parts()[0] for one in columns], axis=1)[columns[0].parts()[1]]
+        return value.listed()
+
+    def has_rows(self, whole: bool, keys: tuple[Any, ...], value: Any) -> bool:
+        """Whether a list has rows that a mask selects from arrays, and how many these are is not known yet; with items at these
+        ``keys``, or no others if a row is unpacked as a ``whole``."""
+        if type(value) is not Later or value.chosen is None:
+            return False
+        row = value.row
+        if whole:
+            return row.kind is not dict and len(keys) == len(row.keys)
+        return all([key in row.keys if row.kind is dict else type(key) is int and -1 <= key < len(row.keys) for key in keys])
+
+    def column(self, value: Later, key: Any) -> Chosen:
+        """The list of what all rows have at a key."""
+        columns = value.chosen
+        assert columns is not None
+        return columns[value.row.keys.index(key) if value.row.kind is dict else key]
 
     def is_chosen(self, *values: Any) -> bool:
         """Whether lists have the numbers that a mask, the same one for all, selects from an array of each, and how many these
@@ -460,7 +516,10 @@ class State(Calls):
         return value.parts()[1]
 
     def item_of(self, value: Chosen, item: Any) -> Any:
-        """An item of such a list as the number that was appended."""
+        """An item of such a list as the number that was appended, or a copy of an array."""
+        if value.array.ndim > 1:
+            self.trace.copied.add(value.place)
+            return value.copies([item])[0]
         return item if item.node in self.trace.mixed else value.numbers([item])[0]
 
     def behind(self, value: Chosen, item: Any) -> None:
