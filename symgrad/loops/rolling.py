@@ -112,6 +112,12 @@ class Crossed(NamedTuple):
     place: Any
 
 
+class Ended(NamedTuple):
+    """Among what is ``apart``: which way an iteration goes tells whether it is the last one, by a plain truth value."""
+
+    place: Any
+
+
 class Begun(NamedTuple):
     """Among what is ``apart``: a loop appends to a list of this name, and reads, wherever it is told, what was there before."""
 
@@ -398,12 +404,24 @@ class Roller:
         length, _, start, step, *_ = self.what  # type: ignore[misc]
         last = start + step * (length - 1)
         more = self.counter < last if step > 0 else self.counter > last
+        if type(condition) is not Tracer and self._is_told_by_ways(condition):
+            condition = self.number("leaves", np.bool_(bool(condition)))
         if type(condition) is not Tracer:
             self._tested(frame, more if not condition else False, {COUNTER: self.counter})
             return bool(condition)
         if self._tested(frame, AND(NOT(condition), more), {EXIT: condition, COUNTER: self.counter}):
             return False
         return bool(condition)
+
+    def _is_told_by_ways(self, condition: Any) -> bool:
+        """Whether the ways that iterations go tell which is the last one; it begins anew where this one does for the first
+        time."""
+        cause = Ended(self.place)
+        if condition and cause not in self.trace.apart:
+            self._note_decisions()
+            if self.forked:
+                self._ask_anew(cause)
+        return cause in self.trace.apart
 
     def left(self) -> None:
         """A loop is left in the middle of an iteration: what that decided on is the loop's, which stays unrolled."""
@@ -1001,7 +1019,7 @@ class Roller:
         self.forked |= self.open and self.whole and self.pattern is None and bool(self.saw)
         grows = any([grown.items for grown in self.grown.values()])
         late = self.first > 1 and not self.skipped
-        crossed = Crossed(self.place) in self.trace.apart
+        crossed = not self.trace.apart.isdisjoint([Crossed(self.place), Ended(self.place)])
         if self._lie_otherwise():
             self.pattern = None
         elif self.forked and (self.pattern is None or crossed or self.leapt or grows or late):
