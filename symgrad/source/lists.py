@@ -16,6 +16,7 @@ from symgrad.source.liveness import Ends, live
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
+    assigned,
     blocks_of,
     calls,
     copied,
@@ -230,13 +231,11 @@ def _runs_over(loop: ast.For, alone: bool, zips: bool, space: Mapping[str, Any],
 
 
 def _held(items: Any) -> tuple[ast.expr, ...]:
-    """The name and the constants in ``x.log``, or ``x.log["k"]``; nothing for others."""
+    """The object and the constants in ``x.log``, or ``x.log["k"]``; nothing for others."""
     keys: list[ast.expr] = []
     if isinstance(items, ast.Subscript) and isinstance(items.slice, ast.Constant) and type(items.slice.value) is str:
         items, keys = items.value, [items.slice]
-    if not isinstance(items, ast.Attribute) or not isinstance(items.value, ast.Name):
-        return ()
-    return items.value, ast.Constant(items.attr), *keys
+    return (items.value, ast.Constant(items.attr), *keys) if isinstance(items, ast.Attribute) else ()
 
 
 def _are_two(target: ast.expr) -> bool:
@@ -269,10 +268,26 @@ def _run_over(function: ast.FunctionDef, others: set[str], names: set[str], spac
                 lists.setdefault(id(use.of), set()).add(name)
     for loop in [part for part in walk(function) if isinstance(part, ast.For)]:
         runs: _Runs | None = loop.runs  # type: ignore[attr-defined]
-        if runs is not None and runs.held and _run_by(loop) is not None:
+        if runs is not None and runs.held and _run_by(loop) is not None and _may_be_of_some(loop, runs):
             lists[id(loop)] = {*runs.owners}
     for block in [*blocks_of(function)] if lists else ():
-        block[:] = [_of_all_places(item, names) if _is_of_all(item, lists.get(id(item))) else item for item in block]
+        every = [_of_all_places(item, names) if _is_of_all(item, lists.get(id(item))) else [item] for item in block]
+        block[:] = [item for items in every for item in items]
+
+
+def _may_be_of_some(loop: ast.For, runs: _Runs) -> bool:
+    """Whether what an object holds may be a list of some numbers, or rows, as what a short loop does with it shows: there will
+    be two such loops."""
+    every = [part for statement in loop.body for part in walk(statement)]
+    if len(every) > _SHORT or any([isinstance(part, (*_LOOPS, *_SCOPES)) for part in every]):
+        return False
+    names = {*names_stored(loop.target)}
+    others = [part.func for part in every if isinstance(part, ast.Call)]
+    others += [part.value for part in every if isinstance(part, ast.Attribute)]
+    return names.isdisjoint([getattr(part, "id", "") for part in others])
+
+
+_SHORT = 200  # nodes of such a loop
 
 
 def _is_of_all(statement: ast.stmt, lists: set[str] | None) -> bool:
@@ -281,14 +296,22 @@ def _is_of_all(statement: ast.stmt, lists: set[str] | None) -> bool:
     return lists is not None and (runs is None or len(lists) == len(runs.owners))
 
 
-def _of_all_places(statement: Any, names: set[str]) -> ast.stmt:
-    """A loop over a list, or what appends to it, as ``_run_over`` says."""
+def _of_all_places(statement: Any, names: set[str]) -> list[ast.stmt]:
+    """A loop over a list, or what appends to it, as ``_run_over`` says; what gives the object that holds it comes first."""
     if isinstance(statement, ast.For):
-        return _over_all_places(statement, names)
+        runs: _Runs = statement.runs  # type: ignore[attr-defined]
+        if not runs.held or isinstance(runs.held[0], ast.Name):
+            return [_over_all_places(statement, names)]
+        (holder, *path), owner = runs.held, fresh("holder", names)
+        for part in walk(statement.iter):
+            if isinstance(part, ast.Attribute) and part.value is holder:
+                part.value = placed(_at(owner), holder)
+        statement.runs = runs._replace(held=(_at(owner), *path))  # type: ignore[attr-defined]
+        return [assigned(owner, holder, statement), _over_all_places(statement, names)]
     owner, item = statement.value.func.value, statement.value.args[0]
     behind = placed(ast.Expr(called(BEHIND, owner, item)), statement)
     chosen = placed(called(CHOSEN, owner), owner)
-    return located(placed(ast.If(chosen, [behind], [statement]), statement))  # type: ignore[no-any-return]
+    return [located(placed(ast.If(chosen, [behind], [statement]), statement))]
 
 
 def called(word: str, *args: ast.expr) -> ast.expr:

@@ -1,0 +1,208 @@
+"""Rows that objects hold, of which a loop that ends early has left some: they are read by columns afterwards."""
+
+import numpy as np
+import pytest
+from agreement import right_at
+
+from symgrad import value_and_grad
+
+A, B = np.random.default_rng(0).standard_normal((30, 3)), np.random.default_rng(1).standard_normal(30)
+
+
+class Fit:
+    """Descends until the loss falls no more, and keeps what it sees."""
+
+    row = staticmethod(lambda k, loss, w: {"epoch": k, "loss": loss})
+
+    def __init__(self, x):
+        self.w, self.rate, self.history = x[:3], x[3], []
+        self.best, self.bad = np.inf, 0
+
+    def epoch(self, k):
+        error = A @ self.w - B
+        self.w = self.w - self.rate * (A.T @ error) / 30
+        loss = np.mean(error**2)
+        self.history.append(self.row(k, loss, self.w))
+        return loss
+
+    def stops(self, loss):
+        if loss < self.best - 1e-3:
+            self.best, self.bad = loss, 0
+            return False
+        self.bad += 1
+        return self.bad > 2
+
+    def run(self, n=80):
+        last = np.inf
+        for k in range(n):
+            loss = self.epoch(k)
+            if last - loss < 1e-3:
+                break
+            last = loss
+        return self
+
+    def patiently(self, n=80):
+        for k in range(n):
+            if self.stops(self.epoch(k)):
+                break
+        return self
+
+
+class Pairs(Fit):
+    row = staticmethod(lambda k, loss, w: (k, loss))
+
+
+class Arrays(Fit):
+    row = staticmethod(lambda k, loss, w: {"loss": loss, "w": w})
+
+
+def last_row(x):
+    fit = Fit(x).run()
+    return fit.history[-1]["loss"] - fit.history[0]["loss"] + 0.1 * len(fit.history)
+
+
+def by_a_comprehension(x):
+    fit = Fit(x).run()
+    if not fit.history:
+        return 0.0
+    return np.mean([row["loss"] for row in fit.history])
+
+
+def by_a_generator(x):
+    return sum(row["loss"] * row["epoch"] for row in Fit(x).run().history)
+
+
+def by_a_loop(x):
+    fit, total, highest = Fit(x).run(), 0.0, 0.0
+    for row in fit.history:
+        total = total + row["loss"] ** 2
+        highest = max(highest, row["loss"])
+    return total + highest
+
+
+def counted(x):
+    fit = Pairs(x).run()
+    return sum(i * loss for i, (_, loss) in enumerate(fit.history))
+
+
+def unpacked(x):
+    fit, total = Pairs(x).run(), 0.0
+    for k, loss in fit.history:
+        total = total + k * loss
+    k, loss = fit.history[-1]
+    return total + k * loss
+
+
+def as_an_array(x):
+    return np.sum(np.array(Pairs(x).run().history)[:, 1] ** 2)
+
+
+def arrays_beside(x):
+    fit = Arrays(x).run()
+    return sum(row["loss"] for row in fit.history) + np.sum(fit.history[-1]["w"])
+
+
+def with_patience(x):
+    fit = Fit(x).patiently()
+    return fit.best + sum(row["loss"] for row in fit.history)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        last_row, by_a_comprehension, by_a_generator, by_a_loop, counted, unpacked, as_an_array, arrays_beside, with_patience,
+    ],
+)  # fmt: skip
+def test_how_many_rows_there_are_is_no_way_of_its_own(fun):
+    derivative = value_and_grad(fun)
+    for rate in (0.3, 0.35, 0.25, 0.4, 0.2, 0.45, 0.15, 0.5, 0.28, 0.33):
+        x = np.array([0.4, -0.3, 0.8, rate])
+        right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+    assert derivative.cache_info().misses <= 5
+
+
+def a_row_is_changed(x):
+    fit = Fit(x).run()
+    fit.history[-1]["loss"] = x[0]
+    for row in fit.history:
+        row["loss"] = row["loss"] * 2.0
+    return sum(row["loss"] for row in fit.history)
+
+
+def a_row_is_kept(x):
+    fit = Fit(x).run()
+    best = fit.history[-1]
+    best["loss"] = best["loss"] + x[1]
+    return fit.history[-1]["loss"] + (best is fit.history[-1]) * x[0]
+
+
+def rows_of_another_kind(x):
+    fit = Fit(x).run()
+    fit.history.append({"epoch": -1, "loss": x[0], "more": x[1]})
+    return sum(row["loss"] for row in fit.history) + fit.history[-1]["more"]
+
+
+def the_last_one_that_a_loop_has_seen(x):
+    row = {"loss": 0.0}
+    for row in Fit(x).run().history:  # noqa: B007
+        pass
+    return row["loss"] * x[0]
+
+
+def a_key_that_is_not_there(x):
+    try:
+        return sum(row["size"] for row in Fit(x).run().history)
+    except KeyError:
+        return x[0] * x[3]
+
+
+def chosen_by_a_key(x):
+    best = min(Fit(x).run().history, key=lambda row: row["loss"])
+    return best["loss"] + best["epoch"]
+
+
+def held_twice(x):
+    fit = Fit(x).run()
+    other = Fit(x)
+    other.history = fit.history
+    other.run(5)
+    return sum(row["loss"] for row in fit.history) + len(other.history)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        a_row_is_changed, a_row_is_kept, rows_of_another_kind, the_last_one_that_a_loop_has_seen, a_key_that_is_not_there,
+        chosen_by_a_key, held_twice,
+    ],
+)  # fmt: skip
+def test_where_something_else_is_done_with_them_they_are_rows(fun):
+    derivative = value_and_grad(fun)
+    for rate in (0.3, 0.35, 0.3, 0.25, 0.4):
+        x = np.array([0.4, -0.3, 0.8, rate])
+        right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+
+
+class Counted:
+    """Objects that count how often one is asked for their list."""
+
+    def __init__(self):
+        self.items, self.asked = [1.0, 2.0, 3.0], 0
+
+    @property
+    def log(self):
+        self.asked += 1
+        return self.items
+
+
+def test_who_gives_a_list_is_asked_once():
+    def f(x):
+        one, total = Counted(), 0.0
+        for v in one.log:
+            total = total + v * x[0]
+        total = total + sum(v * x[1] for v in one.log) + one.log[-1]
+        return total * one.asked
+
+    derivative = value_and_grad(f)
+    for scale in (1.0, 2.0, 3.0):
+        right_at(derivative, f, scale * np.array([0.4, 0.3]), value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
