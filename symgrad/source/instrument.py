@@ -813,7 +813,7 @@ class _Rewriter(ast.NodeTransformer):
         if use is not None:
             return _hook("handed", node, node, self.visit(use))
         if hasattr(node, "given_back"):
-            return _hook("given_back", node, node, *map(ast.Constant, node.given_back))
+            return _hook("given_back", node, node, ast.Constant(node.given_back))
         if not isinstance(node.ctx, ast.Load) or self._local(node.id):
             return node
         kind = "cell" if node.id in self.free else "glob"

@@ -495,7 +495,7 @@ def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any])
     for statement, around in [*_given(function, space)]:
         known = [(place, handed) for name, place, handed in _got(statement, uses, around, space) if name not in others]
         for _, handed in known:
-            _put(handed, function.name)
+            _put(handed)
         statement.value.takes = [place for place, _ in known]
     for before, loop, around in _fors(function.body, ()):
         loop.kept = []  # type: ignore[attr-defined]
@@ -505,11 +505,11 @@ def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any])
             later = _handed(name, outside, around) if some else None
             if later is not None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
-                _put(later, function.name)
+                _put(later)
 
 
-def _put(handed: Sequence[_Use], function: str) -> None:
-    """Names know what is done with what they stand for, in a ``function``."""
+def _put(handed: Sequence[_Use]) -> None:
+    """Names know what is done with what they stand for."""
     for use in handed:
         if isinstance(use.of, (ast.For, ast.Expr)):
             every = [use.name] if isinstance(use.of, ast.Expr) else use.of.runs.names(use.of)  # type: ignore[attr-defined]
@@ -518,7 +518,7 @@ def _put(handed: Sequence[_Use], function: str) -> None:
         elif getattr(use.of, "id", "") == STARTED:  # an iterator of it
             use.name.use = placed(ast.Constant("items"), use.name)
         elif isinstance(use.of, ast.Return):
-            use.name.given_back = function, use.place
+            use.name.given_back = use.place
         elif not _is_of_own(use):
             use.name.use = copied(use.of)
 

@@ -158,7 +158,7 @@ def target(frame: FrameType | None) -> str | None:
 
     Where it is returned, the caller's instruction says.
     """
-    for _ in range(4):
+    for _ in range(5):
         if frame is None:
             return None
         code, raw, _, _ = _known(frame.f_code)

@@ -30,7 +30,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence, Set
-from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -298,12 +298,17 @@ class Calls(Reads):
     def call_for(self, places: tuple[int, ...], fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``fun(*args, **kwargs)``, which may return lists of some items at these places of a tuple, or alone (-1): of what is
         done with those, the hooks are told (``handed``)."""
-        if type(fun) is FunctionType or (type(fun) is MethodType and type(fun.__func__) is FunctionType):
-            self.ready = places
-        try:
-            return self.call(fun, *args, **kwargs)
-        finally:
-            self.ready = ()
+        return self.call(fun, *args, **kwargs)
+
+    def is_ready(self, function: FrameType, place: int) -> bool:
+        """Whether who has called a function, which returns, is ready for such a list at a place: its frame is the third one
+        back."""
+        frame = function.f_back
+        for code in (Calls._call_function.__code__, Calls.call.__code__):
+            if frame is None or frame.f_code is not code:
+                return False
+            frame = frame.f_back
+        return frame is not None and frame.f_code is Calls.call_for.__code__ and place in frame.f_locals["places"]
 
     def _read_in(self, path: Path, name: str, place: int, value: Any) -> Any:
         """An item of a list that an object of symgrad's own has as an attribute."""
@@ -572,16 +577,6 @@ class Calls(Reads):
         self.check(self.home(fun).then("attr", "__code__"), "is", fun.__code__)
 
     def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        ready, self.ready = self.ready, ()
-        if not ready and not self.givers:
-            return self._call_followed(fun, args, kwargs)
-        self.givers.append((fun.__code__.co_name, ready))
-        try:
-            return self._call_followed(fun, args, kwargs)
-        finally:
-            self.givers.pop()
-
-    def _call_followed(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
         whole = needs_drafts(code) and (self.trace.drafts is None or all(map(_is_plain, (*args, *kwargs.values()))))
         if whole or is_library(code.co_filename):

@@ -204,9 +204,6 @@ class Reads:
         self.shown_at = 0  # when somebody who is not followed may have read all of them last
         # of lists, and dicts that have such (by identity), those of which nobody has asked yet which items they have
         self.chosen_later: dict[int, list[Any]] = {}
-        # the functions that are called, by name, and where who calls each is ready for lists of some items (see ``call_for``)
-        self.givers: list[tuple[str, tuple[int, ...]]] = []
-        self.ready: tuple[int, ...] = ()
         self.appends: list[tuple[Path, Any, str, Any]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call

@@ -417,13 +417,12 @@ class State(Calls):
             self._mention(owner)
         return self.call(len, owner) if length is None else length
 
-    def given_back(self, value: Any, function: str, place: int) -> Any:
+    def given_back(self, value: Any, place: int) -> Any:
         """What a function returns, at this place of a tuple, -1 for what is alone: a list of some items to who is ready for it,
         see ``call_for``."""
         if type(value) is not Chosen:
             return value
-        name, ready = self.givers[-1] if self.givers else ("", ())
-        return value if name == function and place in ready and KEPT not in self.trace.apart else value.listed()
+        return value if KEPT not in self.trace.apart and self.is_ready(sys._getframe(1), place) else value.listed()
 
     def handed(self, value: Any, fun: Any) -> Any:
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
