@@ -109,6 +109,23 @@ def inner(x):
     return np.mean(losses) + w[1]
 
 
+def as_a_dict(x):
+    w, log, last = x[:3], {"loss": [], "size": []}, np.inf
+    for _ in range(80):
+        w, loss = step(w, x[3])
+        log["loss"].append(loss)
+        log["size"].append(np.sum(w**2))
+        if last - loss < 1e-3:
+            break
+        last = loss
+    return w, log
+
+
+def in_a_dict(x):
+    w, log = as_a_dict(x)
+    return np.mean(log["loss"]) + log["size"][-1] + w[0] * len(log["loss"])
+
+
 def twice(x):
     w, losses = descend(x)
     if losses:
@@ -117,7 +134,7 @@ def twice(x):
     return w[0]
 
 
-@pytest.mark.parametrize("fun", [mean, last, not_read, looped_over, through_two, early, method, inner, twice])
+@pytest.mark.parametrize("fun", [mean, last, not_read, looped_over, through_two, early, method, inner, twice, in_a_dict])
 def test_how_many_items_there_are_is_no_way_of_its_own(fun):
     derivative = value_and_grad(fun)
     for rate in (0.3, 0.35, 0.25, 0.4, 0.2, 0.45, 0.15, 0.5):
@@ -176,7 +193,41 @@ def recursive(x):
     return np.sum(losses) + w[0]
 
 
-@pytest.mark.parametrize("fun", [kept_elsewhere, appended_to, in_a_tuple, three_for_two, given_on, compared, recursive, alone])
+def a_dict_that_is_changed(x):
+    w, log = as_a_dict(x)
+    log["loss"] = log["loss"][1:]
+    return np.sum(log["loss"]) + w[0] + len(log)
+
+
+def a_dict_that_is_run_over(x):
+    _, log = as_a_dict(x)
+    return sum(np.mean(values) for values in log.values()) + log["loss"].count(x[0])
+
+
+def a_key_that_is_not_there(x):
+    _, log = as_a_dict(x)
+    try:
+        return np.sum(log["losses"])
+    except KeyError:
+        return x[0] * x[1] + np.sum(log["loss"])
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        kept_elsewhere,
+        appended_to,
+        in_a_tuple,
+        three_for_two,
+        given_on,
+        compared,
+        recursive,
+        alone,
+        a_dict_that_is_changed,
+        a_dict_that_is_run_over,
+        a_key_that_is_not_there,
+    ],
+)
 def test_where_something_else_is_done_with_them_they_are_lists(fun):
     f = (lambda x: np.sum(fun(x))) if fun is alone else fun
     derivative = value_and_grad(f)

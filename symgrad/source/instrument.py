@@ -846,6 +846,8 @@ class _Rewriter(ast.NodeTransformer):
             way, table = getattr(node, "hook", ("", None))
             if way:
                 return _hook(way, node, node.value, _constants(table), *_parts_of_index(node.slice))
+            if hasattr(node, "use"):
+                return _hook("handed", node, _hook("item", node, node.value, node.slice), self.visit(node.use))
             loop, name = getattr(node, "grown", ("", ""))
             if loop:
                 return _hook("grown_item", node, ast.Name(loop, ast.Load()), ast.Constant(name), node.value, node.slice)

@@ -476,6 +476,36 @@ def _got(
             yield one.id, place, handed  # type: ignore[attr-defined]
 
 
+def _items_of(
+    statement: ast.Assign, function: ast.FunctionDef, around: Any, space: Mapping[str, Any]
+) -> Iterator[tuple[int, list[_Use]]]:
+    """Where a tuple may have a dict, -1 for what is alone, of which nothing but items are read, by texts, and what is done with
+    these."""
+    (target,) = statement.targets
+    places = enumerate(target.elts) if isinstance(target, ast.Tuple) else [(-1, target)]
+    names = {one.id: place for place, one in places if isinstance(one, ast.Name)}
+    found = [*_text_items(function.body, ())] if names else []
+    for name, place in names.items():
+        own: list[Any] = [use for use in found if use.name.value.id == name]
+        every = [part for part in walk(function) if isinstance(part, ast.Name) and part.id == name]
+        loads = [part for part in every if not isinstance(part.ctx, ast.Store)]
+        known = all([use.around == around and use.of is not None and _is_anothers(use.of, space) for use in own])
+        loops = any([isinstance(use.of, (ast.For, ast.Assign)) for use in own])
+        if own and known and not loops and len(own) == len(loads) and len(every) == len(loads) + 1:
+            yield place, own
+
+
+def _text_items(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Use]:
+    """What is done with items that are read by a text."""
+    for node in nodes:
+        inner = (*around, node) if isinstance(node, (*_LOOPS, *_SCOPES)) else around
+        for part in parts_of(node):
+            read = isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and isinstance(part.value, ast.Name)
+            if read and _is_text(part.slice):  # type: ignore[attr-defined]
+                yield _Use(part, inner, None if isinstance(node, ast.Return) else _use_of(part, node))  # type: ignore[arg-type]
+        yield from _text_items([*parts_of(node)], inner)
+
+
 def _is_anothers(of: Any, space: Mapping[str, Any]) -> bool:
     """Whether what is done with a list is no call of a function, or one of a module's, or of a builtin."""
     first = of
@@ -496,7 +526,10 @@ def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any])
         known = [(place, handed) for name, place, handed in _got(statement, uses, around, space) if name not in others]
         for _, handed in known:
             _put(handed)
-        statement.value.takes = [place for place, _ in known]
+        items = [*_items_of(statement, function, around, space)]
+        for _, read in items:
+            _put(read)
+        statement.value.takes = [*[place for place, _ in known], *[("items", place) for place, _ in items]]
     for before, loop, around in _fors(function.body, ()):
         loop.kept = []  # type: ignore[attr-defined]
         same = {id(loop), id(getattr(loop, "twin", loop))}  # of which one runs
@@ -539,12 +572,12 @@ def _handed(name: str, uses: Sequence[_Use], around: Any) -> list[_Use] | None:
 
 class _Use(NamedTuple):
     """Where a name stands, in which loops and functions, and what is done with it, as ``_use_of`` says; where it is returned,
-    the place in a tuple, -1 for what is alone."""
+    the place in a tuple, -1 for what is alone, and the key in a dict."""
 
     name: Any
     around: tuple[ast.AST, ...]
     of: Any
-    place: int = -1
+    place: Any = -1
 
 
 def _is_of_own(use: _Use) -> bool:
@@ -560,10 +593,7 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
             continue
         if isinstance(node, ast.Return) and node.value is not None:
             for place, one in enumerate(node.value.elts) if isinstance(node.value, ast.Tuple) else ((-1, node.value),):
-                if isinstance(one, ast.Name):
-                    yield _Use(one, around, node, place)
-                else:
-                    yield from _uses([ast.Expr(one)], around)
+                yield from _returned(node, one, place, around)
             continue
         for part in parts_of(node):
             if isinstance(part, ast.Name):
@@ -583,6 +613,21 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
             yield from [use for use in _uses(node.body, inner) if use.name.id not in own]
             parts = [part for part in parts if part not in node.body]
         yield from _uses(parts, inner)
+
+
+def _returned(node: ast.Return, value: ast.expr, place: Any, around: tuple[ast.AST, ...]) -> Iterator[_Use]:
+    """The uses in what is returned at a place, where it may be a dict of lists."""
+    if isinstance(value, ast.Name):
+        yield _Use(value, around, node, place)
+    elif isinstance(value, ast.Dict) and type(place) is int and all(map(_is_text, value.keys)):
+        for key, one in zip(value.keys, value.values, strict=True):
+            yield from _returned(node, one, (place, key.value), around)  # type: ignore[union-attr]
+    else:
+        yield from _uses([ast.Expr(value)], around)
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is str
 
 
 def _own_names(function: ast.FunctionDef) -> set[str]:

@@ -295,12 +295,12 @@ class Calls(Reads):
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
         return self.own(fun, self._call_opaque(fun, args, kwargs), args)
 
-    def call_for(self, places: tuple[int, ...], fun: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """``fun(*args, **kwargs)``, which may return lists of some items at these places of a tuple, or alone (-1): of what is
-        done with those, the hooks are told (``handed``)."""
+    def call_for(self, places: tuple[Any, ...], fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """``fun(*args, **kwargs)``, which may return lists of some items at these places of a tuple, or alone (-1), or in a
+        dict there (``("items", place)``): of what is done with those, the hooks are told (``handed``)."""
         return self.call(fun, *args, **kwargs)
 
-    def is_ready(self, function: FrameType, place: int) -> bool:
+    def is_ready(self, function: FrameType, place: Any) -> bool:
         """Whether who has called a function, which returns, is ready for such a list at a place: its frame is the third one
         back."""
         frame = function.f_back
@@ -308,7 +308,8 @@ class Calls(Reads):
             if frame is None or frame.f_code is not code:
                 return False
             frame = frame.f_back
-        return frame is not None and frame.f_code is Calls.call_for.__code__ and place in frame.f_locals["places"]
+        there = place if type(place) is int else ("items", place[0])
+        return frame is not None and frame.f_code is Calls.call_for.__code__ and there in frame.f_locals["places"]
 
     def _read_in(self, path: Path, name: str, place: int, value: Any) -> Any:
         """An item of a list that an object of symgrad's own has as an attribute."""

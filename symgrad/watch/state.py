@@ -417,9 +417,9 @@ class State(Calls):
             self._mention(owner)
         return self.call(len, owner) if length is None else length
 
-    def given_back(self, value: Any, place: int) -> Any:
-        """What a function returns, at this place of a tuple, -1 for what is alone: a list of some items to who is ready for it,
-        see ``call_for``."""
+    def given_back(self, value: Any, place: Any) -> Any:
+        """What a function returns, at this place of a tuple, -1 for what is alone, and key of a dict: a list of some items to
+        who is ready for it, see ``call_for``."""
         if type(value) is not Chosen:
             return value
         return value if KEPT not in self.trace.apart and self.is_ready(sys._getframe(1), place) else value.listed()
