@@ -161,6 +161,48 @@ def chosen_by_a_key(x):
     return best["loss"] + best["epoch"]
 
 
+def changed_while_it_is_run_over(x):
+    fit, total = Fit(x).run(), 0.0
+    for row in fit.history:
+        total = total + row["loss"]
+        fit.history.pop()
+    return total
+
+
+def longer_while_it_is_run_over(x):
+    fit, total = Pairs(x).run(), 0.0
+    for k, loss in fit.history:
+        total = total + loss
+        if k == 0:
+            fit.history.append((7, x[0]))
+    return total
+
+
+def changed_by_what_is_called(x):
+    fit = Fit(x).run()
+
+    def taken(loss):
+        fit.history.pop()
+        return loss
+
+    return sum(taken(row["loss"]) for row in fit.history)
+
+
+def rows_are_written_meanwhile(x):
+    fit, total = Fit(x).run(), 0.0
+    for row in fit.history:
+        fit.history[-1]["loss"] = 7.0 * x[1]
+        total = total + row["loss"]
+    return total
+
+
+def a_parameter_of_that_name(x):
+    total = 0.0
+    for row in Fit(x).run().history:
+        total = total + row["loss"] * (lambda row: row["loss"])({"loss": 10.0})
+    return total
+
+
 def held_twice(x):
     fit = Fit(x).run()
     other = Fit(x)
@@ -173,7 +215,8 @@ def held_twice(x):
     "fun",
     [
         a_row_is_changed, a_row_is_kept, rows_of_another_kind, the_last_one_that_a_loop_has_seen, a_key_that_is_not_there,
-        chosen_by_a_key, held_twice,
+        chosen_by_a_key, held_twice, changed_while_it_is_run_over, longer_while_it_is_run_over, changed_by_what_is_called,
+        rows_are_written_meanwhile, a_parameter_of_that_name,
     ],
 )  # fmt: skip
 def test_where_something_else_is_done_with_them_they_are_rows(fun):
@@ -181,6 +224,27 @@ def test_where_something_else_is_done_with_them_they_are_rows(fun):
     for rate in (0.3, 0.35, 0.3, 0.25, 0.4):
         x = np.array([0.4, -0.3, 0.8, rate])
         right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+
+
+def test_arrays_of_no_rows():
+    def f(x):
+        fit = Pairs(x).run(int(x[3] > 0.1) * 80)
+        return np.array(fit.history).ndim * x[0] + len(fit.history) * x[1]
+
+    def g(x):
+        numbers, arrays = [], []
+        for k in range(40):
+            if x[3] * k > 0.9:
+                break
+            numbers.append(k)
+            arrays.append(x[:2] * k)
+        return np.array(arrays[1:]).ndim * x[0] + (np.array(numbers).dtype == float) * x[1] + np.array(arrays).ndim * x[2]
+
+    for fun in (f, g):
+        derivative = value_and_grad(fun)
+        for rate in (0.3, 0.35, 0.02, 0.25, 40.0, 50.0):
+            x = np.array([0.4, -0.3, 0.8, rate])
+            right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
 
 
 class Counted:

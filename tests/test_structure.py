@@ -170,4 +170,12 @@ def test_nothing_of_the_users_is_evaluated():
     users = {name: sorted(called & {"eval", "exec"}) for name, called in users.items()}
     found = {name: calls for name, calls in users.items() if calls}
     assert all(calls == ["exec"] for calls in found.values()), found
-    assert set(found) <= {"compile", "emit.build", "source.instrument", "watch.state", "testing", "export"}, found
+    assert set(found) <= {
+        "compile",
+        "emit.build",
+        "source.instrument",
+        "watch.state",
+        "testing",
+        "export",
+        "transform.iteration",
+    }, found

@@ -46,6 +46,7 @@ from symgrad.source.lists import (
     ROW,
     ROWS,
     ROWS_AT,
+    STILL,
     TAKEN,
     Appended,
     appended,
@@ -398,7 +399,7 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 # what the rewritten function calls by these names
 _OWN = {
     ROW: "row", TWO: "two", CHOSEN: "is_chosen", CHOSEN_AT: "is_chosen_at", AT: "chosen_at", ROWS: "has_rows",
-    ROWS_AT: "has_rows_at", PART: "column", ITEMS: "every_item",
+    ROWS_AT: "has_rows_at", PART: "column", STILL: "is_still", ITEMS: "every_item",
     TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
     REST: "rest_of", SHORT: "short",

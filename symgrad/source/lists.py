@@ -43,9 +43,9 @@ _ENDS = {"0": "first", "-1": "last"}
 # see ``_run_over``
 _WORDS = [
     f"__symgrad_{word}__"
-    for word in ("chosen", "items", "taken", "item", "behind", "chosen_at", "at", "rows", "rows_at", "part")
+    for word in ("chosen", "items", "taken", "item", "behind", "chosen_at", "at", "rows", "rows_at", "part", "still")
 ]
-CHOSEN, ITEMS, TAKEN, ITEM, BEHIND, CHOSEN_AT, AT, ROWS, ROWS_AT, PART = _WORDS
+CHOSEN, ITEMS, TAKEN, ITEM, BEHIND, CHOSEN_AT, AT, ROWS, ROWS_AT, PART, STILL = _WORDS
 IN_TURN = "__symgrad_in_turn__"  # what has the items of some lists: see ``several.py``
 RAGGED = "__symgrad_ragged__"  # what lists the pairs of ranges with ends that are looked up: see ``nests.py``
 ROW = "__symgrad_row__"  # what makes an array of a row, if there are but numbers in it: see ``rows.py``
@@ -358,7 +358,8 @@ def _over_all_places(loop: ast.For, names: set[str]) -> ast.stmt:
     else:
         facts = [ast.Constant(isinstance(target, ast.Tuple)), ast.Tuple([*map(ast.Constant, parts)], ast.Load())]
         chosen = called(ROWS_AT, *facts, *runs.held) if runs.held else called(ROWS, *facts, *lists)
-    made = located(placed(ast.If(placed(chosen, loop.iter), [*begin, every], [loop]), loop))
+    after = [placed(ast.Expr(called(STILL, lists[0])), loop)] if runs.held else []
+    made = located(placed(ast.If(placed(chosen, loop.iter), [*begin, every, *after], [loop]), loop))
     made.either = True
     return made  # type: ignore[no-any-return]
 
@@ -372,6 +373,8 @@ def _parts(target: ast.expr, loop: ast.For, names: set[str]) -> dict[Any, str] |
     if not isinstance(target, ast.Name) or not loop.alone:  # type: ignore[attr-defined]
         return None
     inside = [part for statement in loop.body for part in walk(statement)]
+    if any([isinstance(part, _SCOPES) for part in inside]):  # in which the name may be another one's
+        return None
     read = [part for part in inside if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load)]
     items = [part for part in read if isinstance(part.slice, ast.Constant) and getattr(part.value, "id", "") == target.id]
     if not items or len(items) != len([part for part in inside if isinstance(part, ast.Name) and part.id == target.id]):

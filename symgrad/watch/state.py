@@ -49,6 +49,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.kept import Holders, assigned_outside
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, attributes, fields_of, refuse_unfollowed
+from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.trace import NAMES, Named, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, OWN, Tracer, tracers
@@ -450,6 +451,9 @@ class State(Calls):
                 self.trace.copied.add(value.place)
             return value.end(fun == "last")
         array, taken = value.parts()
+        like_none = array.ndim == 1 and array.dtype == np.float64  # NumPy's array of an empty list
+        if not (like_none or fun is len or type(fun) is str or np.any(taken)):
+            return value.listed()
         items = array[taken]
         return self._len(items) if fun == "test" else items
 
@@ -465,7 +469,8 @@ class State(Calls):
             return [value.row.make([end[0] for end in ends])] if all(ends) else []
         numbers = value.row.kind is not dict and all([one.array.ndim == 1 for one in columns])
         if (fun is np.array or fun is np.asarray) and numbers:
-            return np.stack([one.parts()[0] for one in columns], axis=1)[columns[0].parts()[1]]
+            taken = columns[0].parts()[1]
+            return np.stack([one.parts()[0] for one in columns], axis=1)[taken] if np.any(taken) else value.listed()
         return value.listed()
 
     def has_rows(self, whole: bool, keys: tuple[Any, ...], value: Any) -> bool:
@@ -483,6 +488,12 @@ class State(Calls):
         columns = value.chosen
         assert columns is not None
         return columns[value.row.keys.index(key) if value.row.kind is dict else key]
+
+    def is_still(self, value: Chosen | Later) -> None:
+        """A loop over all places of a list that an object holds is over: the run ends if somebody has got the list meanwhile,
+        and may have changed it; in the next one, it is known which items such lists have."""
+        if value.is_whole:
+            raise self.trace.refuse(Otherwise(frozenset([KEPT])))
 
     def is_chosen(self, *values: Any) -> bool:
         """Whether lists have the numbers that a mask, the same one for all, selects from an array of each, and how many these
