@@ -126,6 +126,28 @@ def in_a_dict(x):
     return np.mean(log["loss"]) + log["size"][-1] + w[0] * len(log["loss"])
 
 
+def in_pairs(x):
+    w, path, last = x[:3], [], np.inf
+    for k in range(80):
+        w, loss = step(w, x[3])
+        path.append((k, loss))
+        if last - loss < 1e-3:
+            break
+        last = loss
+    return w, path
+
+
+def rows(x):
+    w, path = in_pairs(x)
+    total = sum(k * loss for k, loss in path)
+    return total + path[-1][1] + np.sum(np.array(path)[:, 1]) + len(path) * w[0]
+
+
+def rows_by_place(x):
+    _, path = in_pairs(x)
+    return np.mean([row[1] for row in path]) + path[0][1]
+
+
 def twice(x):
     w, losses = descend(x)
     if losses:
@@ -134,7 +156,9 @@ def twice(x):
     return w[0]
 
 
-@pytest.mark.parametrize("fun", [mean, last, not_read, looped_over, through_two, early, method, inner, twice, in_a_dict])
+@pytest.mark.parametrize(
+    "fun", [mean, last, not_read, looped_over, through_two, early, method, inner, twice, in_a_dict, rows, rows_by_place]
+)
 def test_how_many_items_there_are_is_no_way_of_its_own(fun):
     derivative = value_and_grad(fun)
     for rate in (0.3, 0.35, 0.25, 0.4, 0.2, 0.45, 0.15, 0.5):
@@ -199,6 +223,14 @@ def a_dict_that_is_changed(x):
     return np.sum(log["loss"]) + w[0] + len(log)
 
 
+def rows_that_are_changed(x):
+    _, path = in_pairs(x)
+    path[0] = (1, x[0])
+    path.append((2, x[1]))
+    (_, first), *others = path
+    return first + sum(loss for _, loss in others)
+
+
 def a_dict_that_is_run_over(x):
     _, log = as_a_dict(x)
     return sum(np.mean(values) for values in log.values()) + log["loss"].count(x[0])
@@ -225,6 +257,7 @@ def a_key_that_is_not_there(x):
         alone,
         a_dict_that_is_changed,
         a_dict_that_is_run_over,
+        rows_that_are_changed,
         a_key_that_is_not_there,
     ],
 )

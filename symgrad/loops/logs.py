@@ -187,8 +187,9 @@ class Later:
         if self.is_whole or not all([Row.of(item) == self.row for item in before]):
             return None
         if self._chosen is None:
-            known = [one for one in self.columns if type(one) is Chosen and not (one.is_whole or one.owner)]
-            every = [one.after([item[key] for item in before]) for one, key in zip(known, self.row.keys, strict=False)]
+            known = [one for one in self.columns if type(one) is Chosen and not one.is_whole]
+            pairs = zip(known, self.row.keys, strict=False)
+            every = [one.after([*[item[key] for item in before], *one.owner]) for one, key in pairs]
             self._chosen = [one for one in every if one is not None and len(known) == len(self.columns)]
         return self._chosen if len(self._chosen) == len(self.columns) else None
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.lists import called
+from symgrad.source.lists import ROWS_OF, called
 from symgrad.source.rows import makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -329,7 +329,8 @@ class _Columns(ast.NodeTransformer):
         return (loop, both) if self.is_pairwise(parent.func) and len(both) == 2 * len(targets) else (None, [])
 
     def _listed(self) -> ast.expr:
-        return ast.List([ast.Starred(self._zip(None), ast.Load())], ast.Load())
+        keys = ast.Tuple([ast.Constant(key) for key in self.kind.keys], ast.Load())
+        return called(ROWS_OF, keys, *[self._part(key) for key in self.kind.keys])
 
     def _is_returned(self, node: Any) -> bool:
         """Whether the function ends with it, in a tuple perhaps."""

@@ -46,6 +46,7 @@ from symgrad.source.lists import (
     ROW,
     ROWS,
     ROWS_AT,
+    ROWS_OF,
     STILL,
     TAKEN,
     Appended,
@@ -399,7 +400,7 @@ def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
 # what the rewritten function calls by these names
 _OWN = {
     ROW: "row", TWO: "two", CHOSEN: "is_chosen", CHOSEN_AT: "is_chosen_at", AT: "chosen_at", ROWS: "has_rows",
-    ROWS_AT: "has_rows_at", PART: "column", STILL: "is_still", ITEMS: "every_item",
+    ROWS_AT: "has_rows_at", PART: "column", STILL: "is_still", ROWS_OF: "rows_of", ITEMS: "every_item",
     TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
     REST: "rest_of", SHORT: "short",
@@ -974,7 +975,8 @@ class _Rewriter(ast.NodeTransformer):
             node.args = [*map(self.visit, node.args)]
             return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
         if name in _OWN:
-            return _hook(_OWN[name], node, *map(self.visit, node.args))
+            made = _hook(_OWN[name], node, *map(self.visit, node.args))
+            return made if name != ROWS_OF else _hook("given_back", node, made, ast.Constant(getattr(node, "given_back", None)))
         one = len(node.args) == 1 and not node.keywords
         if one and name == "len" and isinstance(node.args[0], _HELD):
             return _hook("length", node, self.visit(node.func), self._unasked(node.args[0]))

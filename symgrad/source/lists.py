@@ -43,9 +43,9 @@ _ENDS = {"0": "first", "-1": "last"}
 # see ``_run_over``
 _WORDS = [
     f"__symgrad_{word}__"
-    for word in ("chosen", "items", "taken", "item", "behind", "chosen_at", "at", "rows", "rows_at", "part", "still")
+    for word in ("chosen", "items", "taken", "item", "behind", "chosen_at", "at", "rows", "rows_at", "part", "still", "rows_of")
 ]
-CHOSEN, ITEMS, TAKEN, ITEM, BEHIND, CHOSEN_AT, AT, ROWS, ROWS_AT, PART, STILL = _WORDS
+CHOSEN, ITEMS, TAKEN, ITEM, BEHIND, CHOSEN_AT, AT, ROWS, ROWS_AT, PART, STILL, ROWS_OF = _WORDS
 IN_TURN = "__symgrad_in_turn__"  # what has the items of some lists: see ``several.py``
 RAGGED = "__symgrad_ragged__"  # what lists the pairs of ranges with ends that are looked up: see ``nests.py``
 ROW = "__symgrad_row__"  # what makes an array of a row, if there are but numbers in it: see ``rows.py``
@@ -622,6 +622,9 @@ def _returned(node: ast.Return, value: ast.expr, place: Any, around: tuple[ast.A
     """The uses in what is returned at a place, where it may be a dict of lists."""
     if isinstance(value, ast.Name):
         yield _Use(value, around, node, place)
+    elif calls(ROWS_OF, value):
+        value.given_back = place  # type: ignore[attr-defined]
+        yield from _uses([ast.Expr(value)], around)
     elif isinstance(value, ast.Dict) and type(place) is int and all(map(_is_text, value.keys)):
         for key, one in zip(value.keys, value.values, strict=True):
             yield from _returned(node, one, (place, key.value), around)  # type: ignore[union-attr]

@@ -25,7 +25,7 @@ from symgrad.loops import iterables
 from symgrad.loops.appended import KEPT, Chosen
 from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, ragged, room, table
-from symgrad.loops.logs import Later
+from symgrad.loops.logs import Later, Row
 from symgrad.loops.patterns import Own
 from symgrad.loops.rolling import SHORT, SHORTEST, Roller
 from symgrad.loops.segments import together
@@ -421,9 +421,10 @@ class State(Calls):
     def given_back(self, value: Any, place: Any) -> Any:
         """What a function returns, at this place of a tuple, -1 for what is alone, and key of a dict: a list of some items to
         who is ready for it, see ``call_for``."""
-        if type(value) is not Chosen:
+        if type(value) not in (Chosen, Later):
             return value
-        return value if KEPT not in self.trace.apart and self.is_ready(sys._getframe(1), place) else value.listed()
+        ready = place is not None and KEPT not in self.trace.apart and self.is_ready(sys._getframe(1), place)
+        return value if ready else value.listed()
 
     def handed(self, value: Any, fun: Any) -> Any:
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
@@ -482,6 +483,12 @@ class State(Calls):
         if whole:
             return row.kind is not dict and len(keys) == len(row.keys)
         return all([key in row.keys if row.kind is dict else type(key) is int and -1 <= key < len(row.keys) for key in keys])
+
+    def rows_of(self, keys: tuple[int, ...], *columns: Any) -> Any:
+        """The list of tuples that has these columns, in the order of the ``keys``."""
+        if all([type(one) is Chosen and not one.is_whole for one in columns]):
+            return Later([], 0, Row(tuple, keys), columns)
+        return [*zip(*[self.handed(one, None) for one in columns], strict=True)]
 
     def column(self, value: Later, key: Any) -> Chosen:
         """The list of what all rows have at a key."""
