@@ -161,7 +161,7 @@ def twice(x):
 )
 def test_how_many_items_there_are_is_no_way_of_its_own(fun):
     derivative = value_and_grad(fun)
-    for rate in (0.3, 0.35, 0.25, 0.4, 0.2, 0.45, 0.15, 0.5):
+    for rate in (0.3, 0.35, 0.25, 0.4, 0.2):
         x = np.array([0.4, -0.3, 0.8, rate])
         right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
     assert derivative.cache_info().misses <= 4
@@ -264,6 +264,6 @@ def a_key_that_is_not_there(x):
 def test_where_something_else_is_done_with_them_they_are_lists(fun):
     f = (lambda x: np.sum(fun(x))) if fun is alone else fun
     derivative = value_and_grad(f)
-    for rate in (0.3, 0.35, 0.3, 0.25, 0.4):
+    for rate in (0.3, 0.4, 0.3):
         x = np.array([0.4, -0.3, 0.8, rate])
         right_at(derivative, f, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))

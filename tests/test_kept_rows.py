@@ -115,7 +115,7 @@ def with_patience(x):
 )  # fmt: skip
 def test_how_many_rows_there_are_is_no_way_of_its_own(fun):
     derivative = value_and_grad(fun)
-    for rate in (0.3, 0.35, 0.25, 0.4, 0.2, 0.45, 0.15, 0.5, 0.28, 0.33):
+    for rate in (0.3, 0.35, 0.25, 0.4, 0.2, 0.45):
         x = np.array([0.4, -0.3, 0.8, rate])
         right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
     assert derivative.cache_info().misses <= 5
@@ -221,7 +221,7 @@ def held_twice(x):
 )  # fmt: skip
 def test_where_something_else_is_done_with_them_they_are_rows(fun):
     derivative = value_and_grad(fun)
-    for rate in (0.3, 0.35, 0.3, 0.25, 0.4):
+    for rate in (0.3, 0.4, 0.3):
         x = np.array([0.4, -0.3, 0.8, rate])
         right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
 
