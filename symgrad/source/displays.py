@@ -14,6 +14,7 @@ from symgrad.source.constants import bound_anywhere
 from symgrad.source.syntax import (
     COMPREHENSIONS,
     FunctionNode,
+    blocks_of,
     copied,
     located,
     names_read,
@@ -28,15 +29,11 @@ _PLAIN = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, as
 
 
 def displayed(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
-    """The function, changed in place, as is what is in it. ``space``: what is outside of it."""
+    """The function, changed in place, as are those in it. ``space``: what is outside of it."""
     bound = bound_anywhere(function)
-    waiting: list[Any] = [function]
-    while waiting:
-        node = waiting.pop()
-        for _, field in ast.iter_fields(node):
-            if isinstance(field, list) and any([isinstance(part, ast.Assign) for part in field]):
-                field[:] = [one for part in field for one in _apart(_spelled(part, space, bound))]
-        waiting += parts_of(node)
+    for one in [part for part in walk(function) if isinstance(part, ast.FunctionDef)]:
+        for block in [*blocks_of(one)]:
+            block[:] = [made for part in block for made in _apart(_spelled(part, space, bound))]
     return function
 
 

@@ -279,7 +279,7 @@ def _may_be_of_some(loop: ast.For, runs: _Runs) -> bool:
     """Whether what an object holds may be a list of some numbers, or rows, as what a short loop does with it shows: there will
     be two such loops."""
     every = [part for statement in loop.body for part in walk(statement)]
-    if len(every) > _SHORT or any([isinstance(part, (*_LOOPS, *_SCOPES)) for part in every]):
+    if len(every) > _SHORT or any([isinstance(part, (*_LOOPS, *_SCOPES, ast.Raise, ast.Try)) for part in every]):
         return False
     names = {*names_stored(loop.target)}
     others = [part.func for part in every if isinstance(part, ast.Call)]
@@ -480,13 +480,13 @@ def _got(
 
 
 def _items_of(
-    statement: ast.Assign, function: ast.FunctionDef, around: Any, space: Mapping[str, Any]
+    statement: ast.Assign, function: ast.FunctionDef, around: Any, space: Mapping[str, Any], others: Collection[str]
 ) -> Iterator[tuple[int, list[_Use]]]:
     """Where a tuple may have a dict, -1 for what is alone, of which nothing but items are read, by texts, and what is done with
     these."""
     (target,) = statement.targets
     places = enumerate(target.elts) if isinstance(target, ast.Tuple) else [(-1, target)]
-    names = {one.id: place for place, one in places if isinstance(one, ast.Name)}
+    names = {one.id: place for place, one in places if isinstance(one, ast.Name) and one.id not in others}
     found = [*_text_items(function.body, ())] if names else []
     for name, place in names.items():
         own: list[Any] = [use for use in found if use.name.value.id == name]
@@ -529,7 +529,7 @@ def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any])
         known = [(place, handed) for name, place, handed in _got(statement, uses, around, space) if name not in others]
         for _, handed in known:
             _put(handed)
-        items = [*_items_of(statement, function, around, space)]
+        items = [*_items_of(statement, function, around, space, others)]
         for _, read in items:
             _put(read)
         statement.value.takes = [*[place for place, _ in known], *[("items", place) for place, _ in items]]
