@@ -90,7 +90,7 @@ def unpacked(x):
     for k, loss in fit.history:
         total = total + k * loss
     k, loss = fit.history[-1]
-    return total + k * loss
+    return total + k * loss + fit.history[0][-1] * fit.history[-1][0]
 
 
 def as_an_array(x):
@@ -156,6 +156,14 @@ def a_key_that_is_not_there(x):
         return x[0] * x[3]
 
 
+def a_key_that_is_no_place(x):
+    fit = Pairs(x).run()
+    try:
+        return fit.history[-1][1.0]
+    except TypeError:
+        return fit.history[-1][True] * x[0]
+
+
 def chosen_by_a_key(x):
     best = min(Fit(x).run().history, key=lambda row: row["loss"])
     return best["loss"] + best["epoch"]
@@ -215,7 +223,8 @@ def held_twice(x):
     "fun",
     [
         a_row_is_changed, a_row_is_kept, rows_of_another_kind, the_last_one_that_a_loop_has_seen, a_key_that_is_not_there,
-        chosen_by_a_key, held_twice, changed_while_it_is_run_over, longer_while_it_is_run_over, changed_by_what_is_called,
+        chosen_by_a_key, a_key_that_is_no_place, held_twice, changed_while_it_is_run_over, longer_while_it_is_run_over,
+        changed_by_what_is_called,
         rows_are_written_meanwhile, a_parameter_of_that_name,
     ],
 )  # fmt: skip

@@ -394,9 +394,8 @@ class State(Calls):
     def item_in(self, owner: Any, end: int, key: Any) -> Any:
         """``owner[end][key]``, where ``end`` is 0 or -1."""
         rows = owner if type(owner) in (Later, Chosen) else self._chosen_in(owner)
-        if type(rows) is Later and key in rows.row.keys and rows.chosen is not None:
-            column = rows.chosen[rows.row.keys.index(key)]
-            return self.item(self.handed(column, ENDS[end]), end)
+        if type(rows) is Later and self.has_rows(False, (key,), rows):
+            return self.item(self.handed(self.column(rows, key), ENDS[end]), end)
         if rows is not None and rows is owner:
             return self.item(self.item(self.handed(rows, ENDS[end]), end), key)
         return self.item(self.item_unasked(owner, end), key)
