@@ -465,3 +465,20 @@ def test_rows_of_one_item():
     for seed in range(3):
         x = np.random.default_rng(seed).standard_normal(40)
         right_at(derivative, f, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-12))
+
+
+def test_slices_of_rows_have_all_of_them():
+    def f(x):
+        found = []
+        for i, v in enumerate(x):
+            if v > 0.0:
+                found.append((v, 2.0 * v, i * v))
+        total = 0.0
+        for row in found:
+            total = total + row[0] * len(row[:2]) + row[1:][1]
+        return total
+
+    derivative = value_and_grad(f)
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal(40)
+        right_at(derivative, f, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-12))

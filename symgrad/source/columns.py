@@ -345,9 +345,11 @@ class _Columns(ast.NodeTransformer):
             named = self._named(loop, target.id) if isinstance(target, ast.Name) else None
             for name in [None] if named is None else named:
                 parent: Any = self.around[id(name)] if name is not None else None
-                if not isinstance(parent, ast.Subscript) or parent.value is not name:
+                looks = isinstance(parent, ast.Subscript) and parent.value is name and isinstance(parent.ctx, ast.Load)
+                key = self._key(parent) if looks else None
+                if key is None:
                     return None
-                read.add(self._key(parent))
+                read.add(key)
         return [key for key in self.kind.keys if key in read] or [self.kind.keys[0]]
 
     def _by_name(self, loop: Any, target: Any, keys: Sequence[Any] | None) -> bool:
