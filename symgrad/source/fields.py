@@ -66,12 +66,10 @@ def _write_out(function: ast.FunctionDef, builtins: Collection[str]) -> None:
     """What runs over all items of such a dictionary, of which nothing else is done, is written out."""
     for node in [one for one in walk(function) if isinstance(one, ast.Assign) and _is_made(one)]:
         name, keys = node.targets[0].id, [key.value for key in node.value.keys]  # type: ignore[attr-defined]
+        if len(keys) > MOST:
+            continue
         other = copied(function)
-        if (
-            len(keys) <= MOST
-            and written_out(other, name, keys, builtins)
-            and name in _fields(other, {part.id for part in _names(other)})
-        ):
+        if written_out(other, name, keys, builtins) and name in _fields(other, {part.id for part in _names(other)}):
             function.body = other.body
 
 

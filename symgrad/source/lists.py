@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -257,11 +257,13 @@ def _run_over(function: ast.FunctionDef, others: set[str], names: set[str], spac
     the loop that has made the list, is put behind all places."""
     uses = [*_uses(function.body, ())]
     lists: dict[int, set[str]] = {}  # by what is done with them
-    given = [_got(statement, uses, around, space) for statement, around in _given(function, space)]
+    named = _by_name(uses)
+    given = [_got(statement, named, around, space) for statement, around in _given(function, space)]
     made: list[tuple[str, Any]] = [(name, handed) for one in given for name, _, handed in one]
     for before, loop, around in _fors(function.body, ()):
         for name, _, some, *_ in appended(loop, before - others):
-            made.append((name, _handed(name, [use for use in uses if loop not in use.around], around) if some else None))
+            outside = [use for use in uses if loop not in use.around] if some else []
+            made.append((name, _handed(name, _by_name(outside), around) if some else None))
     for name, handed in made:
         for use in handed or ():
             if isinstance(use.of, (ast.For, ast.Expr)):
@@ -465,7 +467,7 @@ def _statements(statements: Sequence[Any], around: tuple[ast.AST, ...]) -> Itera
 
 
 def _got(
-    statement: ast.Assign, uses: Sequence[_Use], around: Any, space: Mapping[str, Any]
+    statement: ast.Assign, uses: Mapping[str, Sequence[_Use]], around: Any, space: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, list[_Use]]]:
     """The names that get something, where in a tuple that is, -1 for what is alone, and what is done with it: of functions, it
     is given but to such as somebody else has made."""
@@ -480,17 +482,18 @@ def _got(
 
 
 def _items_of(
-    statement: ast.Assign, function: ast.FunctionDef, around: Any, space: Mapping[str, Any], others: Collection[str]
-) -> Iterator[tuple[int, list[_Use]]]:
-    """Where a tuple may have a dict, -1 for what is alone, of which nothing but items are read, by texts, and what is done with
-    these."""
+    statement: ast.Assign,
+    items: Mapping[str, Sequence[_Use]],
+    names: Mapping[str, Sequence[ast.Name]],
+    around: Any,
+    space: Mapping[str, Any],
+) -> Iterator[tuple[int, Sequence[_Use]]]:
+    """Where a tuple may have a dict, -1 for what is alone, of which nothing but ``items`` are read, by texts, and what is done
+    with these; ``names`` are all that a function has, but for those that are another one's."""
     (target,) = statement.targets
-    places = enumerate(target.elts) if isinstance(target, ast.Tuple) else [(-1, target)]
-    names = {one.id: place for place, one in places if isinstance(one, ast.Name) and one.id not in others}
-    found = [*_text_items(function.body, ())] if names else []
-    for name, place in names.items():
-        own: list[Any] = [use for use in found if use.name.value.id == name]
-        every = [part for part in walk(function) if isinstance(part, ast.Name) and part.id == name]
+    for place, one in enumerate(target.elts) if isinstance(target, ast.Tuple) else [(-1, target)]:
+        own = items.get(one.id, ()) if isinstance(one, ast.Name) else ()
+        every = names.get(one.id, ()) if own else ()  # type: ignore[attr-defined]
         loads = [part for part in every if not isinstance(part.ctx, ast.Store)]
         known = all([use.around == around and use.of is not None and _is_anothers(use.of, space) for use in own])
         loops = any([isinstance(use.of, (ast.For, ast.Assign)) for use in own])
@@ -525,20 +528,26 @@ _BUILTINS = frozenset(["sum", "len", "min", "max", "list", "tuple", "sorted"])
 
 def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any]) -> None:
     uses = [*_uses(function.body, ())]
-    for statement, around in [*_given(function, space)]:
-        known = [(place, handed) for name, place, handed in _got(statement, uses, around, space) if name not in others]
+    given = [*_given(function, space)]
+    named, items = _by_name(uses), _by_name(_text_items(function.body, ()) if given else ())
+    names: dict[str, list[ast.Name]] = {}
+    for part in walk(function) if items else ():
+        if isinstance(part, ast.Name) and part.id not in others:
+            names.setdefault(part.id, []).append(part)
+    for statement, around in given:
+        known = [(place, handed) for name, place, handed in _got(statement, named, around, space) if name not in others]
         for _, handed in known:
             _put(handed)
-        items = [*_items_of(statement, function, around, space, others)]
-        for _, read in items:
+        dicts = [*_items_of(statement, items, names, around, space)]
+        for _, read in dicts:
             _put(read)
-        statement.value.takes = [*[place for place, _ in known], *[("items", place) for place, _ in items]]
+        statement.value.takes = [*[place for place, _ in known], *[("items", place) for place, _ in dicts]]
     for before, loop, around in _fors(function.body, ()):
         loop.kept = []  # type: ignore[attr-defined]
         same = {id(loop), id(getattr(loop, "twin", loop))}  # of which one runs
         for name, _, some, *_ in appended(loop, before - others):
             outside = [use for use in uses if not any([id(one) in same for one in use.around])]
-            later = _handed(name, outside, around) if some else None
+            later = _handed(name, _by_name(outside), around) if some else None
             if later is not None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
                 _put(later)
@@ -559,14 +568,26 @@ def _put(handed: Sequence[_Use]) -> None:
             use.name.use = copied(use.of)
 
 
-def _handed(name: str, uses: Sequence[_Use], around: Any) -> list[_Use] | None:
-    """Where functions are given what a name stands for, or another name that it gets; None if there are other uses."""
-    own = [use for use in uses if use.name.id == name]
+def _by_name(uses: Iterable[_Use]) -> dict[str, list[_Use]]:
+    """Uses of names, or of items of what has a name, by these."""
+    found: dict[str, list[_Use]] = {}
+    for use in uses:
+        name: Any = use.name.value if isinstance(use.name, ast.Subscript) else use.name
+        found.setdefault(name.id, []).append(use)
+    return found
+
+
+def _handed(
+    name: str, uses: Mapping[str, Sequence[_Use]], around: Any, others: frozenset[str] = frozenset()
+) -> list[_Use] | None:
+    """Where functions are given what a name stands for, or another name that it gets; None if there are other uses. ``others``
+    are names that have given it that."""
+    own = uses.get(name, ()) if name not in others else ()
     found = [use for use in own if not isinstance(use.name.ctx, ast.Store)]
     if any([use.around != around and not _is_of_own(use) for use in own]) or any([use.of is None for use in found]):
         return None
     for use in [use for use in found if isinstance(use.of, ast.Assign)]:
-        more = _handed(use.of.targets[0].id, [use for use in uses if use.name.id != name], around)
+        more = _handed(use.of.targets[0].id, uses, around, others | {name})
         if more is None:
             return None
         found = [one for one in found if one is not use] + more
