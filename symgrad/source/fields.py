@@ -63,14 +63,17 @@ def as_locals(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
 
 
 def _write_out(function: ast.FunctionDef, builtins: Collection[str]) -> None:
-    """What runs over all items of such a dictionary, of which nothing else is done, is written out."""
-    for node in [one for one in walk(function) if isinstance(one, ast.Assign) and _is_made(one)]:
-        name, keys = node.targets[0].id, [key.value for key in node.value.keys]  # type: ignore[attr-defined]
-        if len(keys) > MOST:
-            continue
+    """What runs over all items of such dictionaries, of which nothing else is done, is written out."""
+    made: list[Any] = [node for node in walk(function) if isinstance(node, ast.Assign) and _is_made(node)]
+    keys = {node.targets[0].id: [key.value for key in node.value.keys] for node in made if len(node.value.keys) <= MOST}
+    while keys:
         other = copied(function)
-        if written_out(other, name, keys, builtins) and name in _fields(other, {part.id for part in _names(other)}):
+        changed = {name for name, own in keys.items() if written_out(other, name, own, builtins)}
+        found = _fields(other, {part.id for part in _names(other)}) if changed else {}
+        if changed and changed <= found.keys():
             function.body = other.body
+            return
+        keys = {name: keys[name] for name in changed if name in found}
 
 
 def _begun_otherwise(
