@@ -182,6 +182,7 @@ class Graph:
         self.former: list[np.ndarray[Any, Any]] = []  # captured once, and still known by their ids
         self.alike: dict[Any, list[Node]] = {}  # captured arrays that programs took from traces, by what equal ones share
         self.next_index = 0  # what the next new node gets
+        self.numbers: dict[Any, Any] = {}  # of values by the way they are made, as ``symmetry.py`` has asked for them
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -256,9 +256,9 @@ def as_it_is_read(g: Any, a: Any, lower: bool) -> Any:
         return OF_TRIANGLE(g, matrix, lower=lower)
     node = a.node
     content = lambda node: a.tape.lookup(node).value
-    if is_symmetric(node, content):
+    if is_symmetric(node, a.tape.graph, content=content):
         return g
-    if is_symmetric(node, content, inputs=True):
+    if is_symmetric(node, a.tape.graph, inputs=True, content=content):
         return OF_TRIANGLE(g, matrix, lower=lower)
     return g * _counts(len(a), a.dtype, lower)
 

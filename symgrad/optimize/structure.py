@@ -109,7 +109,7 @@ def _factored(node: Node) -> Node | None:
 
 def _whole(s: Simplifier, matrix: Node) -> Node | None:
     """The matrix that ``L @ L.T`` is, with the factor of this one: one that may not be symmetric has lent it a triangle."""
-    return matrix if is_symmetric(matrix, s.graph.arrays.__getitem__) else s.graph.find(MIRRORED, (matrix,), ())
+    return matrix if is_symmetric(matrix, s.graph) else s.graph.find(MIRRORED, (matrix,), ())
 
 
 def _lent(matrix: Node) -> Node:
@@ -279,7 +279,7 @@ def _is_square(node: Node) -> bool:
 
 def _is_mirrored(s: Simplifier, x: Node) -> bool:
     """Whether a large matrix is symmetric by the way it is made."""
-    return not s.exact and _is_square(x) and is_symmetric(x, s.graph.arrays.__getitem__)
+    return not s.exact and _is_square(x) and is_symmetric(x, s.graph)
 
 
 @rewrite(np.transpose, rules=STRUCTURE, derived=True)
@@ -357,7 +357,7 @@ def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     matrix = _factored(inner.args[0])
     if matrix is None:
         return None
-    if not is_symmetric(matrix, s.graph.arrays.__getitem__):
+    if not is_symmetric(matrix, s.graph):
         if _is_small(matrix):
             return None
         matrix = s.graph.add(MIRRORED, (matrix,), (), matrix.aval)
@@ -416,7 +416,7 @@ class _Solver(Simplifier):
             return super().visit(node, args)
         lender = _lent(matrix)
         known = lender in self.inverses or lender in self.factors
-        if known and not is_symmetric(matrix, self.program.graph.arrays.__getitem__):
+        if known and not is_symmetric(matrix, self.program.graph):
             return super().visit(node, args)  # of others, a factor knows one triangle
         given = (self.mapping[lender],)
         if lender in self.inverses and len(node.aval.shape) == 1:
