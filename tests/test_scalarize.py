@@ -1126,3 +1126,41 @@ def test_loops_that_decide_alike_run_once():
 
 def test_few_numbers_to_choose_from_are_a_list():
     assert "np.array([" not in code_of(reached_both_ways)
+
+
+def extremes(w, least, kind=np.float64):
+    numbers = (np.exp(w) * 3).astype(kind)
+    best, low = kind(1), kind(0)
+    for number in (numbers[0], numbers[1], numbers[3] - numbers[2]):
+        best, low = max(best, number), min(low, best - number)
+    chosen = np.where(best > 2, best / (low - 1), 0.5) + np.where(low < best, low, best)
+    return max(chosen, least) * np.where(chosen > numbers[4], 2, low) * np.sum(numbers)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_choices_between_numbers_of_numpys_are_conditional_expressions(kind):
+    """In code that has NumPy's numbers, as it has more operations than Python's floats are worth, or where those raise."""
+    fun = lambda w, least: extremes(w, least, kind)
+    plain, rng = value_and_grad(fun, mode="dynamic"), np.random.default_rng(0)
+    with without("math", "scalarize"):
+        derivative = value_and_grad(fun)
+        for k in range(10):
+            w = rng.normal(size=30) if k < 6 else np.full(30, [0.0, -3.0, 1.0, 0.1][k - 6])
+            args = w, kind(rng.normal())
+            value, slope = derivative(*args)
+            want, wanted = plain(*args)
+            assert type(value) is type(want) is type(fun(*args)) is kind
+            np.testing.assert_allclose(value, fun(*args), rtol=1e-6)
+            np.testing.assert_allclose(slope, wanted, rtol=1e-5, atol=1e-12)
+        assert "where(" not in re.sub("#.*", "", derivative.source(*args, fast=True))
+
+
+def test_both_sides_of_a_choice_between_numbers_warn_as_numpys_do():
+    fun = lambda w: np.where((v := np.exp(w)[1] - 1) != 0, np.exp(w)[0] / v, 2.0) * np.sum(w)
+    with without("math", "scalarize"):
+        derivative = value_and_grad(fun)
+        for number in (1.0, 0.5, 0.2):
+            derivative(np.full(30, number))
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            value, _ = derivative(np.zeros(30))
+    assert value == 0.0
