@@ -660,7 +660,45 @@ looked_into = with_a_look(lambda r: r.bytes(1)[0] / 256)
 handed_on = with_a_look(lambda r: np.random.Generator(r.bit_generator).random())
 
 
+def in_batches(w, seed):
+    r, p = random.Random(seed), w * 1.0
+    for _ in range(60):
+        places = [*range(6)]
+        r.shuffle(places)
+        for i in r.sample(places, 3):
+            p = p - 0.1 * (p[i] * w[0] - w[1]) * w[i]
+        if p[0] > 0.6:
+            p = p * 0.5
+    return np.sum(p) + r.random()
+
+
+def rearranged(w, seed):
+    r, kinds, rows = random.Random(seed), ["sin", "cos", "tanh"], [(w[0], 1.0), (w[1], w[2]), (2.0, w[3])]
+    alias, x = rows, w[4]
+    r.shuffle(rows)
+    r.shuffle(kinds)
+    alias.append((w[5], r.random()))
+    for kind, (a, b) in zip(kinds, rows, strict=False):
+        x = getattr(np, kind)(a * x + b)
+    some = r.sample(rows, 2) + r.choices(rows, weights=[1, 2, 3, 4], k=3) + [r.choice(rows)]
+    for a, b in some + r.sample([], 0):
+        x = np.tanh(x + a * b)
+    nothing = r.choice([None, 1.0])
+    return x + r.random() + (w[0] if nothing is None else nothing)
+
+
+def folded(w, seed):
+    r, x = random.Random(seed), w[0]
+    for turn in range(3):
+        places = [*range(6)]
+        r.shuffle(places)
+        mean = sum(w[i] for i in places[:4]) / 4
+        x = x * 0.5 + sum((w[i] - mean) ** 2 * turn for i in places[4:])
+    return x
+
+
 OWN = [relaxing, in_order, noisy_rows, walks, until, on_one_side, of_python, of_python_in_turn, looked_into, handed_on]
+OWN += [in_batches, rearranged, folded]
 
 
 @pytest.mark.parametrize("fun", OWN)
@@ -673,6 +711,8 @@ def test_what_generators_give_that_the_function_makes(fun):
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-13)
     if fun not in (until, on_one_side, handed_on):
         assert derivative.cache_info().hits
+    if fun in (rearranged, folded):
+        assert "dynamic mode" not in derivative.explain()
 
 
 @pytest.mark.parametrize("fun", [relaxing, of_python])
@@ -686,6 +726,14 @@ def test_loops_that_draw_from_their_own_generator_are_loops(fun):
         derivative(np.random.default_rng(k).normal(size=6) * 0.5, 5)
     derivative(W, 3)
     assert derivative.cache_info().misses == 6
+
+
+def test_loops_that_pick_from_sequences_are_loops():
+    derivative = value_and_grad(in_batches)
+    for k in range(8):
+        derivative(np.random.default_rng(k).normal(size=6) * 0.5, 3)
+    assert derivative.cache_info().hits
+    assert len(derivative.source(W, 3).splitlines()) < 100
 
 
 def test_readers_see_draws_of_functions_in_dynamic_mode():

@@ -42,7 +42,7 @@ from symgrad.loops.iterables import table
 from symgrad.loops.logs import Counted
 from symgrad.ops import create
 from symgrad.ops.core import Traced
-from symgrad.ops.engine import INT, TO_FLOAT
+from symgrad.ops.engine import INT, TO_FLOAT, TO_PYTHON
 from symgrad.source.instrument import HOOKS, instrumented
 from symgrad.source.origins import (
     BY_NAME,
@@ -228,6 +228,8 @@ class Calls(Reads):
             return self.own(fun, made, args)
         if type(fun) is FunctionType:
             return self._call_function(fun, args, kwargs)
+        if draws.picks(fun) and args and (found := self._picked(fun, *args, **kwargs)) is not NotImplemented:
+            return found
         if draws.is_drawn_by(fun) and (found := self._drawn(fun, args, kwargs)) is not None:
             return found
         if (owner := draws.seeded_by(fun)) is not None and self._seeded(owner, args, kwargs):
@@ -355,6 +357,37 @@ class Calls(Reads):
             return None
         found = own.take(draw, fun.__self__, lambda: fun(*plain([*args]), **plain(kwargs)))
         return found if type(found) is Tracer else self.own(fun, found, args)
+
+    def _picked(self, fun: Any, items: Any, *rest: Any, **kwargs: Any) -> Any:
+        """What a generator that the function has made takes out of a sequence, whatever is in that; ``NotImplemented`` where
+        that hangs on what is not known before the call."""
+        owner, own, name = fun.__self__, self.draws.own, fun.__name__
+        if own is None or self.trace.lanes or self.path_of(owner) is not None or draws.home_of(owner) is not None:
+            return NotImplemented
+        if type(items) not in ((list,) if name == "shuffle" else (list, tuple, range, str)) or "counts" in kwargs:
+            return NotImplemented
+        if name == "shuffle" and self.path_of(items) is not None:
+            return NotImplemented
+        if name == "choice" and all([type(item) in (int, float) for item in items]):
+            return NotImplemented  # the numbers themselves are drawn
+        (items,) = self._seen((items,))
+        order: Any = [*range(len(items))] if name == "shuffle" else range(len(items))
+        draw = draws.draw_of(own.made(owner), fun, (order, *rest), kwargs)
+        if draw is None or any([one is not draw.path for one in draw.reads()]):
+            return NotImplemented
+        ints, looped = own.ints_of(items), self.trace.innermost_loop() is not None
+        if looped and ints is None:
+            own.passes()
+        call = functools.partial(draws.picked_by, fun, ints, len(items), plain([*rest]), plain(kwargs))
+        found = own.take(draw, owner, call) if looped else call()
+        if type(found) is Tracer:
+            picked = own.told([TO_PYTHON(found[i]) for i in range(len(found))])
+        else:
+            picked = found.tolist() if ints is not None else [items[i] for i in found.tolist()]
+        if name == "shuffle":
+            self.call(operator.setitem, items, slice(None), picked)
+            return None
+        return picked[0] if name == "choice" else picked
 
     def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of NumPy's, or a method of the ufunc ``owner``."""

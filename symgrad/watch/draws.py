@@ -21,7 +21,7 @@ import numpy as np
 
 from symgrad.equal import told
 from symgrad.errors import SymgradError
-from symgrad.ir import INPUT, Aval, aval_of
+from symgrad.ir import INPUT, Aval, Node, aval_of
 from symgrad.ops.engine import TO_PYTHON
 from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import Trace
@@ -50,6 +50,7 @@ _OTHERS = (
     "gauss normalvariate expovariate randrange lognormvariate vonmisesvariate gammavariate betavariate paretovariate "
     "weibullvariate"
 ).split()
+_PICKING = ("choice", "choices", "sample", "shuffle")
 _DRAWING = frozenset([*_MANY, *_SIZES, *_OTHERS])
 _PARAMETERS = frozenset("size loc scale low high lam mean sigma shape df a b n p".split())
 
@@ -87,6 +88,25 @@ def is_drawing(name: str) -> bool:
 def is_drawn_by(fun: Any) -> bool:
     """Whether a function draws random numbers, as a method of a generator does."""
     return is_generator(getattr(fun, "__self__", None)) and is_drawing(getattr(fun, "__name__", ""))
+
+
+def is_picking(owner: Any, name: str) -> bool:
+    """Whether a method takes items out of a sequence, by their places alone."""
+    return type(owner) is random.Random and name in _PICKING
+
+
+def picks(fun: Any) -> bool:
+    return is_picking(getattr(fun, "__self__", None), getattr(fun, "__name__", ""))
+
+
+def picked_by(
+    fun: Any, ints: list[int] | None, count: int, rest: Sequence[Any], kwargs: dict[str, Any]
+) -> np.ndarray[Any, Any]:
+    """What such a function takes of some ints, or the places of what it takes of other items: it draws the same for all."""
+    places: Any = [*range(count)] if fun.__name__ == "shuffle" else range(count)
+    found = fun(places, *rest, **kwargs)
+    taken = np.array(places if found is None else found if type(found) is list else [found], np.int64)
+    return taken if ints is None else np.array(ints, np.int64)[taken]
 
 
 def seeded_by(fun: Any) -> Any:
@@ -603,6 +623,7 @@ class OwnDraws(Draws):
         self._owners: dict[int, tuple[Any, Made]] = {}
         self._values: list[Any] = []
         self._unknown = False  # whether something was drawn that no plan has
+        self._ints: dict[Node, int] = {}  # those of a plan that the function got, traced
 
     def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
         """The arrays are there before the function runs: no iteration makes them."""
@@ -622,6 +643,17 @@ class OwnDraws(Draws):
     def _made(self, owner: Any) -> Made:
         known = self._owners.get(id(owner))
         return Made(len(self._owners), repr(_state(owner))) if known is None else known[1]
+
+    def told(self, ints: list[Any]) -> list[Any]:
+        """Traced ints, of which the plan tells what was drawn last."""
+        assert self.plan is not None
+        self._ints.update(zip([one.node for one in ints], self.plan.values[self._last].tolist(), strict=True))
+        return ints
+
+    def ints_of(self, items: Sequence[Any]) -> list[int] | None:
+        """Items of which each is an int of Python's that is the same at each call; None for others."""
+        found: list[Any] = [self._ints.get(item.node, item) if type(item) is Tracer else item for item in items]
+        return found if all([type(item) is int and abs(item) < 1 << 62 for item in found]) else None
 
     def passes(self) -> None:
         """Something is drawn that is not known before the call."""

@@ -62,7 +62,7 @@ from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import NAMES, OF_A_LOCAL, Named, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, OWN, Tracer, slides, tracers
 from symgrad.watch import standard
-from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator
+from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator, is_picking
 from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
 from symgrad.watch.puts import (
     INDIRECT,
@@ -697,7 +697,7 @@ class Reads:
         if is_generator(owner) and not is_drawing(name):
             if (self.path_of(owner) or home_of(owner)) is not None:
                 self.stop(f"{name} of a generator of random numbers is read")
-            elif self.draws.own is not None:
+            elif self.draws.own is not None and not is_picking(owner, name):
                 self.draws.own.passes()
         if isinstance(owner, ModuleType):
             value = getattr(owner, name)
