@@ -10,6 +10,7 @@ import json
 import math
 import numbers
 import operator
+import re
 import statistics
 import tracemalloc
 from array import array
@@ -908,3 +909,55 @@ def test_calls_hold_no_arrays_when_they_are_over(mode):
         tracemalloc.stop()
         gc.enable()
     assert held < DATA.nbytes / 2
+
+
+class Unit:
+    """A number with operators of its own, which takes Python's floats alone."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __mul__(self, other):
+        return self.value * other if isinstance(other, float) else NotImplemented
+
+    def __rmul__(self, other):
+        return other * self.value
+
+    def __rsub__(self, other):
+        return Unit(other - self.value)
+
+    def __rpow__(self, other):
+        return other**self.value
+
+    def __lt__(self, other):
+        return self.value < other
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: x[0] * Unit(2.0),
+        lambda x: Unit(2.0) * x.astype(np.float32)[0],
+        lambda x: x.astype(np.float32)[0] * Unit(2.0),
+        lambda x: (x[0] - Unit(2.0)).value * 3,
+        lambda x: x[1] ** Unit(3) if x[0] > Unit(1.0) else x[0] * Unit(0.5),
+        lambda x: np.argmax(x) * Unit(2.0) * x[0],
+        lambda x: abs((x[0] + 1j) * Unit(2.0)),
+        lambda x: x[0] * object(),
+    ],
+)
+def test_objects_that_compute_get_numpys_numbers_as_pythons(fun):
+    """As NumPy hands them over, by way of an array of objects."""
+    for derivative in (value_and_grad(fun), value_and_grad(fun, mode="dynamic")):
+        for x in np.random.default_rng(0).uniform(0.5, 2.0, (6, 2)):
+            try:
+                want = fun(x)
+            except TypeError as error:
+                with pytest.raises(TypeError, match=re.escape(str(error))):
+                    derivative(x)
+                continue
+            value, slope = derivative(x)
+            assert type(value) is type(want)
+            assert value == pytest.approx(want)
+            steps = [(fun(x + h) - fun(x - h)) / 0.002 for h in 0.001 * np.eye(2)]
+            np.testing.assert_allclose(slope, steps, rtol=1e-3, atol=1e-4)

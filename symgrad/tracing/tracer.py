@@ -1264,6 +1264,12 @@ _COMPARISONS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
     np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
     np.equal: operator.eq, np.not_equal: operator.ne,
 }  # fmt: skip
+_OPERATIONS: dict[np.ufunc, Callable[[Any, Any], Any]] = _COMPARISONS | {
+    np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv, np.remainder: operator.mod, np.power: operator.pow, np.bitwise_and: operator.and_,
+    np.bitwise_or: operator.or_, np.bitwise_xor: operator.xor, np.left_shift: operator.lshift, np.right_shift: operator.rshift,
+}  # fmt: skip
+_OF_PYTHON = 1 << 9  # the flag of classes that are made by a ``class`` statement
 _OF_SEQUENCES: dict[np.ufunc, Callable[[Any, Any], Any]] = {np.multiply: operator.mul, np.matmul: operator.matmul}
 
 
@@ -1295,6 +1301,9 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
                 return NotImplemented
             array = np.asarray(other)  # of a range, a memoryview, ...
             if array.dtype.kind not in "fciub":
+                if isinstance(tracer.like, np.generic) and ufunc in _OPERATIONS and type(other).__flags__ & _OF_PYTHON:
+                    number = TO_PYTHON(tracer)  # as which NumPy hands its numbers over to objects that compute
+                    return _OPERATIONS[ufunc](*((number, other) if tracer is left else (other, number)))
                 compares = ufunc in _COMPARISONS and isinstance(tracer.like, np.ndarray)
                 return _compared(_COMPARISONS[ufunc], tracer, other, tracer is left) if compares else _unfit(tracer)
             other = array
