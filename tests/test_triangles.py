@@ -1,9 +1,12 @@
 """Of a matrix of which LAPACK reads a triangle, the derivative is that of the triangle, unless the matrix is symmetric."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from symgrad import grad, hessian, jvp, value_and_grad, vmap
+from symgrad.ops import linalg as linear
 from symgrad.ops.symmetry import is_symmetric
 from symgrad.scipy import linalg
 from symgrad.tracing.trace import Trace, tracing
@@ -196,3 +199,36 @@ def test_matrices_that_are_symmetric_by_the_way_they_are_made(name):
         matrix = made(trace.input(0, p), trace.input(1, X))
     assert is_symmetric(matrix.node, trace.graph) == (name in SYMMETRIC)
     assert is_symmetric(matrix.node, trace.graph, inputs=True) == (name in SYMMETRIC)
+
+
+def calls_of(fun, *args, **options):
+    """How many functions of NumPy's and of Python's are called."""
+    count = 0
+
+    def note(frame, event, arg):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        fun(*args, **options)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("options", [{}, {"skew": True}, {"skew": True, "hollow": True}, {"hollow": True}])
+@pytest.mark.parametrize("turn", [1.0, 1.0 + 0.5j])
+def test_few_calls_where_no_eigenvalues_coincide(options, turn):
+    """And what those give, where one of several matrices has eigenvalues that do."""
+    rng = np.random.default_rng(0)
+    m, w = rng.normal(size=(3, 4, 4)) * turn, np.sort(rng.normal(size=(3, 1, 4)))
+    m[2], w[2] = np.eye(4), 1.0
+    stacked = linear.over_gaps(m, w, **options)
+    for k in range(2):
+        np.testing.assert_array_equal(linear.over_gaps(m[k], w[k], **options), stacked[k])
+    assert calls_of(linear.over_gaps, m[0], w[0], **options) < 34
+    matrix = m[0] + m[0].T.conj()
+    for close in (matrix, matrix * (1 + 1e-16 * rng.normal(size=(4, 4)))):
+        np.testing.assert_array_equal(linear.of_triangle(m[1], close), m[1])
+        assert calls_of(linear.of_triangle, m[1], close) < 25

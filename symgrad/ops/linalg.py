@@ -213,21 +213,25 @@ def of_triangle(g: Any, a: Any, lower: bool = True) -> Any:
 
     It is the same where ``a`` is Hermitian, up to rounding; else that of the triangle, whose elements count for two.
     """
-    turned = np.conj(np.swapaxes(a, -1, -2))
-    result = np.array(np.broadcast_to(g, np.broadcast_shapes(g.shape, a.shape)), order="C")
+    turned = np.swapaxes(a, -1, -2)
+    turned = turned.conj() if a.dtype.kind == "c" else turned
+    whole: Any = g if g.shape == a.shape else np.broadcast_to(g, np.broadcast_shapes(g.shape, a.shape))
+    result = np.array(whole, order="C")
     if (a == turned).all():
         return result
-    most = np.max(np.abs(a), axis=(-2, -1), initial=0)
-    gap = np.max(np.abs(a - turned), axis=(-2, -1), initial=0)
-    read = _counts(a.shape[-1], result.real.dtype, lower)
+    most = np.maximum.reduce(np.abs(a), axis=(-2, -1), initial=0)
+    gap = np.maximum.reduce(np.abs(a - turned), axis=(-2, -1), initial=0)
     whole = gap <= 64 * a.shape[-1] * np.finfo(a.dtype).eps * most
+    if whole.all():
+        return result
+    read = _counts(a.shape[-1], result.real.dtype, lower)
     return result * np.where(np.asarray(whole)[..., None, None], 1, read).astype(read.dtype)
 
 
 def _counts(n: int, dtype: Any, lower: bool) -> Any:
     """How often the elements of a matrix count of which a triangle is read: for two, but for the diagonal."""
-    ones = np.ones((n, n), dtype)
-    return ones + (np.tril(ones, -1) - np.triu(ones, 1)) * (1 if lower else -1)
+    read = np.tri(n, dtype=dtype) + np.tri(n, k=-1, dtype=dtype)
+    return read if lower else read.T
 
 
 OF_TRIANGLE: Op = _own(
@@ -299,10 +303,13 @@ def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
     multiple of the identity, it does not depend on the choice, and 0 is exact off the diagonal; else the derivative is
     lost: NaN, and a warning.
     """
-    eye = np.eye(w.shape[-1], dtype=bool)
-    rounding = 16 * w.shape[-1] * np.finfo(w.dtype).eps
+    n = w.shape[-1]
+    rounding = 16 * n * np.finfo(w.dtype).eps
     gap = w - np.swapaxes(w, -1, -2)
-    near = np.abs(gap) <= rounding * np.max(np.abs(w), axis=-1, keepdims=True, initial=0)
+    near = np.abs(gap) <= rounding * np.maximum.reduce(np.abs(w), axis=-1, keepdims=True, initial=0)
+    if n and w.dtype.kind == "f" and np.count_nonzero(near) * n == near.size and not _diagonal(gap).any():
+        return _over_distinct(m, gap, skew, hollow)
+    eye = np.eye(n, dtype=bool)
     tiny = 64 * rounding * np.max(np.abs(m), axis=(-2, -1), keepdims=True, initial=0)
     if skew:
         m = np.where(eye, m, 0.5 * (m - np.conj(np.swapaxes(m, -1, -2))))
@@ -318,6 +325,20 @@ def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
         )
     result = np.where(near, 0, m / np.where(near, w.dtype.type(1), gap))
     return np.where(lost, w.dtype.type(np.nan), np.where(eye, m, result))
+
+
+def _over_distinct(m: Any, gap: Any, skew: bool, hollow: bool) -> Any:
+    """The same where no eigenvalues coincide, as is usual: few calls, as most matrices are small."""
+    _diagonal(gap)[...] = 1
+    result = np.divide(0.5 * (m - np.conj(np.swapaxes(m, -1, -2))) if skew else m, gap, order="C")
+    if hollow or skew:
+        _diagonal(result)[...] = 0 if hollow else np.diagonal(m, axis1=-2, axis2=-1)
+    return result
+
+
+def _diagonal(a: Any) -> Any:
+    """The diagonals of matrices that lie in memory row by row, to be written to."""
+    return a.reshape(*a.shape[:-2], -1)[..., :: a.shape[-1] + 1]
 
 
 def over_gaps_m(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
