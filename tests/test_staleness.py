@@ -2497,3 +2497,41 @@ def test_objects_that_are_unpacked_in_what_is():
         derivative = value_and_grad(fun)
         for one.values[0] in (1.0, 1.0, 1.0, 7.0, 7.0, 2.0):
             assert derivative(1.5)[0] == fun(1.5)
+
+
+class Unset:
+    """None in a class, which is there, unlike what ``__getattr__`` answers."""
+
+    gate = None
+
+    def gated(self, x):
+        return x if self.gate is None else x * self.gate
+
+    def found(self, x):
+        return x if getattr(self, "gate", 1.0) is None else 3.0 * x
+
+    def caught(self, x):
+        try:
+            return x * self.factor
+        except AttributeError:
+            return x
+
+    def answered(self, x):
+        return x * self.answer
+
+    def __getattr__(self, name):
+        if name != "answer":
+            raise AttributeError(name)
+        return 2.0
+
+
+@pytest.mark.parametrize("name", ["gated", "found", "caught", "answered"])
+def test_attributes_that_a_class_has_not_set(name, monkeypatch):
+    g = grad(lambda x: getattr(Unset(), name)(x))
+    for _ in range(3):
+        assert g(2.0) == (2.0 if name == "answered" else 1.0)
+    monkeypatch.setattr(Unset, "gate", 3.0)
+    monkeypatch.setattr(Unset, "factor", 3.0, raising=False)
+    monkeypatch.setattr(Unset, "answer", 3.0, raising=False)
+    for _ in range(3):
+        assert g(2.0) == 3.0

@@ -219,12 +219,12 @@ def names_of(item: Any) -> set[str]:
     return set().union(*[names_in(fun.__code__) for fun in functions_of(item)])
 
 
-def of_class(kind: type, name: str) -> Any:
-    """What a class, not an instance, has under this name."""
+def of_class(kind: type, name: str, otherwise: Any = None) -> Any:
+    """What a class, not an instance, has under this name, which may be None; ``otherwise`` where it has nothing."""
     for base in kind.__mro__:
         if name in base.__dict__:
             return base.__dict__[name]
-    return None
+    return otherwise
 
 
 def is_plain_key(key: Any) -> bool:

@@ -710,7 +710,7 @@ class Reads:
         if type(owner) is super:
             return self._super(owner, name)
         kind, path = type(owner), self.path_of(owner)
-        fixed = of_class(kind, name)
+        fixed = of_class(kind, name, NOTHING)
         if isinstance(fixed, property) and (is_users(fixed.fget) or isinstance(fixed.fget, _GETTING)):
             self.check(Path(kind, (("attr", name),)), "is", fixed)
             return self.call(fixed.fget, owner)
@@ -721,7 +721,7 @@ class Reads:
             return lambda x, *args, **kwargs: self.call(
                 standard.dispatched(self, fixed.dispatcher, x).__get__(owner, kind), x, *args, **kwargs
             )
-        getter = None if fixed is None else of_class(type(fixed), "__get__")
+        getter = of_class(type(fixed), "__get__")
         if is_users(getter) and (not own or hasattr(type(fixed), "__set__")):
             place = _place_in(kind, name)
             self.check(place, "is", fixed)
@@ -735,7 +735,9 @@ class Reads:
             self.filled_by(fixed.func, f"{path.then('attr', name)!r} is cached")
         if is_users(of_class(kind, "__getattribute__")):
             self.stop(f"{kind.__name__}.__getattribute__ is not followed")
-        if path is None and fixed is None and not own and is_users(of_class(kind, "__getattr__")):
+        if path is None and fixed is NOTHING and not own and is_users_class(kind) and not hasattr(kind, name):
+            self.check(Path(kind, (("has", name),)), "is", False)
+        if path is None and fixed is NOTHING and not own and is_users(of_class(kind, "__getattr__")):
             return self.call(self.special(kind, "__getattr__"), owner, name)
         try:
             value = getattr(owner, name)
@@ -758,7 +760,7 @@ class Reads:
         if path is not None:
             plain = isinstance(owner, (np.ndarray, *PLAIN)) and not is_users_class(kind)
             return value if plain else self.read(path.then("attr", name), value)
-        if fixed is not None and is_users_class(kind) and name not in getattr(owner, "__dict__", ()):
+        if fixed is not NOTHING and is_users_class(kind) and name not in getattr(owner, "__dict__", ()):
             if isinstance(fixed, types.MemberDescriptorType) or hasattr(type(fixed), "__set__"):
                 return value  # a slot: what the function put there itself
             if isinstance(fixed, (staticmethod, classmethod)) or not hasattr(type(fixed), "__get__"):
