@@ -2,6 +2,7 @@
 
 import collections
 import collections.abc
+import dataclasses
 import functools
 import importlib
 import json
@@ -229,6 +230,27 @@ def test_code_without_source(mode):
         return np.sum(found) if found.dtype == float else 0.0
 
     np.testing.assert_array_equal(grad(fun, mode=mode)(np.array([0.1, 0.4, 0.3])), [0.0, 1.0, 1.0])
+
+
+@dataclasses.dataclass(frozen=True)
+class Rate:
+    start: float = 0.5
+
+    def __call__(self, k):
+        return self.start / k
+
+
+@dataclasses.dataclass
+class Descent:  # its __init__ has no source, and names a frozen class, in which @dataclass asks for the type of objects
+    rate: Rate = dataclasses.field(default_factory=Rate)
+
+    def step(self, x, k):
+        return x * self.rate(k)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic", "debug_nans"])
+def test_frozen_classes_as_fields(mode):
+    assert grad(lambda x: Descent().step(x, 2.0) + Descent(Rate(x)).step(x, 1.0), mode=mode)(3.0) == 6.25
 
 
 def scaled(x, k):

@@ -263,6 +263,11 @@ def _is_generated(method: Any) -> bool:
     return isinstance(method, FunctionType) and method.__code__.co_filename == "<string>"
 
 
+def is_made(method: Any) -> bool:
+    """Whether a method is one that ``@dataclass`` wrote."""
+    return isinstance(method, FunctionType) and method.__code__.co_qualname.startswith("__create_fn__.<locals>.")
+
+
 _PLAINLY = frozenset(["__call__", "__init__", "__enter__", "__exit__"])
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import LeavesNumPy
-from symgrad.source.origins import MUTATORS, PLAIN, is_library_module, is_users, is_users_class, names_in, needs_drafts
+from symgrad.source.origins import MUTATORS, PLAIN, is_library_module, is_made, is_users, is_users_class, names_in, needs_drafts
 from symgrad.tracing.frames import where
 
 CODES = 10_000  # code objects of which is remembered what they do
@@ -55,7 +55,9 @@ def _asks_for_dtype(fun: FunctionType) -> bool:
 
 
 def _mentions_type(fun: FunctionType) -> bool:
-    if needs_drafts(fun.__code__):  # NumPy's, which makes arrays of traced values all the same
+    if is_made(fun) or needs_drafts(
+        fun.__code__
+    ):  # it asks for the object's; or NumPy's, which makes arrays of traced values, too
         return False
     return "type" in names_in(fun.__code__) and fun.__globals__.get("type", type) is type and _loads_type(fun.__code__)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from symgrad.ops.core import Op, Traced
 from symgrad.ops.engine import BOOL, OF_MATH
-from symgrad.source.origins import is_users, of_class, own_ways
+from symgrad.source.origins import is_made, is_users, of_class, own_ways
 from symgrad.tracing.frames import user_frame
 from symgrad.watch.guards import Path
 
@@ -134,26 +134,21 @@ def is_generated(kind: type) -> bool:
     owner = next(base for base in kind.__mro__ if "__init__" in base.__dict__)
     params = owner.__dict__.get("__dataclass_params__")
     setup: Any = owner.__dict__["__init__"]
-    if params is None or not params.init or not _is_made(setup):
+    if params is None or not params.init or not is_made(setup):
         return False
     return bool(params.frozen) or not is_users(of_class(kind, "__setattr__"))
-
-
-def _is_made(method: Any) -> bool:
-    """Whether a method is one that ``@dataclass`` wrote."""
-    return isinstance(method, FunctionType) and method.__code__.co_qualname.startswith("__create_fn__.<locals>.")
 
 
 def reads_fields(method: Any) -> bool:
     """Whether a method is one of those that ``@dataclass`` wrote that read nothing but the fields of objects."""
     method = getattr(method, "__wrapped__", method)  # a ``__repr__`` is guarded against calling itself
-    return _is_made(method) and method.__name__ != "__init__"  # which has defaults
+    return is_made(method) and method.__name__ != "__init__"  # which has defaults
 
 
 def is_record(value: Any) -> bool:
     """Whether a value is of a dataclass that compares as ``@dataclass`` has it."""
     kind = type(value)
-    return dataclasses.is_dataclass(kind) and all([_is_made(of_class(kind, name)) for name in own_ways(kind)])
+    return dataclasses.is_dataclass(kind) and all([is_made(of_class(kind, name)) for name in own_ways(kind)])
 
 
 def initialize(hooks: Any, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
