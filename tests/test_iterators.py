@@ -1,5 +1,6 @@
 """Loops over what is left of an iterator are one loop of the generated code, by place, where there are places."""
 
+import collections.abc
 import itertools
 
 import numpy as np
@@ -230,3 +231,75 @@ def test_what_cannot_be_reversed(made):
     for fun in (f, loops):
         with pytest.raises(TypeError, match="not reversible"):
             value_and_grad(fun)(np.ones(5))
+
+
+class Pairs:
+    """As datasets and meshes are: a container of its own."""
+
+    def __init__(self, *items):
+        self.items = list(items)
+
+    def __iter__(self):
+        yield from self.items
+
+
+class Dataset:
+    """The same with nothing but places."""
+
+    scale = 1.0
+
+    def __init__(self, *items):
+        self.items = list(items)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, k):
+        return self.items[k] * self.scale
+
+
+class Ordered(Dataset, collections.abc.Sequence):
+    pass
+
+
+def extended(held):
+    items = []
+    items.extend(held)
+    return items
+
+
+HELD = {}
+RUN_OVER = {
+    "for": lambda x, held: sum(v * x for v in held),
+    "enumerate": lambda x, held: sum(v * x * k for k, v in enumerate(held)),
+    "zip": lambda x, held: sum(v * x * w for v, w in zip([1.0, 3.0], held, strict=True)),
+    "list": lambda x, held: x * list(held)[1],
+    "sum": lambda x, held: x * sum(held),
+    "max": lambda x, held: x * max(held) * min(held),
+    "max of two": lambda x, held: max(x * tuple(held)[1], 0.0),
+    "map": lambda x, held: sum(map(x.__mul__, held)),
+    "sorted": lambda x, held: x * sorted(held, reverse=True)[0],
+    "array": lambda x, held: np.sum(x * np.array(tuple(held))),
+    "any": lambda x, held: x if any(held) else 2.0 * x,
+    "extend": lambda x, held: x * extended(held)[1],
+}
+
+
+@pytest.mark.parametrize("kind", [Pairs, Dataset, Ordered])
+@pytest.mark.parametrize("name", RUN_OVER)
+def test_containers_of_the_users(kind, name, monkeypatch):
+    def fun(x):
+        return RUN_OVER[name](x, HELD["it"])
+
+    derivative = value_and_grad(fun)
+    for items in ((1.0, 2.0), (5.0, 3.0)):
+        monkeypatch.setitem(HELD, "it", kind(*items))
+        for x in (0.5, 1.5, 2.5):
+            assert derivative(x)[0] == fun(x)
+    hits = derivative.cache_info().hits
+    HELD["it"].items[1] = 7.0
+    monkeypatch.setattr(Dataset, "scale", 2.0)
+    for _ in range(3):
+        assert derivative(2.5)[0] == fun(2.5)
+    assert derivative.cache_info().hits > hits
+    assert "dynamic" not in derivative.explain()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import collections.abc
 import datetime
 import decimal
 import dis
@@ -250,6 +251,14 @@ def find_own_ways(kind: type) -> frozenset[str]:
     for base in kind.__mro__:
         found |= {name for name, item in base.__dict__.items() if name in _IMPLICIT and is_users(item)}
     return frozenset(found)
+
+
+def runs_by_place(kind: type) -> bool:
+    """Whether ``for`` asks objects of a class of the user's for the items at 0, 1, and so on, until there is none."""
+    return "__getitem__" in own_ways(kind) and of_class(kind, "__iter__", _BY_PLACE) is _BY_PLACE
+
+
+_BY_PLACE = collections.abc.Sequence.__iter__
 
 
 def is_plain_class(kind: type) -> bool:

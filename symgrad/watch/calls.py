@@ -119,6 +119,15 @@ _CURIOUS = (filter, itertools.accumulate, itertools.compress, itertools.dropwhil
 _LAZY = (enumerate, filter, map, reversed, zip, itertools.accumulate, itertools.chain, itertools.compress, itertools.cycle,
          itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.islice, itertools.pairwise,
          itertools.takewhile, itertools.zip_longest)  # fmt: skip
+# where functions in C take what they run over
+_RUNNING: dict[Any, slice] = {
+    **dict.fromkeys([list, tuple, set, frozenset, collections.deque, sum, any, all, sorted, max, min, enumerate], slice(0, 1)),
+    **dict.fromkeys(
+        [itertools.accumulate, itertools.cycle, itertools.islice, itertools.pairwise, itertools.groupby], slice(0, 1)
+    ),
+    **dict.fromkeys([zip, itertools.chain, itertools.product, itertools.zip_longest], slice(0, sys.maxsize)),
+    **dict.fromkeys([map, filter, itertools.dropwhile, itertools.filterfalse, itertools.takewhile], slice(1, sys.maxsize)),
+}
 _SHOWING = (collections.ChainMap, types.MappingProxyType)  # what is in others, as it is by then
 _OF_INTS = (
     collections.deque,
@@ -257,6 +266,9 @@ class Calls(Reads):
             return bool(self.test(args[0]))
         if len(args) == 1 and not kwargs and type(args[0]) is Tracer and (found := self._converted(fun, args[0])) is not None:
             return found
+        places = _RUNNING.get(fun) if type(fun) is type or type(fun) is BuiltinFunctionType else None
+        if places is not None and (len(args) == 1 or fun not in (max, min)):
+            args = (*args[: places.start], *map(self.runs_through, args[places]), *args[places.stop :])
         if isinstance(fun, type):
             if issubclass(fun, np.number) and len(args) == 1 and type(args[0]) in (list, tuple) and not kwargs:
                 return self._call_numpy(np.array, np.array, (*args, fun), {})  # the same
@@ -1413,7 +1425,7 @@ class Calls(Reads):
         if isinstance(owner, dict) and name == "update":
             return tuple(map(self._entries, args))
         if isinstance(owner, (list, collections.deque)) and name in _EXTENDING:
-            return tuple(map(self.changed, args))
+            return tuple([self.changed(self.runs_through(value) if name[:2] != "__" else value) for value in args])
         return tuple(map(self._one_asked, args))
 
     def _getattr(self, owner: Any, name: str, *default: Any) -> Any:

@@ -53,6 +53,7 @@ from symgrad.source.origins import (
     module_of,
     of_class,
     own_ways,
+    runs_by_place,
     setters,
     ways_of,
 )
@@ -1080,6 +1081,9 @@ class Reads:
             made = self.call(self.special(type(value), "__iter__"), value)
             self._operand(made)
             return made
+        if runs_by_place(type(value)):
+            self._guard_ways(type(value), "__iter__")
+            return self._by_place(value)
         if path is None and not isinstance(value, CONTAINERS):
             self._operand(value)
         if path is None:
@@ -1089,6 +1093,22 @@ class Reads:
         if not isinstance(value, (np.ndarray, type)):
             self.stop(f"{path!r} is iterated over, which is not followed")
         return value
+
+    def _by_place(self, value: Any) -> Iterator[Any]:
+        """The items of what has but ``__getitem__`` to be run over by."""
+        for place in itertools.count():
+            try:
+                item = self.item(value, place)
+            except (IndexError, StopIteration):
+                return
+            yield item
+
+    def runs_through(self, value: Any) -> Any:
+        """What a function in C runs over: what an object gives that has a way of its own for that."""
+        if type(value) in QUICK or isinstance(value, CONTAINERS):
+            return value
+        kind = type(value)
+        return self.iterate(value) if "__iter__" in own_ways(kind) or runs_by_place(kind) else value
 
     def coming(self, value: Any, backwards: bool = False, deep: bool = False) -> Any:
         """What iterates over a list, dict or deque from outside, or over what such a dict shows of itself: items as they are
