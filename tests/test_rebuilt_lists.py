@@ -1,5 +1,7 @@
 """Lists that an inner loop builds anew in each iteration of one around it, which goes on with them: the loop is rolled up."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -155,3 +157,39 @@ def test_iterations_that_do_more_later(fun):
         args = R(k).normal(size=(4, 4)) * 0.5, R(k + 50).normal(size=(4, 5))
         for ours, theirs in zip(slope(*args), dynamic(*args), strict=True):
             np.testing.assert_allclose(ours, theirs, 1e-9, 1e-12)
+
+
+@dataclasses.dataclass
+class Body:
+    mass: float
+    x: float
+    v: float
+    radius: float = 0.1
+
+
+def bodies(p):
+    state, path = [Body(p[2], p[0], p[1]), Body(p[2], p[1], p[0])], []
+    for _ in range(50):
+        state = [Body(b.mass, b.x + 0.05 * b.v, b.v - 0.05 * b.x / b.mass, b.radius) for b in state]
+        path.append(state[0].x * state[0].radius)
+    return sum(path) + state[0].mass * state[1].x
+
+
+def bodies_until(p):
+    state, path = [Body(p[2], p[0], p[1]), Body(p[2], p[1], p[0])], []
+    while state[0].x < 2.2 and len(path) < 70:
+        new = []
+        for b in state:
+            new.append(Body(b.mass, b.x + 0.05 * b.v, b.v - 0.05 * b.x / b.mass))
+        state = new
+        path.append(state[0].x)
+    return sum(path) + state[0].mass * state[1].x
+
+
+@pytest.mark.parametrize("fun", [bodies, bodies_until])
+def test_what_objects_in_them_hand_on(fun):
+    """The masses are in each new object, and stay what they were."""
+    g, dynamic = grad(fun), grad(fun, mode="dynamic")
+    for p in R(0).uniform(0.5, 1.5, (8, 3)):
+        np.testing.assert_allclose(g(p), dynamic(p), rtol=1e-10)
+    assert len(g.source(p).splitlines()) < 120

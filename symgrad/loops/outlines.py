@@ -41,7 +41,8 @@ class Outline(NamedTuple):
         """The locals that go round; and those that each iteration makes anew, and that are there when the loop is
         over. ``aliases`` cannot be bound to a result."""
         start, end, steps, after = self.start, self.end, self.pattern.steps, self.pattern.after
-        read = {key for key in after if self.reads_outside(key) or start.holds.get(key) is end.holds[key]}
+        moved = [key for key, what in after.items() if what != ("same", start.nodes.get(key))]  # others are as they were
+        read = {key for key in moved if self.reads_outside(key) or start.holds.get(key) is end.holds[key]}
         used = {what[1] for step in steps for what in step[3] if what[0] == "carry"}
         if self.open:
             used |= {key for key in (TEST, EXIT) if key in after}
