@@ -757,3 +757,84 @@ def test_what_iterations_make_behind_their_exit_and_others_read(seed):
         (value, slope), (expected, other) = derivative(*args), dynamic(*args)
         assert value == pytest.approx(expected)
         np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-12)
+
+
+class Best:
+    """What a loop asks whether it is to end."""
+
+    def __init__(self):
+        self.best, self.bad = 1e9, 0
+
+    def is_lower(self, loss):
+        """Each iteration but the last one goes the same way."""
+        if loss < self.best - 1e-3:
+            self.best = loss
+            return False
+        return True
+
+    def has_waited(self, loss):
+        """A plain truth value at times, a decision at others."""
+        if loss < self.best - 1e-3:
+            self.best, self.bad = loss, 0
+            return False
+        self.bad += 1
+        return self.bad > 3
+
+
+def is_small(loss, best):
+    if loss < best - 1e-3:
+        return False
+    return loss < 2.0
+
+
+def step(w, x):
+    slope = w - np.array([1.0, -0.5]) * x[0]
+    return w - 0.3 * x[1] * slope, np.sum(slope**2) + 0.1 * x[0]
+
+
+def lowest(x):
+    w, known, loss = np.zeros(2), Best(), 0.0
+    for _ in range(100):
+        w, loss = step(w, x)
+        if known.is_lower(loss):
+            break
+    return loss + 2.0 * known.best + w[0]
+
+
+def told_by_both(x):
+    w, best, loss = np.zeros(2), 1e9, 0.0
+    for _ in range(100):
+        w, loss = step(w, x)
+        if is_small(loss, best):
+            break
+        best = loss
+    return loss + best
+
+
+def with_a_flag(x):
+    w, known, done, k = np.zeros(2), Best(), False, 0
+    while not done and k < 100:
+        w, loss = step(w, x)
+        done = known.has_waited(loss)
+        k += 1
+    return loss + known.best + k * w[1]
+
+
+def with_a_flag_of_its_own(x):
+    w, known, loss = np.zeros(2), Best(), 0.0
+    for _ in range(100):
+        w, loss = step(w, x)
+        done = known.has_waited(loss)
+        w = 0.99 * w
+        if done:
+            w = w * x[0]
+            break
+    return loss + np.sum(w)
+
+
+@pytest.mark.parametrize("fun", [lowest, told_by_both, with_a_flag, with_a_flag_of_its_own])
+def test_a_function_that_tells_the_end_now_plainly_and_now_not_is_part_of_the_loop(fun):
+    derivative = value_and_grad(fun)
+    for rate in (0.8, 1.0, 0.6, 1.3, 0.7, 1.1, 0.5):
+        right_at(derivative, fun, np.array([1.3, rate]), value=(1e-12, 1e-14), slope=(1e-10, 1e-12))
+    assert derivative.cache_info().misses <= 5

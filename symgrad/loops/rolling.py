@@ -46,6 +46,7 @@ from symgrad.loops.logs import Counted, Holders, Later, Logged, Logs, Row
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
+    BOOL,
     COUNTER,
     EXIT,
     OF_LOOPS,
@@ -116,6 +117,13 @@ class Ended(NamedTuple):
     """Among what is ``apart``: which way an iteration goes tells whether it is the last one, by a plain truth value."""
 
     place: Any
+
+
+class Flag(NamedTuple):
+    """Among what is ``apart``: calls in a loop leave now a plain truth value in the local of this name, now a traced one."""
+
+    place: Any
+    name: str
 
 
 class Begun(NamedTuple):
@@ -404,7 +412,7 @@ class Roller:
         length, _, start, step, *_ = self.what  # type: ignore[misc]
         last = start + step * (length - 1)
         more = self.counter < last if step > 0 else self.counter > last
-        if type(condition) is not Tracer and self._is_told_by_ways(condition):
+        if self._is_told_by_ways(condition) and type(condition) is not Tracer:
             condition = self.number("leaves", np.bool_(bool(condition)))
         if type(condition) is not Tracer:
             self._tested(frame, more if not condition else False, {COUNTER: self.counter})
@@ -414,10 +422,11 @@ class Roller:
         return bool(condition)
 
     def _is_told_by_ways(self, condition: Any) -> bool:
-        """Whether the ways that iterations go tell which is the last one; it begins anew where this one does for the first
-        time."""
-        cause = Ended(self.place)
-        if condition and cause not in self.trace.apart:
+        """Whether the ways that iterations go tell which is the last one, or that something else does; it begins anew where
+        this one does for the first time."""
+        cause, traced = Ended(self.place), type(condition) is Tracer
+        otherwise = bool(self.boundaries) and (EXIT in self.boundaries[-1].nodes) is not traced
+        if (otherwise or (condition and not traced)) and cause not in self.trace.apart:
             self._note_decisions()
             if self.forked:
                 self._ask_anew(cause)
@@ -1204,6 +1213,24 @@ class Roller:
         for bound in self.boundaries:
             bound.joins.clear()
 
+    def _ask_for_flags(self) -> None:
+        """End the run where ways leave now a plain truth value in a local, now a traced one: in the next one, all are traced."""
+        joins = [join for bound in self.boundaries for join in bound.joins.values()]
+        every: dict[str, set[bool]] = {}  # whether it is a traced one
+        for bound, dead in [*[(join.bound, join.dead) for join in joins], *[(b, self.names.targets) for b in self.boundaries]]:
+            for (name, *path), node in bound.nodes.items():
+                if not path and name not in dead and isinstance(node.aval, Aval) and node.aval[:2] == BOOL[:2]:
+                    every.setdefault(name, set()).add(True)
+            for name, what in bound.rest.items():
+                if what[0] in (bool, np.bool_) and name not in dead:
+                    every.setdefault(name, set()).add(False)
+        for name in sorted([name for name, kinds in every.items() if len(kinds) > 1]):
+            self._ask_anew(Flag(self.place, name))
+
+    def flag(self, name: str, value: Any) -> Any:
+        """What a call has left in a local: see ``Flag``."""
+        return self.number(name, value) if Flag(self.place, name) in self.trace.apart else value
+
     def _fork(self) -> None:
         """Put a ``Loop`` in place of iterations that went different ways, if what they did is understood."""
         trace, hooks = self.trace, self.trace.hooks
@@ -1213,6 +1240,7 @@ class Roller:
             return
         if len(self.boundaries) == 1 and self.around is None and self.tested and not self.boundaries[0].nodes[TEST].active:
             return  # its first item has settled that it ends there
+        self._ask_for_flags()
         self.boundaries = bounds = without_twins(self.boundaries, self.private)
         way, skipped = self._way(), self.skipped
         if trace.trying and (self.what is None or any(map(may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))):

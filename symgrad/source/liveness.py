@@ -59,11 +59,13 @@ def used_between(loop: ast.For | ast.While, twice: bool) -> list[Names]:
 
 
 def used_from(loop: ast.For | ast.While, leaving: ast.If) -> Names:
-    """The names that iterations may read from the ``if`` on by which the loop is left, where each begins its turn."""
+    """The names that iterations may read behind the test of the ``if`` by which the loop is left, where each begins its turn."""
     at, head = loop.body.index(leaving), Names()
     while (found := _at_head(loop, Names(), head)) != head:
         head = found
-    return _between(loop.body, head, Ends(Names(), head))[at]
+    ends = Ends(Names(), head)
+    later = _between(loop.body, head, ends)[at + 1]
+    return later | live(leaving.body, later, ends)
 
 
 def _between(body: Sequence[ast.stmt], after: Names, ends: Ends) -> list[Names]:

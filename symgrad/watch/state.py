@@ -581,7 +581,11 @@ class State(Calls):
 
     def parts(self, loop: Any, name: str, value: Any, counts: tuple[bool, ...]) -> Any:
         """What a call gives in a loop that decides: plain numbers in a tuple are traced from here on, ints where they count."""
-        if type(loop) is not Roller or not isinstance(value, tuple) or NAMES in self.trace.apart:
+        if type(loop) is not Roller or NAMES in self.trace.apart:
+            return value
+        if type(value) in (bool, np.bool_):
+            return loop.flag(name, value)
+        if not isinstance(value, tuple):
             return value
         known = counts if len(counts) == len(value) else [False] * len(value)
         return self._numbers_in(loop, name, value, [*enumerate(known)], 1)
