@@ -462,7 +462,9 @@ class Family:
         if not state.trace.apart <= self.apart:
             new = state.trace.apart - self.apart
             since = (TURNING, SLIDING)  # it has been so since the trace began
-            begun = self.told == self.moving and all([one in since or type(one) in _BEGUN for one in new])
+            begun = all([one in since or type(one) in _BEGUN for one in new])
+            # iterations that end a loop now plainly, now not, are likely to need these numbers, too
+            begun &= self.told == self.moving or not any([type(one) in (Ended, Flag) for one in new])
             self.apart |= state.trace.apart
             if not begun:
                 self._begin_anew()

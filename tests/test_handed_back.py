@@ -62,6 +62,37 @@ class Solver:
         return sizes, w
 
 
+class Keeping(Solver):
+    def __init__(self, x):
+        self.x, self.losses, self.log = x, [], {"size": []}
+
+    def fit(self):
+        w, last = self.x[:3], np.inf
+        for _ in range(80):
+            w, loss = step(w, self.x[3])
+            self.losses.append(loss)
+            self.log["size"].append(np.sum(w**2))
+            if last - loss < 1e-3:
+                break
+            last = loss
+        return w, self.losses
+
+    def sizes(self):
+        self.fit()
+        return self.log["size"]
+
+
+def held_by_an_object(x):
+    w, losses = Keeping(x).fit()
+    return np.mean(losses) + w[0]
+
+
+def held_in_its_dict(x):
+    keeping = Keeping(x)
+    sizes = keeping.sizes()
+    return np.mean(sizes) + sizes[-1] + len(keeping.losses)
+
+
 def mean(x):
     w, losses = descend(x)
     return np.mean(losses) + np.sum(w**2)
@@ -161,8 +192,12 @@ def twice(x):
 
 
 @pytest.mark.parametrize(
-    "fun", [mean, last, not_read, looped_over, through_two, early, method, inner, twice, in_a_dict, rows, rows_by_place]
-)
+    "fun",
+    [
+        mean, last, not_read, looped_over, through_two, early, method, inner, twice, in_a_dict, rows, rows_by_place,
+        held_by_an_object, held_in_its_dict,
+    ],
+)  # fmt: skip
 def test_how_many_items_there_are_is_no_way_of_its_own(fun):
     derivative = value_and_grad(fun)
     for rate in (0.3, 0.35, 0.25, 0.4, 0.2):
@@ -206,6 +241,21 @@ def given_on(x):
 def compared(x):
     _, losses = descend(x)
     return x[0] * (losses == []) + x[1] * isinstance(losses, list) + sum(sorted(losses)[:2])
+
+
+def changed_where_it_is_held(x):
+    keeping = Keeping(x)
+    w, losses = keeping.fit()
+    keeping.losses.append(w[0])
+    losses[0] = x[1]
+    return np.sum(losses) + keeping.losses[0] * len(losses) * (losses is keeping.losses)
+
+
+def begun_anew(x):
+    keeping = Keeping(x)
+    keeping.fit()
+    w, losses = keeping.fit()
+    return np.sum(losses) + w[0]
 
 
 def recursive(x):
@@ -258,6 +308,8 @@ def a_key_that_is_not_there(x):
         given_on,
         compared,
         recursive,
+        changed_where_it_is_held,
+        begun_anew,
         alone,
         a_dict_that_is_changed,
         a_dict_that_is_run_over,

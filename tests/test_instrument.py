@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -54,6 +54,7 @@ class Inert:
         return next(items)
 
     rest_of = held = _first
+    holder = staticmethod(SimpleNamespace)
 
     def _nothing(self, *more: Any) -> None:
         return None

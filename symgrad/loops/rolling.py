@@ -1214,7 +1214,7 @@ class Roller:
             bound.joins.clear()
 
     def _ask_for_flags(self) -> None:
-        """End the run where ways leave now a plain truth value in a local, now a traced one: in the next one, all are traced."""
+        """End the run where ways leave now a plain truth value in a local, now a traced one: all are traced in the next one."""
         joins = [join for bound in self.boundaries for join in bound.joins.values()]
         every: dict[str, set[bool]] = {}  # whether it is a traced one
         for bound, dead in [*[(join.bound, join.dead) for join in joins], *[(b, self.names.targets) for b in self.boundaries]]:

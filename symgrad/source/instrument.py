@@ -31,6 +31,7 @@ from symgrad.source.displays import displayed
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
+from symgrad.source.holders import HOLDER, held
 from symgrad.source.iterators import NEXT, REST, STARTED, by_place
 from symgrad.source.lasts import SHORT, last_items
 from symgrad.source.lists import (
@@ -187,7 +188,7 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
         return None, {}
     rewriter = how.kind(frozenset(free), owner)
     tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
-    tree = tree if how.kind is _Calls else taken_apart(tree)
+    tree = tree if how.kind is _Calls else held(taken_apart(tree))
     codes: dict[str, CodeType] = {}
     if how.kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
@@ -403,7 +404,7 @@ _OWN = {
     ROWS_AT: "has_rows_at", PART: "column", STILL: "is_still", ROWS_OF: "rows_of", ITEMS: "every_item",
     TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
-    REST: "rest_of", SHORT: "short",
+    REST: "rest_of", SHORT: "short", HOLDER: "holder",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 
@@ -827,8 +828,16 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load):
             node.value = self._assigned_in(node)
             return node
+        if hasattr(node, "given_back"):
+            return self._given_back(node)
         node.value = self.visit(node.value)
         return _attribute(node, self.owner)
+
+    def _given_back(self, node: Any) -> Any:
+        """What an object holds, which a function returns: it may be a list of some items."""
+        place = ast.Constant(node.given_back)
+        del node.given_back
+        return _hook("given_back", node, self._given(node), place)
 
     def _assigned_in(self, target: Any) -> ast.expr:
         """What has the item or the attribute that is assigned; of one that names alone lead to, a statement reports it."""
@@ -838,6 +847,8 @@ class _Rewriter(ast.NodeTransformer):
         return _hook("wrote_through", target.value, found, *getattr(target, "facts", ()))
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if hasattr(node, "given_back"):
+            return self._given_back(node)
         if isinstance(node.ctx, ast.Load):
             own = getattr(node, "hook", None) or getattr(node, "grown", None)
             if not own and _is_in_row(node):

@@ -442,18 +442,19 @@ def _given(function: ast.FunctionDef, space: Mapping[str, Any]) -> Iterator[tupl
     stored = {*names_stored(function)}
     for node, around in _statements(function.body, ()):
         call = node.value if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if not isinstance(call, ast.Call) or not _is_name(call.func):
-            continue
-        first: Any = call.func
-        while isinstance(first, ast.Attribute):
-            first = first.value
-        known = None if first.id in stored else space.get(first.id)
-        if (
-            isinstance(known, FunctionType)
-            or first.id in inner
-            or (first is not call.func and not isinstance(known, ModuleType))
-        ):
+        if isinstance(call, ast.Call) and _may_be_users(call.func, inner, stored, space):
             yield node, around
+
+
+def _may_be_users(called: Any, inner: Collection[str], stored: Collection[str], space: Mapping[str, Any]) -> bool:
+    """Whether what is called may be a function of the user's, one of the ``inner`` ones, or a method."""
+    first = called
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    if not isinstance(first, ast.Name):  # of what a call gives, say
+        return first is not called
+    known = None if first.id in stored else space.get(first.id)
+    return isinstance(known, FunctionType) or first.id in inner or (first is not called and not isinstance(known, ModuleType))
 
 
 def _statements(statements: Sequence[Any], around: tuple[ast.AST, ...]) -> Iterator[tuple[Any, Any]]:
@@ -523,10 +524,16 @@ def _is_anothers(of: Any, space: Mapping[str, Any]) -> bool:
     return isinstance(known, ModuleType) if first is not of else known is None and of.id in _BUILTINS
 
 
+_METHODS = frozenset([*dir(list), *dir(dict), *dir(set)])
 _BUILTINS = frozenset(["sum", "len", "min", "max", "list", "tuple", "sorted"])
 
 
 def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any]) -> None:
+    for statement, _ in _statements(function.body, ()):
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            called = statement.value.func
+            if not (isinstance(called, ast.Attribute) and called.attr in _METHODS) and _may_be_users(called, (), (), space):
+                statement.value.takes = [...]  # type: ignore[attr-defined]  # nobody gets what it returns
     uses = [*_uses(function.body, ())]
     given = [*_given(function, space)]
     named, items = _by_name(uses), _by_name(_text_items(function.body, ()) if given else ())
@@ -643,7 +650,7 @@ def _returned(node: ast.Return, value: ast.expr, place: Any, around: tuple[ast.A
     """The uses in what is returned at a place, where it may be a dict of lists."""
     if isinstance(value, ast.Name):
         yield _Use(value, around, node, place)
-    elif calls(ROWS_OF, value):
+    elif calls(ROWS_OF, value) or isinstance(value, (ast.Attribute, ast.Subscript)):
         value.given_back = place  # type: ignore[attr-defined]
         yield from _uses([ast.Expr(value)], around)
     elif isinstance(value, ast.Dict) and type(place) is int and all(map(_is_text, value.keys)):

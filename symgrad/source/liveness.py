@@ -59,7 +59,7 @@ def used_between(loop: ast.For | ast.While, twice: bool) -> list[Names]:
 
 
 def used_from(loop: ast.For | ast.While, leaving: ast.If) -> Names:
-    """The names that iterations may read behind the test of the ``if`` by which the loop is left, where each begins its turn."""
+    """The names that iterations may read behind the test of the ``if`` that leaves the loop, where each begins its turn."""
     at, head = loop.body.index(leaving), Names()
     while (found := _at_head(loop, Names(), head)) != head:
         head = found

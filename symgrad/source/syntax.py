@@ -109,7 +109,7 @@ def paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     return [(target, value)]
 
 
-def is_append(node: Any, of: type[ast.expr] = ast.Name) -> bool:
+def is_append(node: Any, of: type[ast.expr] | tuple[type[ast.expr], ...] = ast.Name) -> bool:
     """Whether it is ``name.append(x)``, or the same ``of`` something else than a name."""
     if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
         return False

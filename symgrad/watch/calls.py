@@ -311,7 +311,8 @@ class Calls(Reads):
 
     def call_for(self, places: tuple[Any, ...], fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``fun(*args, **kwargs)``, which may return lists of some items at these places of a tuple, or alone (-1), or in a
-        dict there (``("items", place)``): of what is done with those, the hooks are told (``handed``)."""
+        dict there (``("items", place)``), or, if nobody gets what it returns, anywhere (``...``): of what is done with those,
+        the hooks are told (``handed``)."""
         return self.call(fun, *args, **kwargs)
 
     def is_ready(self, function: FrameType, place: Any) -> bool:
@@ -323,7 +324,10 @@ class Calls(Reads):
                 return False
             frame = frame.f_back
         there = place if type(place) is int else ("items", place[0])
-        return frame is not None and frame.f_code is Calls.call_for.__code__ and there in frame.f_locals["places"]
+        if frame is None or frame.f_code is not Calls.call_for.__code__:
+            return False
+        places = frame.f_locals["places"]
+        return there in places or ... in places
 
     def _read_in(self, path: Path, name: str, place: int, value: Any) -> Any:
         """An item of a list that an object of symgrad's own has as an attribute."""

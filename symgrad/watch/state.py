@@ -81,6 +81,10 @@ _NO_FIELDS = (FunctionType, staticmethod, classmethod, type)  # of what is in cl
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
 
+class _Holder:
+    __module__ = "holders"  # as if it were the user's
+
+
 class State(Calls):
     """The hooks of one traced call, and what they found."""
 
@@ -422,8 +426,11 @@ class State(Calls):
         who is ready for it, see ``call_for``."""
         if type(value) not in (Chosen, Later):
             return value
-        ready = place is not None and KEPT not in self.trace.apart and self.is_ready(sys._getframe(1), place)
-        return value if ready else value.listed()
+        if place is not None and KEPT not in self.trace.apart and self.is_ready(sys._getframe(1), place):
+            return value
+        found = value.listed()
+        self._mention(found)
+        return found
 
     def handed(self, value: Any, fun: Any) -> Any:
         """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
@@ -494,6 +501,10 @@ class State(Calls):
         columns = value.chosen
         assert columns is not None
         return columns[value.row.keys.index(key) if value.row.kind is dict else key]
+
+    def holder(self) -> Any:
+        """What holds locals that functions within fill, as an object of the user's holds its attributes."""
+        return _Holder()
 
     def is_still(self, value: Chosen | Later) -> None:
         """A loop over all places of a list that an object holds is over: the run ends if somebody has got the list meanwhile,
