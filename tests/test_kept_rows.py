@@ -102,6 +102,37 @@ def arrays_beside(x):
     return sum(row["loss"] for row in fit.history) + np.sum(fit.history[-1]["w"])
 
 
+def the_best(x):
+    fit = Fit(x).run()
+    best = min(fit.history, key=lambda row: row["loss"])
+    return best["loss"] + x[0] * best["epoch"]
+
+
+def the_worst_of_pairs(x):
+    k, loss = max(Pairs(x).run().history, key=lambda row: row[1])
+    return loss + x[1] * k
+
+
+def the_best_if_any(x):
+    best = min(Arrays(x).run().history, key=lambda row: row["loss"], default=None)
+    if best is None:
+        return 0.0
+    return best["loss"] + np.sum(best["w"] ** 2)
+
+
+def the_best_of_a_local(x):
+    w, rows, last = x[:3], [], np.inf
+    for k in range(80):
+        error = A @ w - B
+        w, loss = w - x[3] * (A.T @ error) / 30, np.mean(error**2) + 0.01 * abs(k - 5)
+        rows.append({"k": k, "loss": loss, "w": w})
+        if k > 4 and last - loss < 1e-3:
+            break
+        last = loss
+    best = min(rows, key=lambda row: row["loss"])
+    return best["loss"] * best["k"] + np.sum(best["w"]) + len(rows)
+
+
 def with_patience(x):
     fit = Fit(x).patiently()
     return fit.best + sum(row["loss"] for row in fit.history)
@@ -111,6 +142,7 @@ def with_patience(x):
     "fun",
     [
         last_row, by_a_comprehension, by_a_generator, by_a_loop, counted, unpacked, as_an_array, arrays_beside, with_patience,
+        the_best, the_worst_of_pairs, the_best_if_any, the_best_of_a_local,
     ],
 )  # fmt: skip
 def test_how_many_rows_there_are_is_no_way_of_its_own(fun):
@@ -119,6 +151,25 @@ def test_how_many_rows_there_are_is_no_way_of_its_own(fun):
         x = np.array([0.4, -0.3, 0.8, rate])
         right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
     assert derivative.cache_info().misses <= 5
+
+
+def the_best_is_changed(x):
+    fit = Fit(x).run()
+    best = min(fit.history, key=lambda row: row["loss"])
+    best["loss"] = x[0]
+    return sum(row["loss"] for row in fit.history) + best["epoch"]
+
+
+def the_best_is_one_of_them(x):
+    fit = Fit(x).run()
+    best = max(fit.history, key=lambda row: row["loss"])
+    return fit.history.index(best) + best["loss"] + x[0] * any(row is best for row in fit.history)
+
+
+def the_best_by_something_else(x):
+    fit = Pairs(x).run()
+    best = min(fit.history, key=lambda row: -row[1])
+    return best[1] + min(fit.history)[1] + min(fit.history, key=lambda row: abs(row[0] - 2))[1]
 
 
 def a_row_is_changed(x):
@@ -162,11 +213,6 @@ def a_key_that_is_no_place(x):
         return fit.history[-1][1.0]
     except TypeError:
         return fit.history[-1][True] * x[0]
-
-
-def chosen_by_a_key(x):
-    best = min(Fit(x).run().history, key=lambda row: row["loss"])
-    return best["loss"] + best["epoch"]
 
 
 def changed_while_it_is_run_over(x):
@@ -223,7 +269,8 @@ def held_twice(x):
     "fun",
     [
         a_row_is_changed, a_row_is_kept, rows_of_another_kind, the_last_one_that_a_loop_has_seen, a_key_that_is_not_there,
-        chosen_by_a_key, a_key_that_is_no_place, held_twice, changed_while_it_is_run_over, longer_while_it_is_run_over,
+        the_best_is_changed, the_best_is_one_of_them, the_best_by_something_else,
+        a_key_that_is_no_place, held_twice, changed_while_it_is_run_over, longer_while_it_is_run_over,
         changed_by_what_is_called,
         rows_are_written_meanwhile, a_parameter_of_that_name,
     ],

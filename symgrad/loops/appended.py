@@ -374,13 +374,11 @@ class Chosen:
         if not np.any(taken):
             return []
         found: Any
-        place, whole = np.argmin if fun is min else np.argmax, array.dtype.kind in "iu"
-        if whole:  # of which a float may be another one
-            ends = np.iinfo(array.dtype)
-            filled = np.where(taken, array, array.dtype.type(ends.max if fun is min else ends.min))
+        if array.dtype.kind in "iu":
+            filled, place = self._filled(fun)
             found = filled[place(filled)]
         else:
-            filled = np.where(taken & ~np.isnan(array), array, np.inf if fun is min else -np.inf)
+            filled, place = self._filled(fun)
             first = array[np.argmax(taken)]
             found = np.where(np.isnan(first), first, filled[place(filled)])[()]
         if all([_is_python(item) is self.python for item in self.owner]):
@@ -388,6 +386,31 @@ class Chosen:
         known = self.array.tape.mixed.get(array.node)
         self.array.tape.mixed[found.node] = Mixed(None, frozenset({KEPT}), whole=bool(known and known.whole))
         return [found]
+
+    def _filled(self, fun: Any) -> tuple[Any, Any]:
+        """The array, with numbers that are never beyond the items where it has none, nor what is compared, and what finds the
+        place of the one that ``fun``, ``min`` or ``max``, finds."""
+        array, taken = self.parts()
+        place = np.argmin if fun is min else np.argmax
+        if array.dtype.kind in "iu":  # of which a float may be another one
+            ends = np.iinfo(array.dtype)
+            return np.where(taken, array, array.dtype.type(ends.max if fun is min else ends.min)), place
+        return np.where(taken & ~np.isnan(array), array, np.inf if fun is min else -np.inf), place
+
+    def place_of(self, fun: Any) -> Any:
+        """The place of what ``fun``, ``min`` or ``max``, finds, the first of those alike; None where there is no item."""
+        array, taken = self.parts()
+        if not np.any(taken):
+            return None
+        filled, place = self._filled(fun)
+        found, first = place(filled), np.argmax(taken)
+        stays = ~taken[found] if array.dtype.kind in "iu" else ~taken[found] | np.isnan(array[first])  # nothing is beyond it
+        return np.where(stays, first, found)[()]
+
+    def at(self, place: Any) -> Any:
+        """The item at a place of ``parts``."""
+        array, _ = self.parts()
+        return self.copies([array[place]])[0] if array.ndim > 1 else self.numbers([array[place]])[0]
 
     def end(self, last: bool) -> list[Any]:
         """A list with the first item, or the ``last`` one."""

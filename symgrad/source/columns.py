@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.lists import ROWS_OF, called
+from symgrad.source.lists import ROWS_OF, called, key_of, loads, read_by_keys
 from symgrad.source.rows import makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -447,10 +447,19 @@ class _Columns(ast.NodeTransformer):
             options = [(option.arg, ast.unparse(option.value)) for option in call.keywords]
             plain = call.args == [node] and all([arg == "dtype" and dtype in _DTYPES for arg, dtype in options])
             return plain and self._edit(call, self._array(call, part))
+        if part is None and key_of(call) is not None:
+            return self._is_best(call) and self._edit(node, self._listed())
         alone = call.args == [node] or name == "zip" or (name == "enumerate" and call.args[0] is node)
         if not (self.hands_out and alone and (name in _TAKES or self.is_pairwise(call.func))):
             return False
         return self._edit(node, self._zip(part))
+
+    def _is_best(self, call: ast.Call) -> bool:
+        """Whether it finds one of the items by what all have at a key: nobody changes it, nor tells it from a copy."""
+        key = key_of(call)
+        if self.kind.of is not ast.Dict:
+            return self.hands_out and type(key) is int and -len(self.kind.keys) <= key < len(self.kind.keys)
+        return key in self.kind.keys and id(call) in read_by_keys([*walk(self.function)], loads(self.function))
 
     def _array(self, call: Any, part: ast.Slice | None) -> ast.expr:
         """``np.array(path)``: what has the lists as its columns, if there is a row."""

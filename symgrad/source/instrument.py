@@ -987,7 +987,9 @@ class _Rewriter(ast.NodeTransformer):
             return node if name == "super" else _hook("frame_reader", node, ast.Constant(name), node)
         if name in _OWN:
             made = _hook(_OWN[name], node, *map(self.visit, node.args))
-            return made if name != ROWS_OF else _hook("given_back", node, made, ast.Constant(getattr(node, "given_back", None)))
+            if name != ROWS_OF or hasattr(node, "chosen_from"):
+                return made
+            return _hook("given_back", node, made, ast.Constant(getattr(node, "given_back", None)))
         one = len(node.args) == 1 and not node.keywords
         if one and name == "len" and isinstance(node.args[0], _HELD):
             return _hook("length", node, self.visit(node.func), self._unasked(node.args[0]))
@@ -997,6 +999,8 @@ class _Rewriter(ast.NodeTransformer):
         else:
             node.func = self.visit(node.func)
         node.args = [*map(self._given if _is_plain_call(node) else self.visit, node.args)]
+        if hasattr(node, "best") and not isinstance(node.args[0], ast.Name):
+            node.args = [_hook("handed", node, *node.args, ast.Constant(node.best))]
         node.keywords = [
             placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
             for k in node.keywords

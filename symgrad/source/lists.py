@@ -25,10 +25,12 @@ from symgrad.source.syntax import (
     fresh,
     int_of,
     is_append,
+    is_none,
     located,
     names_stored,
     own_parts,
     paired,
+    parameters,
     parts_of,
     placed,
     walk,
@@ -137,10 +139,12 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     """
     bound = bound_anywhere(function)
     zips = {"zip", "enumerate"}.isdisjoint({*space, *bound})
-    every, read = [*walk(function)], _loads(function)
+    every, read = [*walk(function)], loads(function)
+    if {"min", "max"}.isdisjoint({*space, *bound}):
+        _find_best(every, read)
     for node in every:
         if isinstance(node, ast.For):
-            within = _loads(node)
+            within = loads(node)
             alone = all([read[name] == within[name] for name in names_stored(node.target)])
             node.alone, node.runs = alone, _runs_over(node, alone, zips, space, bound)  # type: ignore[attr-defined]
     for node in every:
@@ -155,6 +159,55 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
                     _run_over(node, declared(node), names, space)
                 _mark(node, declared(node), space)
     return function
+
+
+def _find_best(every: Sequence[ast.AST], read: Mapping[str, int]) -> None:
+    """Note (``best``) what ``min(rows, key=lambda row: row["x"])`` hangs on: the name, the key, and whether it is but read by
+    constant keys what the row has."""
+    found: list[Any] = [node for node in every if isinstance(node, ast.Call) and key_of(node) is not None]
+    alone = read_by_keys(every, read) if found else ()
+    for call in found:
+        call.best = call.func.id, key_of(call), id(call) in alone
+        call.args[0].chosen_from = True
+
+
+def read_by_keys(every: Sequence[ast.AST], read: Mapping[str, int]) -> set[int]:
+    """The values (ids) of which nothing but items at constant keys is read, or whether they are None, in a function with these
+    nodes, where names are ``read`` so often."""
+    items = [node.value for node in every if isinstance(node, ast.Subscript) and _is_at_key(node)]
+    asked = [node.left for node in every if isinstance(node, ast.Compare) and _asks_for_none(node)]
+    often = Counter([value.id for value in (*items, *asked) if isinstance(value, ast.Name)])
+    alone = {id(value) for value in items}
+    for node in every:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            alone |= {id(node.value)} if often[name] == read[name] else set()
+    return alone
+
+
+def _is_at_key(node: ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Constant) and type(node.slice.value) in (int, str)
+
+
+def _asks_for_none(node: ast.Compare) -> bool:
+    return len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) and is_none(node.comparators[0])
+
+
+def key_of(call: ast.Call) -> Any:
+    """The key of the items by which the least, or the largest, of some rows is found."""
+    named = {one.arg: one.value for one in call.keywords}
+    if (
+        getattr(call.func, "id", "") not in ("min", "max")
+        or len(call.args) != 1
+        or not {"key"} <= {*named} <= {"key", "default"}
+    ):
+        return None
+    fun: Any = named["key"]
+    body = fun.body if isinstance(fun, ast.Lambda) and len(fun.args.args) == 1 and not fun.args.defaults else None
+    plain = isinstance(body, ast.Subscript) and isinstance(body.slice, ast.Constant)
+    if not plain or getattr(body.value, "id", "") != fun.args.args[0].arg:
+        return None
+    return body.slice.value if type(body.slice.value) in (int, str) else None
 
 
 def _whole(function: ast.FunctionDef) -> set[str]:
@@ -185,7 +238,7 @@ def _is_int(end: ast.expr, names: Collection[str]) -> bool:
     return isinstance(end, ast.Name) and end.id in names
 
 
-def _loads(node: ast.AST) -> Counter[str]:
+def loads(node: ast.AST) -> Counter[str]:
     """How often each name is read, in functions within, too."""
     return Counter([part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)])
 
@@ -643,6 +696,9 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
             own = _own_names(node)  # which are others
             yield from [use for use in _uses(node.body, inner) if use.name.id not in own]
             parts = [part for part in parts if part not in node.body]
+        elif isinstance(node, ast.Lambda):
+            yield from [use for use in _uses([ast.Expr(node.body)], inner) if use.name.id not in parameters(node)]
+            parts = [part for part in parts if part is not node.body]
         yield from _uses(parts, inner)
 
 
@@ -683,6 +739,8 @@ def _use_of(name: ast.Name, node: Any) -> Any:
         return node.func
     if isinstance(node, ast.For) and name is node.iter:
         return _run_by(node)
+    if isinstance(node, ast.Call) and hasattr(node, "best"):
+        return placed(ast.Constant(node.best), name) if name in node.args else None
     if isinstance(node, ast.Call) and name in node.args and _is_name(node.func):
         alone = len(node.args) == 1 and all([keyword.arg == "default" for keyword in node.keywords])
         return node.func if alone or isinstance(node.func, ast.Attribute) else None

@@ -439,6 +439,8 @@ class State(Calls):
             return self._rows_for(value, fun)
         if type(value) is not Chosen:
             return value
+        if type(fun) is tuple:
+            return value.listed()
         known = (
             isinstance(fun, (np.ufunc, type(np.sum)))
             or (type(fun) is str and fun != "items")
@@ -469,6 +471,8 @@ class State(Calls):
         columns = value.chosen
         if columns is None:
             return value.listed()
+        if type(fun) is tuple:
+            return self._best(value, columns, *fun)
         if fun is len or (type(fun) is str and fun == "test"):
             return self.handed(columns[0], fun)
         if type(fun) is str and fun in ("first", "last") and value.row.kind is tuple:
@@ -480,6 +484,17 @@ class State(Calls):
             return np.stack([one.parts()[0] for one in columns], axis=1)[taken] if np.any(taken) else value.listed()
         return value.listed()
 
+    def _best(self, value: Later, columns: list[Chosen], name: str, key: Any, unchanged: bool) -> list[Any]:
+        """A list with the row that is the least, or the largest, by what all have at a key; with all rows where somebody may
+        change it."""
+        fun: Any = {"min": min, "max": max}[name]
+        if vars(builtins).get(name) is not fun or not (unchanged or value.row.kind is tuple):
+            return value.listed()
+        if not self.has_rows(False, (key,), value) or self.column(value, key).array.ndim > 1:
+            return value.listed()
+        place = self.column(value, key).place_of(fun)
+        return [] if place is None else [value.row.make([one.at(place) for one in columns])]
+
     def has_rows(self, whole: bool, keys: tuple[Any, ...], value: Any) -> bool:
         """Whether a list has rows that a mask selects from arrays, and how many these are is not known yet; with items at these
         ``keys``, or no others if a row is unpacked as a ``whole``."""
@@ -490,11 +505,12 @@ class State(Calls):
             return row.kind is not dict and len(keys) == len(row.keys)
         return all([key in row.keys if row.kind is dict else type(key) is int and -1 <= key < len(row.keys) for key in keys])
 
-    def rows_of(self, keys: tuple[int, ...], *columns: Any) -> Any:
-        """The list of tuples that has these columns, in the order of the ``keys``."""
+    def rows_of(self, keys: tuple[Any, ...], *columns: Any) -> Any:
+        """The list of tuples, or of dicts where ``keys`` are texts, that has these columns, in the order of the ``keys``."""
+        row = Row(dict if type(keys[0]) is str else tuple, keys)
         if all([type(one) is Chosen and not one.is_whole for one in columns]):
-            return Later([], 0, Row(tuple, keys), columns)
-        return [*zip(*[self.handed(one, None) for one in columns], strict=True)]
+            return Later([], 0, row, columns)
+        return [row.make(parts) for parts in zip(*[self.handed(one, None) for one in columns], strict=True)]
 
     def column(self, value: Later, key: Any) -> Chosen:
         """The list of what all rows have at a key."""
