@@ -82,7 +82,7 @@ from symgrad.loops.ways import (
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT
 from symgrad.ops.spans import Span
-from symgrad.tracing.trace import Guard, Trace, loop_number
+from symgrad.tracing.trace import Guard, Named, Trace, loop_number
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.loop import Loop
 
@@ -328,6 +328,7 @@ class _Reader:
         together: Counter[frozenset[Key]] = Counter()
         for bound in bounds:
             owners: dict[int, list[Key]] = {}
+            named: dict[Named, list[Key]] = {}  # of what is one array for the function, and two here
             for key, ident in bound.shared.items():
                 if key[0] not in dead:
                     owners.setdefault(ident, []).append(key)
@@ -337,8 +338,12 @@ class _Reader:
                 if type(tracer.like) is np.ndarray and key[0] not in dead:
                     owner = tracer.owner()
                     owners.setdefault(id(owner), []).append(key)
+                    for mark in owner.parted:
+                        if type(mark) is Named:
+                            named.setdefault(mark, []).append(key)
                     if owner.written > self.before:
                         self.written.add(key)
+            self.parted |= {frozenset(pair) for keys in named.values() for pair in itertools.combinations(keys, 2)}
             together.update([frozenset(pair) for keys in owners.values() for pair in itertools.combinations(keys, 2)])
         self.alike |= {(place, pair) for pair in together}
         there = [bound.holds.keys() | bound.shared.keys() for bound in bounds]

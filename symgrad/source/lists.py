@@ -203,7 +203,7 @@ def key_of(call: ast.Call) -> Any:
     ):
         return None
     fun: Any = named["key"]
-    body = fun.body if isinstance(fun, ast.Lambda) and len(fun.args.args) == 1 and not fun.args.defaults else None
+    body: Any = fun.body if isinstance(fun, ast.Lambda) and len(fun.args.args) == 1 and not fun.args.defaults else None
     plain = isinstance(body, ast.Subscript) and isinstance(body.slice, ast.Constant)
     if not plain or getattr(body.value, "id", "") != fun.args.args[0].arg:
         return None
