@@ -426,7 +426,7 @@ class Roller:
         this one does for the first time."""
         cause, traced = Ended(self.place), type(condition) is Tracer
         otherwise = bool(self.boundaries) and (EXIT in self.boundaries[-1].nodes) is not traced
-        if (otherwise or (condition and not traced)) and cause not in self.trace.apart:
+        if (otherwise or (not traced and condition)) and cause not in self.trace.apart:
             self._note_decisions()
             if self.forked:
                 self._ask_anew(cause)
