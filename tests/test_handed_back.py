@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from agreement import right_at
+from agreement import function_of, right_at
 
 from symgrad import value_and_grad
 from symgrad.source import lists
@@ -183,6 +183,26 @@ def rows_by_place(x):
     return np.mean([row[1] for row in path]) + path[0][1]
 
 
+def at_its_end(x):
+    w, losses = descend(x)
+    last = losses[-5:]
+    return np.mean(last) + len(last) * w[0] + losses[-2] - losses[1] + np.sum(losses[::-1])
+
+
+def in_parts(x):
+    _, losses = descend(x)
+    total = sum(losses[2:]) + max(losses[:-1]) + np.sum(losses[::3])
+    for loss in losses[1:]:
+        total = total + loss**2
+    return total
+
+
+def of_an_object(x):
+    keeping = Keeping(x)
+    keeping.fit()
+    return np.mean(keeping.losses[-4:]) + keeping.losses[-3] + keeping.log["size"][1] + len(keeping.losses[2:])
+
+
 def twice(x):
     w, losses = descend(x)
     if losses:
@@ -195,7 +215,7 @@ def twice(x):
     "fun",
     [
         mean, last, not_read, looped_over, through_two, early, method, inner, twice, in_a_dict, rows, rows_by_place,
-        held_by_an_object, held_in_its_dict,
+        held_by_an_object, held_in_its_dict, at_its_end, in_parts, of_an_object,
     ],
 )  # fmt: skip
 def test_how_many_items_there_are_is_no_way_of_its_own(fun):
@@ -323,6 +343,62 @@ def test_where_something_else_is_done_with_them_they_are_lists(fun):
     for rate in (0.3, 0.4, 0.3):
         x = np.array([0.4, -0.3, 0.8, rate])
         right_at(derivative, f, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+
+
+PARTS = [
+    "1:",
+    ":-1",
+    "-2:",
+    "-3:-1",
+    "2:",
+    ":2",
+    "::2",
+    "1::2",
+    "-3::2",
+    "5:",
+    ":0",
+    "::-1",
+    "3:1",
+    "-9:2",
+    "::-2",
+    "-1",
+    "-2",
+    "1",
+    "2",
+]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_of_lists_are_those_of_pythons(part, tmp_path):
+    """Of lists of none, one and a few items, some of which were there before."""
+    found = f"[items[{part}]]" if ":" not in part else f"items[{part}]"
+    text = f"""
+def made(x):
+    items = [0.5] if x[1] > 0 else []
+    for k in range(8):
+        if x[0] * k > 1.0:
+            break
+        items.append(x[0] * (k + 1))
+    return items, x
+
+def fun(x):
+    items, _ = made(x)
+    some = {found}
+    try:
+        return np.sum(some) + 2.0 * np.sum(items[{part}]) + x[2]
+    except IndexError:
+        return x[2] * 3.0
+"""
+    fun = function_of(text, tmp_path / "parts.py")
+    derivative = value_and_grad(fun)
+    for last in (0.4, 0.3, 2.0, 0.6, 0.2):
+        for first in (1.0, -1.0):
+            x = np.array([last, first, 0.7])
+            try:
+                right_at(derivative, fun, x, value=(1e-12, 1e-14), slope=(1e-10, 1e-12))
+            except IndexError:
+                with pytest.raises(IndexError):
+                    fun(x)
 
 
 def test_many_calls_are_looked_at_once():

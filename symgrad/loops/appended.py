@@ -412,6 +412,35 @@ class Chosen:
         array, _ = self.parts()
         return self.copies([array[place]])[0] if array.ndim > 1 else self.numbers([array[place]])[0]
 
+    def cut(self, part: slice) -> Chosen | None:
+        """The items that a slice of the list has; None where it turns some of them round, or hangs on what is traced."""
+        start, stop, step = part.start, part.stop, part.step
+        if not self.alike or not all([type(end) is int or end is None for end in (start, stop, step)]):
+            return None
+        array, taken = self.parts()
+        if (start, stop, step) == (None, None, -1):
+            return Chosen([], array[::-1], taken[::-1], self.python, self.parted, self.place)
+        if step is not None and step < 1:
+            return None
+        places = np.cumsum(taken)  # of items, counted from one
+        count = places[-1]
+        if start:
+            taken = taken & (places > (start if start > 0 else count + start))
+        if stop is not None:
+            taken = taken & (places <= (stop if stop >= 0 else count + stop))
+        if step is not None and step > 1:
+            first = np.maximum(count + start, 0) if start is not None and start < 0 else start or 0
+            taken = taken & ((places - 1 - first) % step == 0)
+        return Chosen([], array, taken, self.python, self.parted, self.place)
+
+    def at_place(self, place: int) -> list[Any]:
+        """A list with the item at a place, counted from the end if that is negative; an empty one where there is none."""
+        if place in (0, -1):
+            return self.end(place < 0)
+        one = self.cut(slice(place, place + 1))
+        assert one is not None
+        return one.end(False)
+
     def end(self, last: bool) -> list[Any]:
         """A list with the first item, or the ``last`` one."""
         if (self.owner and not last) or not np.any(self.taken):

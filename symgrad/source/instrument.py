@@ -849,6 +849,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if hasattr(node, "given_back"):
             return self._given_back(node)
+        if hasattr(node, "cut"):
+            return _hook("cut", node, self.visit(node.value), _as_value(self.visit(node.slice)), self.visit(node.cut))
         if isinstance(node.ctx, ast.Load):
             own = getattr(node, "hook", None) or getattr(node, "grown", None)
             if not own and _is_in_row(node):
@@ -992,7 +994,9 @@ class _Rewriter(ast.NodeTransformer):
             return _hook("given_back", node, made, ast.Constant(getattr(node, "given_back", None)))
         one = len(node.args) == 1 and not node.keywords
         if one and name == "len" and isinstance(node.args[0], _HELD):
-            return _hook("length", node, self.visit(node.func), self._unasked(node.args[0]))
+            part = isinstance(node.args[0], ast.Subscript) and isinstance(node.args[0].slice, ast.Slice)
+            given = self._given(node.args[0]) if part else self._unasked(node.args[0])
+            return _hook("length", node, self.visit(node.func), given)
         if one and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
             node.func.value = self._unasked(node.func.value)
             node.func = _attribute(node.func, self.owner)

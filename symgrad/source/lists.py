@@ -27,6 +27,7 @@ from symgrad.source.syntax import (
     is_append,
     is_none,
     located,
+    mentioned,
     names_stored,
     own_parts,
     paired,
@@ -139,6 +140,8 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
     """
     bound = bound_anywhere(function)
     zips = {"zip", "enumerate"}.isdisjoint({*space, *bound})
+    for one in [part for part in walk(function) if isinstance(part, ast.FunctionDef)]:
+        _name_parts(one, space)
     every, read = [*walk(function)], loads(function)
     if {"min", "max"}.isdisjoint({*space, *bound}):
         _find_best(every, read)
@@ -159,6 +162,26 @@ def marked(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
                     _run_over(node, declared(node), names, space)
                 _mark(node, declared(node), space)
     return function
+
+
+def _name_parts(function: ast.FunctionDef, space: Mapping[str, Any]) -> None:
+    """``for v in y[1:]`` runs over ``y_part``, which is that, where ``y`` may be a list of some items."""
+    blocks = [
+        block for block in blocks_of(function) if any([isinstance(one, ast.For) and _is_slice(one.iter) for one in block])
+    ]
+    if not blocks:
+        return
+    appends: list[Any] = [part for part in walk(function) if is_append(part)]
+    lists = {part.func.value.id for part in appends}
+    lists.update(*[names_stored(statement.targets[0]) for statement, _ in _given(function, space)])
+    taken = mentioned(function)
+    for block in blocks:
+        for i, loop in reversed([*enumerate(block)]):
+            over: Any = loop.iter if isinstance(loop, ast.For) else None
+            if _is_slice(over) and over.value.id in lists:
+                name = fresh(f"{over.value.id}_part", taken)
+                block.insert(i, assigned(name, over, loop))
+                loop.iter = placed(ast.Name(name, ast.Load()), over)  # type: ignore[attr-defined]
 
 
 def _find_best(every: Sequence[ast.AST], read: Mapping[str, int]) -> None:
@@ -616,7 +639,10 @@ def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any])
 def _put(handed: Sequence[_Use]) -> None:
     """Names know what is done with what they stand for."""
     for use in handed:
-        if isinstance(use.of, (ast.For, ast.Expr)):
+        if use.cut is not None:
+            use.name.use = placed(ast.Constant("cut"), use.name)
+            use.cut.cut = copied(use.of) if isinstance(use.of, (ast.Name, ast.Attribute)) else ast.Constant("cut")
+        elif isinstance(use.of, (ast.For, ast.Expr)):
             every = [use.name] if isinstance(use.of, ast.Expr) else use.of.runs.names(use.of)  # type: ignore[attr-defined]
             for one in every:
                 one.use = placed(ast.Constant("items"), one)
@@ -650,18 +676,19 @@ def _handed(
         more = _handed(use.of.targets[0].id, uses, around, others | {name})
         if more is None:
             return None
-        found = [one for one in found if one is not use] + more
+        found = [one for one in found if one is not use or use.cut is not None] + more
     return found
 
 
 class _Use(NamedTuple):
     """Where a name stands, in which loops and functions, and what is done with it, as ``_use_of`` says; where it is returned,
-    the place in a tuple, -1 for what is alone, and the key in a dict."""
+    the place in a tuple, -1 for what is alone, and the key in a dict. ``cut``: it is done with this part of it, or item."""
 
     name: Any
     around: tuple[ast.AST, ...]
     of: Any
     place: Any = -1
+    cut: Any = None
 
 
 def _is_of_own(use: _Use) -> bool:
@@ -680,11 +707,13 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
                 yield from _returned(node, one, place, around)
             continue
         for part in parts_of(node):
-            if isinstance(part, ast.Name):
+            if _is_slice(part) or _is_at_place(part):
+                yield _Use(part.value, around, _use_of_part(part, node), cut=part)  # type: ignore[attr-defined]
+            elif isinstance(part, ast.Name):
                 added_to = isinstance(node, ast.AugAssign) and part is node.target  # which reads it, too
                 name = placed(ast.Name(part.id, ast.Load()), part) if added_to else part
                 yield _Use(name, around, _use_of(part, node))
-        parts = [part for part in parts_of(node) if not isinstance(part, ast.Name)]
+        parts = [one for one in parts_of(node) if not (isinstance(one, ast.Name) or _is_slice(one) or _is_at_place(one))]
         if isinstance(node, (ast.For, ast.AsyncFor)):
             runs: _Runs | None = getattr(node, "runs", None)
             named = [] if runs is None else [part for part in runs.names(node) if part is not node.iter]
@@ -700,6 +729,29 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
             yield from [use for use in _uses([ast.Expr(node.body)], inner) if use.name.id not in parameters(node)]
             parts = [part for part in parts if part is not node.body]
         yield from _uses(parts, inner)
+
+
+def _is_slice(node: Any) -> bool:
+    """Whether it is ``name[1:]``, or the like, with bounds that are written there."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice) or not isinstance(node.value, ast.Name):
+        return False
+    ends = node.slice.lower, node.slice.upper, node.slice.step
+    return isinstance(node.ctx, ast.Load) and all([end is None or int_of(end) is not None for end in ends])
+
+
+def _is_at_place(node: Any) -> bool:
+    """Whether it is ``name[2]``, or the like, but no end."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name) or not isinstance(node.ctx, ast.Load):
+        return False
+    return int_of(node.slice) is not None and ast.unparse(node.slice) not in _ENDS
+
+
+def _use_of_part(part: Any, node: Any) -> Any:
+    """The same as ``_use_of`` for a part of a list."""
+    if _is_at_place(part):
+        return placed(ast.Constant("cut"), part)
+    use = _use_of(part, node)
+    return use if isinstance(use, (ast.Name, ast.Attribute, ast.Assign)) else None
 
 
 def _returned(node: ast.Return, value: ast.expr, place: Any, around: tuple[ast.AST, ...]) -> Iterator[_Use]:

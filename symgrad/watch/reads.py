@@ -369,6 +369,10 @@ class Reads:
         """What a function is given for a list of some items: see ``symgrad.watch.state``."""
         raise NotImplementedError
 
+    def part_of(self, owner: Any, key: Any) -> tuple[Any, Any]:
+        """Such a list with an item, and the key of that: see ``symgrad.watch.state``."""
+        raise NotImplementedError
+
     def harmless(self, fun: Any) -> bool:
         """Whether a function reads nothing from outside: see ``symgrad.watch.calls``."""
         raise NotImplementedError
@@ -852,7 +856,7 @@ class Reads:
     def item_unasked(self, owner: Any, key: Any) -> Any:
         """``owner[key]``; if that is a list, or a dict, the hooks are told what is done with it."""
         if type(owner) in (list, dict):
-            owner = self._looked_into(owner, key)
+            owner, key = self._looked_into(owner, key)
         key = key if isinstance(owner, dict) and self.is_key(key) else self.whole(key)
         if type(owner) is Tracer:
             try:
@@ -891,15 +895,15 @@ class Reads:
         made = self._in_turn_of(owner, ("item", key), value)
         return self.read(path.then("item", key), value) if made is value else made
 
-    def _looked_into(self, owner: Any, key: Any) -> Any:
-        """A list, or a dict, an item of which is asked for: maybe one that has but that item."""
+    def _looked_into(self, owner: Any, key: Any) -> tuple[Any, Any]:
+        """A list, or a dict, an item of which is asked for, and its key: maybe one that has but that item."""
         if type(owner) is list and id(owner) in self.chosen_later:
-            return self.handed(self.chosen_later[id(owner)][-1], ENDS.get(key) if type(key) is int else None)
+            return self.part_of(self.chosen_later[id(owner)][-1], key)
         loop = self.trace.innermost_loop() if type(owner) is list and type(key) is int and key < 0 else None
         near = loop is not None and loop.reads_near(owner, -key)
         if not near and (type(owner) is list or type(key) is not str):
             self._mention(owner)
-        return owner
+        return owner, key
 
     def is_key(self, key: Any) -> bool:
         """Whether a key can stand in a path: a plain one, or an object from outside that is told by its identity, which is

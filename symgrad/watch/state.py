@@ -367,8 +367,29 @@ class State(Calls):
         found = self.chosen_at(owner, name)
         return self.attribute(owner, name) if found is None else found
 
+    def part_of(self, owner: Any, key: Any) -> tuple[Any, Any]:
+        """A list of some items, an item of which is asked for, and its key; or one that has but that item."""
+        if type(key) is int and key in ENDS:
+            return self.handed(owner, ENDS[key]), key
+        known = type(owner) is Chosen and not owner.is_whole and type(key) is int and owner.alike and owner.array.ndim == 1
+        return (owner.at_place(key), 0) if known else (owner.listed(), key)
+
+    def cut(self, owner: Any, key: Any, fun: Any) -> Any:
+        """``owner[key]``, where ``key`` is a slice, or an int, and ``fun`` is given what it is, or a word; None: anything is
+        done with it."""
+        if type(owner) in (Chosen, Later):
+            made = owner.cut(key) if type(owner) is Chosen and type(key) is slice and not owner.is_whole else None
+            if made is not None:
+                return self.handed(made, fun)
+            owner, key = (owner.listed(), key) if type(key) is slice else self.part_of(owner, key)
+        return self.item(owner, key)
+
     def item_for(self, owner: Any, key: Any) -> Any:
         """``owner[key]``, which a function is given."""
+        if type(key) is slice and (some := self._chosen_in(owner)) is not None and type(some) is Chosen:
+            made = some.cut(key)
+            if made is not None:
+                return made
         held = owner.get(key) if self.chosen_later and type(owner) is dict and type(key) is str else None
         found = self._chosen_in(held)
         return self.item(owner, key) if found is None else found
@@ -439,6 +460,8 @@ class State(Calls):
             return self._rows_for(value, fun)
         if type(value) is not Chosen:
             return value
+        if type(fun) is str and fun == "cut":
+            return value
         if type(fun) is tuple:
             return value.listed()
         known = (
@@ -469,6 +492,8 @@ class State(Calls):
     def _rows_for(self, value: Later, fun: Any) -> Any:
         """The same for a list of rows."""
         columns = value.chosen
+        if type(fun) is str and fun == "cut":
+            return value
         if columns is None:
             return value.listed()
         if type(fun) is tuple:
