@@ -269,3 +269,15 @@ def test_old_files_are_forgotten(tmp_path: Path) -> None:
     gc.collect()
     assert nodes[0]() is None
     assert nodes[-1]() is not None
+
+
+@pytest.mark.parametrize("terms", [450, 700])
+def test_expressions_that_are_deeper_than_functions_go(terms, tmp_path):
+    """Sums of hundreds of numbers, as programs write them, are deep trees."""
+    total = " + ".join([f"{i}.0 * x * k" for i in range(terms)])
+    fun = function_of(
+        f"def fun(x):\n    s = 0.0\n    for k in range(2):\n        s = s + ({total})\n    return s\n", tmp_path / "deep.py"
+    )
+    limit = sys.getrecursionlimit()
+    assert grad(fun)(2.0) == terms * (terms - 1) / 2
+    assert sys.getrecursionlimit() == limit

@@ -15,6 +15,7 @@ import builtins
 import contextlib
 import functools
 import linecache
+import sys
 import threading
 import weakref
 from collections import Counter
@@ -102,6 +103,7 @@ from symgrad.source.tuples import item_by_item
 HOOKS = "__symgrad__"
 _FACTORY = "__symgrad_factory__"
 FILES = 256  # of which is remembered what is in them
+_DEEP = 20_000  # calls, for expressions as deep as Python compiles
 
 
 class _How(NamedTuple):
@@ -159,11 +161,25 @@ def _rewritten(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | N
     key = id(code), how, inline, shadowed
     known = _codes.get(key)
     if known is None or known[0]() is not code:
-        known = _codes[key] = (
-            weakref.ref(code, functools.partial(_forget, _codes, key)),
-            *_rewrite(fun, how, inline),
-        )
+        try:
+            made = _rewrite(fun, how, inline)
+        except RecursionError:  # a sum of hundreds of numbers, say
+            made = _deeply(fun, how, inline)
+        known = _codes[key] = (weakref.ref(code, functools.partial(_forget, _codes, key)), *made)
     return known[1:]
+
+
+def _deeply(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | None, dict[str, CodeType]]:
+    """The same of a function whose expressions are deeper than Python's functions go; nothing if they are deeper still."""
+    with _parsing:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, _DEEP))
+        try:
+            return _rewrite(fun, how, inline)
+        except RecursionError:
+            return None, {}
+        finally:
+            sys.setrecursionlimit(before)
 
 
 def _generator(fun: FunctionType, name: str) -> CodeType | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -331,17 +332,16 @@ def _run_over(function: ast.FunctionDef, others: set[str], names: set[str], spac
     b``, where the list is a ``Chosen`` one when it begins; so that code does not hang on how many items there are. So does one
     over several that are side by side, over neighbours, or over the places as well. And one more item, ``y.append(v)`` after
     the loop that has made the list, is put behind all places."""
-    uses = [*_uses(function.body, ())]
     lists: dict[int, set[str]] = {}  # by what is done with them
-    named = _by_name(uses)
-    given = [_got(statement, named, around, space) for statement, around in _given(function, space)]
-    made: list[tuple[str, Any]] = [(name, handed) for one in given for name, _, handed in one]
+    named = _by_name(_uses(function.body, ()))
+    given = _to_others(named, space)
+    got = [_got(statement, around, given) for statement, around in _given(function, space)]
+    made: list[tuple[str, Any]] = [(name, found) for one in got for name, _, found in one]
     for before, loop, around in _fors(function.body, ()):
         for name, _, some, *_ in appended(loop, before - others):
-            outside = [use for use in uses if loop not in use.around] if some else []
-            made.append((name, _handed(name, _by_name(outside), around) if some else None))
-    for name, handed in made:
-        for use in handed or ():
+            made.append((name, _handed(name, named, around, but={loop}) if some else None))
+    for name, found in made:
+        for use in found or ():
             if isinstance(use.of, (ast.For, ast.Expr)):
                 lists.setdefault(id(use.of), set()).add(name)
     for loop in [part for part in walk(function) if isinstance(part, ast.For)]:
@@ -543,19 +543,29 @@ def _statements(statements: Sequence[Any], around: tuple[ast.AST, ...]) -> Itera
                 yield from _statements(getattr(statement, field, []), inner)
 
 
-def _got(
-    statement: ast.Assign, uses: Mapping[str, Sequence[_Use]], around: Any, space: Mapping[str, Any]
-) -> Iterator[tuple[str, int, list[_Use]]]:
+def _got(statement: ast.Assign, around: Any, handed: Callable[[str, Any], Any]) -> Iterator[tuple[str, int, list[_Use]]]:
     """The names that get something, where in a tuple that is, -1 for what is alone, and what is done with it: of functions, it
-    is given but to such as somebody else has made."""
+    is ``handed`` but to such as somebody else has made."""
     (target,) = statement.targets
     places = enumerate(target.elts) if isinstance(target, ast.Tuple) else [(-1, target)]
     if isinstance(target, ast.Tuple) and any([isinstance(one, ast.Starred) for one in target.elts]):
         return
     for place, one in places:
-        handed = _handed(one.id, uses, around) if isinstance(one, ast.Name) else None
-        if handed is not None and all([_is_anothers(use.of, space) for use in handed]):
-            yield one.id, place, handed  # type: ignore[attr-defined]
+        found = handed(one.id, around) if isinstance(one, ast.Name) else None
+        if found is not None:
+            yield one.id, place, found  # type: ignore[attr-defined]
+
+
+def _to_others(uses: Mapping[str, Sequence[_Use]], space: Mapping[str, Any]) -> Callable[[str, Any], list[_Use] | None]:
+    """What finds where functions that somebody else has made are given what a name stands for; None if there are other uses.
+    It looks once, as statements may give one name to a thousand things."""
+
+    @functools.cache
+    def handed(name: str, around: Any) -> list[_Use] | None:
+        found = _handed(name, uses, around)
+        return found if found is not None and all([_is_anothers(use.of, space) for use in found]) else None
+
+    return handed
 
 
 def _items_of(
@@ -610,27 +620,26 @@ def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any])
             called = statement.value.func
             if not (isinstance(called, ast.Attribute) and called.attr in _METHODS) and _may_be_users(called, (), (), space):
                 statement.value.takes = [...]  # type: ignore[attr-defined]  # nobody gets what it returns
-    uses = [*_uses(function.body, ())]
     given = [*_given(function, space)]
-    named, items = _by_name(uses), _by_name(_text_items(function.body, ()) if given else ())
+    named, items = _by_name(_uses(function.body, ())), _by_name(_text_items(function.body, ()) if given else ())
     names: dict[str, list[ast.Name]] = {}
     for part in walk(function) if items else ():
         if isinstance(part, ast.Name) and part.id not in others:
             names.setdefault(part.id, []).append(part)
+    handed = _to_others(named, space)
     for statement, around in given:
-        known = [(place, handed) for name, place, handed in _got(statement, named, around, space) if name not in others]
-        for _, handed in known:
-            _put(handed)
+        known = [(place, found) for name, place, found in _got(statement, around, handed) if name not in others]
+        for _, found in known:
+            _put(found)
         dicts = [*_items_of(statement, items, names, around, space)]
         for _, read in dicts:
             _put(read)
         statement.value.takes = [*[place for place, _ in known], *[("items", place) for place, _ in dicts]]
     for before, loop, around in _fors(function.body, ()):
         loop.kept = []  # type: ignore[attr-defined]
-        same = {id(loop), id(getattr(loop, "twin", loop))}  # of which one runs
+        same = {loop, getattr(loop, "twin", loop)}  # of which one runs
         for name, _, some, *_ in appended(loop, before - others):
-            outside = [use for use in uses if not any([id(one) in same for one in use.around])]
-            later = _handed(name, _by_name(outside), around) if some else None
+            later = _handed(name, named, around, but=same) if some else None
             if later is not None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
                 _put(later)
@@ -664,16 +673,20 @@ def _by_name(uses: Iterable[_Use]) -> dict[str, list[_Use]]:
 
 
 def _handed(
-    name: str, uses: Mapping[str, Sequence[_Use]], around: Any, others: frozenset[str] = frozenset()
+    name: str,
+    uses: Mapping[str, Sequence[_Use]],
+    around: Any,
+    others: frozenset[str] = frozenset(),
+    but: Collection[ast.AST] = (),
 ) -> list[_Use] | None:
-    """Where functions are given what a name stands for, or another name that it gets; None if there are other uses. ``others``
-    are names that have given it that."""
-    own = uses.get(name, ()) if name not in others else ()
+    """Where functions are given what a name stands for, or another name that it gets, ``but`` for what is in these loops; None
+    if there are other uses. ``others`` are names that have given it that."""
+    own = [use for use in uses.get(name, ()) if not any([one in but for one in use.around])] if name not in others else []
     found = [use for use in own if not isinstance(use.name.ctx, ast.Store)]
     if any([use.around != around and not _is_of_own(use) for use in own]) or any([use.of is None for use in found]):
         return None
     for use in [use for use in found if isinstance(use.of, ast.Assign)]:
-        more = _handed(use.of.targets[0].id, uses, around, others | {name})
+        more = _handed(use.of.targets[0].id, uses, around, others | {name}, but)
         if more is None:
             return None
         found = [one for one in found if one is not use or use.cut is not None] + more
