@@ -87,7 +87,8 @@ class BlockBuilder(Builder):
 
     def _operands(self, node: Node, args: list[Expr]) -> list[Expr]:
         """The arguments of a ufunc, numbers in the form that it takes quickest."""
-        return [self._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
+        pairs = zip(node.args, args, strict=True)
+        return [expr if arg.op is not CONST else self._number_of(node, arg) or expr for arg, expr in pairs]
 
     def _into(self, node: Node, operands: list[Expr], target: Expr, strided: bool = False) -> Expr:
         """An elementwise operation with its result written into an array, whose numbers may be ``strided``."""

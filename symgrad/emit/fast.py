@@ -375,9 +375,6 @@ class FastBuilder(BlockBuilder):
             self.members.setdefault(root, []).append(node)
         for arg in node.args:
             self.remaining[arg] -= 1
-        reads: set[Node] = set()  # the buffers that the expression of this node reads, wherever it ends up
-        for arg in node.args:
-            reads |= self.reads.get(arg, {self.root.get(arg, arg)})
         chooses = self._chooses_a_number(node)
         if chooses:
             self.chosen.add(node)
@@ -386,9 +383,10 @@ class FastBuilder(BlockBuilder):
                 late = chooses and arg.phase is not None and not any([self.weight[one] for one in arg.args])
                 if self.weight[arg] and not late:  # what the function computes warns as NumPy does, chosen or not
                     self._store(arg, self.exprs[arg], block)
-        scalars = all(getattr(arg.aval, "kind", "array") != "array" for arg in node.args)
-        light = node.op is engine.TO_PYTHON or sum(self.weight[arg] for arg in node.args) < 6
-        if self.uses[node] == 1 and (view or scalars or node.op is PICK) and light:
+        if self.uses[node] == 1 and self._is_light(node, view):
+            reads: set[Node] = set()  # the buffers that the expression of this node reads, wherever it ends up
+            for arg in node.args:
+                reads |= self.reads.get(arg, {self.root.get(arg, arg)})
             self.exprs[node] = self._spell(node, block)
             self.reads[node] = reads
             for root in reads:
@@ -420,6 +418,12 @@ class FastBuilder(BlockBuilder):
         self._store(node, expr, block)
         if (node.op in _NEW or _is_transform(node)) and node.aval.shape:
             self.owner[node] = expr_name(self.exprs[node])
+
+    def _is_light(self, node: Node, view: bool) -> bool:
+        """Whether it is quick to compute where it is read, with all that is in its expression."""
+        if not (view or node.op is PICK or all([getattr(arg.aval, "kind", "array") != "array" for arg in node.args])):
+            return False
+        return node.op is engine.TO_PYTHON or sum([self.weight[arg] for arg in node.args]) < 6
 
     def _read_early(self, node: Node, block: list[Any]) -> None:
         """``x[index].copy()``, so that ``x`` can be written over."""
@@ -958,6 +962,8 @@ class FastBuilder(BlockBuilder):
 
     def _repeating(self, node: Node, call: Expr) -> Expr:
         """The call of a ufunc with ``out``, where its numbers repeat as is quickest."""
+        if math.prod(node.aval.shape) < min(ROWS, runtime.FEW_ROWS):
+            return call
         if self._has_columns(node):
             return flat("runtime.by_columns", call)
         if self._in_order(node) is not True:
@@ -1045,8 +1051,7 @@ class FastBuilder(BlockBuilder):
         """An argument's buffer that nothing reads after this node, of the right shape and dtype; it may be seen turned. The one
         that goes round first, if this is what it becomes."""
         wanted = self.buffers.get(self.becomes[node]) if node in self.becomes else None
-        args = sorted(node.args, key=lambda arg: wanted is None or self.owner.get(arg) != wanted)
-        for arg in args:
+        for arg in node.args if wanted is None else sorted(node.args, key=lambda arg: self.owner.get(arg) != wanted):
             root = self.root.get(arg, arg)
             fits = arg.aval.shape == node.aval.shape and arg.aval.dtype == node.aval.dtype
             if root in self.owner and fits and self._is_whole(arg, root) and self._dies(root):
@@ -1076,6 +1081,8 @@ class FastBuilder(BlockBuilder):
             found: bool | None
             if node.op in (REGISTRY[np.transpose], REGISTRY[np.swapaxes]) and len(node.aval.shape) > 1:
                 found = False
+            elif node.args and node.op.family == "elementwise" and len(node.aval.shape) < 2:
+                found = True
             elif node.args and node.op.family == "elementwise":
                 shaped = [arg for arg in node.args if len(arg.aval.shape) > 1 and sum([n > 1 for n in arg.aval.shape]) > 1]
                 orders = [self._in_order(arg) for arg in shaped]
