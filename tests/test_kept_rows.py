@@ -166,6 +166,54 @@ def the_best_is_one_of_them(x):
     return fit.history.index(best) + best["loss"] + x[0] * any(row is best for row in fit.history)
 
 
+def rows_are_changed_after_the_best(x):
+    fit = Fit(x).run()
+    best = min(fit.history, key=lambda row: row["loss"])
+
+    def scale(rows):
+        for row in rows:
+            row["loss"] = 2.0 * row["loss"]
+
+    scale(fit.history)
+    return best["loss"] + x[0] * best["epoch"]
+
+
+def rows_are_divided_by_the_best(x):
+    fit = Fit(x).run()
+    best = max(fit.history, key=lambda row: row["loss"])
+    for row in fit.history:
+        row["loss"] = row["loss"] / best["loss"]
+    return sum(row["loss"] for row in fit.history)
+
+
+def the_array_of_the_best_is_written_into(x):
+    fit = Arrays(x).run()
+    best = min(fit.history, key=lambda row: row["loss"])
+    best["w"][0] = 5.0 * x[0]
+    return np.sum(fit.history[-1]["w"]) + np.sum(best["w"] ** 2)
+
+
+def arrays_are_written_into_after_the_best(x):
+    fit = Arrays(x).run()
+    best = max(fit.history, key=lambda row: row["loss"])
+    for row in fit.history:
+        row["w"][0] = x[1]
+    return np.sum(best["w"] ** 2) + best["loss"]
+
+
+def the_best_gets_more(x):
+    fit = Fit(x).run()
+    best = max(fit.history, key=lambda row: row["loss"])
+    best |= {"loss": x[0]}
+    return sum(row["loss"] for row in fit.history) + best["epoch"]
+
+
+def the_best_pair_is_one_of_them(x):
+    fit = Pairs(x).run()
+    best = max(fit.history, key=lambda row: row[1])
+    return best[1] + x[0] * sum([k for k, row in enumerate(fit.history) if row is best], 1)
+
+
 def the_best_by_something_else(x):
     fit = Pairs(x).run()
     best = min(fit.history, key=lambda row: -row[1])
@@ -269,7 +317,9 @@ def held_twice(x):
     "fun",
     [
         a_row_is_changed, a_row_is_kept, rows_of_another_kind, the_last_one_that_a_loop_has_seen, a_key_that_is_not_there,
-        the_best_is_changed, the_best_is_one_of_them, the_best_by_something_else,
+        the_best_is_changed, the_best_is_one_of_them, the_best_by_something_else, rows_are_changed_after_the_best,
+        rows_are_divided_by_the_best, the_array_of_the_best_is_written_into, arrays_are_written_into_after_the_best,
+        the_best_gets_more, the_best_pair_is_one_of_them,
         a_key_that_is_no_place, held_twice, changed_while_it_is_run_over, longer_while_it_is_run_over,
         changed_by_what_is_called,
         rows_are_written_meanwhile, a_parameter_of_that_name,

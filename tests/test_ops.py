@@ -453,7 +453,7 @@ def test_rules_have_numpys_names(op):
         arrays = [p.name for p in own if p.default is p.empty]
         assert len(arrays) == len(op.rules)
         assert arrays == list(theirs)[: len(arrays)]
-        assert {p.name for p in own} <= set(theirs)
+        assert {p.name for p in own if p.default is p.empty or not callable(p.default)} <= set(theirs)  # how it is done is ours
 
 
 def test_matrices_of_a_foreign_byte_order_are_decomposed() -> None:

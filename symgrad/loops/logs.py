@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from symgrad.loops.appended import GROWN, Chosen, Grown
+from symgrad.loops.appended import GROWN, KEPT, Chosen, Grown
 from symgrad.loops.patterns import Boundary, Key
 from symgrad.source.lists import FAR
+from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import Tracer
 
@@ -164,11 +165,15 @@ class Later:
     def __init__(self, owner: list[Any], begin: int, row: Row, columns: Sequence[Chosen | list[Any]]) -> None:
         self.owner, self.begin, self.row, self.columns = owner, begin, row, columns
         self.is_whole = False  # whether they are in the list
+        self.is_looked_into = False  # whether one of them was found, by what they have at a key
         self._chosen: list[Chosen] | None = None
 
     def listed(self) -> list[Any]:
-        """The list itself; how many rows there are is known from here on."""
+        """The list itself; how many rows there are is known from here on. Where somebody has a row of it by now, the run ends,
+        and the next one has all lists: that row is to be one of these."""
         if not self.is_whole:
+            if self.is_looked_into:
+                raise self.columns[0].array.tape.refuse(Otherwise(frozenset([KEPT])))  # type: ignore[union-attr]
             self.is_whole = True
             parts = [one.listed() if type(one) is Chosen else one for one in self.columns]
             self.owner[self.begin :] = map(self.row.make, zip(*parts, strict=True))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.lists import ROWS_OF, called, key_of, loads, read_by_keys
+from symgrad.source.lists import ROWS_OF, called, key_of, loads, read_by_keys, tells_apart
 from symgrad.source.rows import makers_of_arrays
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -473,14 +473,6 @@ class _Columns(ast.NodeTransformer):
 
 def _within(nodes: Iterable[ast.AST]) -> set[int]:
     return {id(part) for node in nodes for part in walk(node)}
-
-
-def tells_apart(node: ast.AST) -> bool:
-    """Whether it is asked whether two are one object."""
-    if isinstance(node, ast.Compare):
-        objects = any([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops])
-        return objects and not any([isinstance(side, ast.Constant) for side in (node.left, *node.comparators)])
-    return isinstance(node, ast.Name) and node.id == "id"
 
 
 def _makes_slices(node: ast.AST) -> bool:

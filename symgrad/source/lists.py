@@ -189,6 +189,8 @@ def _find_best(every: Sequence[ast.AST], read: Mapping[str, int]) -> None:
     """Note (``best``) what ``min(rows, key=lambda row: row["x"])`` hangs on: the name, the key, and whether it is but read by
     constant keys what the row has."""
     found: list[Any] = [node for node in every if isinstance(node, ast.Call) and key_of(node) is not None]
+    if found and any(map(tells_apart, every)):
+        return
     alone = read_by_keys(every, read) if found else ()
     for call in found:
         call.best = call.func.id, key_of(call), id(call) in alone
@@ -198,6 +200,7 @@ def _find_best(every: Sequence[ast.AST], read: Mapping[str, int]) -> None:
 def read_by_keys(every: Sequence[ast.AST], read: Mapping[str, int]) -> set[int]:
     """The values (ids) of which nothing but items at constant keys is read, or whether they are None, in a function with these
     nodes, where names are ``read`` so often."""
+    changed = {getattr(node.target, "id", "") for node in every if isinstance(node, ast.AugAssign)}
     items = [node.value for node in every if isinstance(node, ast.Subscript) and _is_at_key(node)]
     asked = [node.left for node in every if isinstance(node, ast.Compare) and _asks_for_none(node)]
     often = Counter([value.id for value in (*items, *asked) if isinstance(value, ast.Name)])
@@ -205,8 +208,16 @@ def read_by_keys(every: Sequence[ast.AST], read: Mapping[str, int]) -> set[int]:
     for node in every:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            alone |= {id(node.value)} if often[name] == read[name] else set()
+            alone |= {id(node.value)} if often[name] == read[name] and name not in changed else set()
     return alone
+
+
+def tells_apart(node: ast.AST) -> bool:
+    """Whether it is asked whether two are one object."""
+    if isinstance(node, ast.Compare):
+        objects = any([isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops])
+        return objects and not any([isinstance(side, ast.Constant) for side in (node.left, *node.comparators)])
+    return isinstance(node, ast.Name) and node.id == "id"
 
 
 def _is_at_key(node: ast.Subscript) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symgrad.source.columns import tells_apart
+from symgrad.source.lists import tells_apart
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,

@@ -518,7 +518,11 @@ class State(Calls):
         if not self.has_rows(False, (key,), value) or self.column(value, key).array.ndim > 1:
             return value.listed()
         place = self.column(value, key).place_of(fun)
-        return [] if place is None else [value.row.make([one.at(place) for one in columns])]
+        if place is None:
+            return []
+        value.is_looked_into = True
+        self.trace.copied.update([one.place for one in columns if one.array.ndim > 1])  # nobody may write into them
+        return [value.row.make([one.at(place) for one in columns])]
 
     def has_rows(self, whole: bool, keys: tuple[Any, ...], value: Any) -> bool:
         """Whether a list has rows that a mask selects from arrays, and how many these are is not known yet; with items at these
