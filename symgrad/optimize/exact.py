@@ -16,6 +16,7 @@ import numpy as np
 from symgrad.ir import INPUT, Node, ancestors, is_inexact
 from symgrad.ops.core import ops_of
 from symgrad.ops.elementwise import EXTREME
+from symgrad.ops.engine import ITEM
 from symgrad.ops.scan import Running, Segments
 from symgrad.optimize.scalars import CHOICE
 from symgrad.program import Program
@@ -26,7 +27,7 @@ JUMPS = ops_of(  # beside all that makes integers or truth values of other numbe
     np.floor, np.ceil, np.trunc, np.fix, np.rint, np.round, np.around, np.sign, np.floor_divide, np.remainder, np.fmod,
     np.divmod, np.modf, np.frexp, np.heaviside, np.spacing,
 )  # fmt: skip
-STEADY = ops_of(np.isfinite, np.isinf, np.isnan)  # whatever the last bit
+STEADY = ops_of(np.isfinite, np.isinf, np.isnan, ITEM)  # whatever the last bit; a loop makes its ints by jumps of its own
 ROUNDED = ops_of(np.add, np.subtract, np.multiply, np.true_divide, np.power, np.square, np.sqrt, np.reciprocal, np.diff)
 HANDED_ON = ops_of(  # beside what is linear, or has no derivative, as a rule: see ``_hands_on``
     np.negative, np.positive, np.abs, np.fabs, np.maximum, np.minimum, np.fmax, np.fmin, np.clip, np.where, np.max, np.min,
