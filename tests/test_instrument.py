@@ -56,6 +56,9 @@ class Inert:
     rest_of = held = _first
     holder = staticmethod(SimpleNamespace)
 
+    def cut(self, owner: Any, key: Any, fun: Any) -> Any:
+        return owner[key]
+
     def _nothing(self, *more: Any) -> None:
         return None
 

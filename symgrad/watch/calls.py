@@ -313,15 +313,21 @@ class Calls(Reads):
         """``fun(*args, **kwargs)``, which may return lists of some items at these places of a tuple, or alone (-1), or in a
         dict there (``("items", place)``), or, if nobody gets what it returns, anywhere (``...``): of what is done with those,
         the hooks are told (``handed``)."""
+        if not self.chosen_later and self.trace.selections is None:  # no deeper than ``call`` goes
+            if type(fun) is FunctionType:
+                return self._call_function(fun, args, kwargs)
+            if type(fun) is MethodType and type(fun.__func__) is FunctionType and not is_product(fun, args):
+                return self._call_function(fun.__func__, (fun.__self__, *args), kwargs)
         return self.call(fun, *args, **kwargs)
 
     def is_ready(self, function: FrameType, place: Any) -> bool:
-        """Whether who has called a function, which returns, is ready for such a list at a place: its frame is the third one
-        back."""
+        """Whether who has called a function, which returns, is ready for such a list at a place: its frame is the second or
+        the third one back."""
         frame = function.f_back
-        for code in (Calls._call_function.__code__, Calls.call.__code__):
-            if frame is None or frame.f_code is not code:
-                return False
+        if frame is None or frame.f_code is not Calls._call_function.__code__:
+            return False
+        frame = frame.f_back
+        if frame is not None and frame.f_code is Calls.call.__code__:
             frame = frame.f_back
         there = place if type(place) is int else ("items", place[0])
         if frame is None or frame.f_code is not Calls.call_for.__code__:
