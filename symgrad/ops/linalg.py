@@ -305,7 +305,7 @@ def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
     """
     n = w.shape[-1]
     rounding = 16 * n * np.finfo(w.dtype).eps
-    gap = w - np.swapaxes(w, -1, -2)
+    gap = np.subtract(w, np.swapaxes(w, -1, -2), order="C")
     near = np.abs(gap) <= rounding * np.maximum.reduce(np.abs(w), axis=-1, keepdims=True, initial=0)
     if n and w.dtype.kind == "f" and np.count_nonzero(near) * n == near.size and not _diagonal(gap).any():
         return _over_distinct(m, gap, skew, hollow)

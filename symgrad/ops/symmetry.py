@@ -191,8 +191,8 @@ def _how(node: Node) -> str:
     key = _key(node)
     if key is np.power:
         exponent = node.args[1]
-        even = exponent.op is CONST and dict(exponent.params)["value"] % 2 == 0
-        return "even" if even else ""
+        value = dict(exponent.params)["value"] if exponent.op is CONST else 1
+        return "even" if not np.iscomplexobj(value) and value % 2 == 0 else ""
     if key is np.subtract and node.aval.dtype.kind in "fic":
         return "difference"
     if key is np.multiply:
