@@ -401,6 +401,20 @@ def fun(x):
                     fun(x)
 
 
+def test_complex_numbers_are_compared_as_numpy_has_it():
+    def least(x):
+        items = []
+        for k in range(9):
+            items.append(x[0] * (k + 1j))
+            if x[0] * k > 1.0:
+                break
+        return abs(min(items)) + abs(max(items))
+
+    derivative = value_and_grad(least)
+    for first in (0.4, 0.3, 0.5):
+        right_at(derivative, least, np.array([first, 1.0]), value=(1e-12, 0.0), slope=(1e-10, 1e-12))
+
+
 def test_many_calls_are_looked_at_once():
     """Each statement that calls a function is looked at for itself, not all that there is beside it."""
 

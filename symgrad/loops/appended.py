@@ -340,6 +340,11 @@ class Chosen:
         """Whether all items may be in one array."""
         return all([np.shape(item) == self.array.shape[1:] for item in self.owner])
 
+    @property
+    def has_order(self) -> bool:
+        """Whether its items are numbers that Python compares."""
+        return self.array.ndim == 1 and self.array.dtype.kind != "c"
+
     def parts(self) -> tuple[Any, Any]:
         """An array, and which elements of it are the items."""
         if not self.owner:
@@ -373,14 +378,11 @@ class Chosen:
         array, taken = self.parts()
         if not np.any(taken):
             return []
-        found: Any
-        if array.dtype.kind in "iu":
-            filled, place = self._filled(fun)
-            found = filled[place(filled)]
-        else:
-            filled, place = self._filled(fun)
+        filled, place = self._filled(fun)
+        found = filled[place(filled)]
+        if array.dtype.kind not in "iu":
             first = array[np.argmax(taken)]
-            found = np.where(np.isnan(first), first, filled[place(filled)])[()]
+            found = np.where(np.isnan(first), first, found)[()]
         if all([_is_python(item) is self.python for item in self.owner]):
             return self.numbers([found])
         known = self.array.tape.mixed.get(array.node)

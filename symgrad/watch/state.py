@@ -472,7 +472,7 @@ class State(Calls):
         if value.is_whole or not known or (fun == "index" and value.array.dtype.kind not in "iu"):
             return value.listed()
         extreme = fun is min or fun is max
-        if not value.alike or (extreme and value.array.ndim > 1):
+        if not value.alike or (extreme and not value.has_order):
             return value.listed()
         if extreme:
             return value.extreme(fun)
@@ -515,7 +515,7 @@ class State(Calls):
         fun: Any = {"min": min, "max": max}[name]
         if vars(builtins).get(name) is not fun or not (unchanged or value.row.kind is tuple):
             return value.listed()
-        if not self.has_rows(False, (key,), value) or self.column(value, key).array.ndim > 1:
+        if not self.has_rows(False, (key,), value) or not self.column(value, key).has_order:
             return value.listed()
         place = self.column(value, key).place_of(fun)
         if place is None:
