@@ -316,8 +316,9 @@ class Calls(Reads):
         if not self.chosen_later and self.trace.selections is None:  # no deeper than ``call`` goes
             if type(fun) is FunctionType:
                 return self._call_function(fun, args, kwargs)
-            if type(fun) is MethodType and type(fun.__func__) is FunctionType and not is_product(fun, args):
-                return self._call_function(fun.__func__, (fun.__self__, *args), kwargs)
+            method: Any = fun.__func__ if type(fun) is MethodType else None
+            if is_users(method) and not (draws.is_drawn_by(fun) or is_product(fun, args)):
+                return self._call_function(method, (fun.__self__, *args), kwargs)
         return self.call(fun, *args, **kwargs)
 
     def is_ready(self, function: FrameType, place: Any) -> bool:
