@@ -141,6 +141,14 @@ def right_at(
     np.testing.assert_allclose(mine, value_and_grad(fun, mode="dynamic")(x)[1], rtol=slope[0], atol=slope[1])
 
 
+def hangs_on_no_count(fun: Callable[..., Any], rates: Sequence[float], most: int) -> None:
+    """``fun`` of three numbers and a rate is right, and compiled after ``most`` calls, however many steps its loop takes."""
+    derivative = value_and_grad(fun)
+    for rate in rates:
+        right_at(derivative, fun, np.array([0.4, -0.3, 0.8, rate]), value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+    assert derivative.cache_info().misses <= most
+
+
 def agrees_without(name: str, fun: Callable[..., Any], args: Sequence[Any], slack: float = 0.0) -> None:
     """A function's value and gradients are the same with an optimisation and without, in layout and dtype, too.
 

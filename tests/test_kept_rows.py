@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from agreement import right_at
+from agreement import hangs_on_no_count, right_at
 
 from symgrad import value_and_grad
 
@@ -146,11 +146,7 @@ def with_patience(x):
     ],
 )  # fmt: skip
 def test_how_many_rows_there_are_is_no_way_of_its_own(fun):
-    derivative = value_and_grad(fun)
-    for rate in (0.3, 0.35, 0.25, 0.4, 0.2, 0.45):
-        x = np.array([0.4, -0.3, 0.8, rate])
-        right_at(derivative, fun, x, value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
-    assert derivative.cache_info().misses <= 5
+    hangs_on_no_count(fun, (0.3, 0.35, 0.25, 0.4, 0.2, 0.45), 5)
 
 
 def the_best_is_changed(x):

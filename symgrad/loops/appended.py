@@ -436,9 +436,8 @@ class Chosen:
         return Chosen([], array, taken, self.python, self.parted, self.place)
 
     def at_place(self, place: int) -> list[Any]:
-        """A list with the item at a place, counted from the end if that is negative; an empty one where there is none."""
-        if place in (0, -1):
-            return self.end(place < 0)
+        """A list with the item at a place that is no end, counted from the last one if it is negative; an empty one where there
+        is none."""
         one = self.cut(slice(place, place + 1))
         assert one is not None
         return one.end(False)

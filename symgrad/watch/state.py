@@ -454,13 +454,13 @@ class State(Calls):
         return found
 
     def handed(self, value: Any, fun: Any) -> Any:
-        """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``, or
-        ``"items"``, one by one."""
+        """What a function is given for such a list; ``fun`` may be a word, ``"index"``, ``"test"``, ``"first"``, ``"last"``,
+        ``"cut"``, of which a part is read, or ``"items"``, one by one; or what tells the best row: see ``_best``."""
+        if type(fun) is str and fun == "cut":
+            return value
         if type(value) is Later:
             return self._rows_for(value, fun)
         if type(value) is not Chosen:
-            return value
-        if type(fun) is str and fun == "cut":
             return value
         if type(fun) is tuple:
             return value.listed()
@@ -492,8 +492,6 @@ class State(Calls):
     def _rows_for(self, value: Later, fun: Any) -> Any:
         """The same for a list of rows."""
         columns = value.chosen
-        if type(fun) is str and fun == "cut":
-            return value
         if columns is None:
             return value.listed()
         if type(fun) is tuple:
