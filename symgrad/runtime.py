@@ -206,8 +206,11 @@ def add_each(out: Array, index: Any, value: Array) -> None:
     if len(arrays) > 1 and not any([part is Ellipsis for part in arrays]):
         while _is_whole(arrays[-1]):
             arrays = arrays[:-1]
-    if out.ndim == 1 and len(arrays) == 1 and np.ndim(arrays[0]) > 1 and _is_places(arrays[0]):
-        np.add.at(out, arrays[0].reshape(-1), _of_shape(value, arrays[0].shape).reshape(-1))  # of one axis, NumPy is fast
+    if out.ndim == 1 and (len(arrays) > 1 or np.ndim(arrays[0]) > 1):
+        if len(arrays) == 1 and _is_places(arrays[0]):
+            np.add.at(out, arrays[0].reshape(-1), _of_shape(value, arrays[0].shape).reshape(-1))  # of one axis, NumPy is fast
+        else:  # and reads beyond the memory of a row, for each of many
+            np.add.at(out, arrays, _of_shape(value, out[arrays].shape))
         return
     few = _FEW if len(arrays) == 1 else 4 * _FEW
     plain = np.size(value) < few or out.ndim < 2 or not out.size or not out.flags.c_contiguous

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from symgrad import elementwise_grad, grad, jacfwd, jvp, runtime, stop_gradient, value_and_grad, without
+from symgrad import elementwise_grad, export, grad, jacfwd, jvp, runtime, stop_gradient, value_and_grad, without
 from symgrad.ir import Graph, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import places as places_of_arrays
@@ -580,6 +580,24 @@ def test_few_columns_add_up_one_by_one(columns):
         _add_up((7, columns), at, rng.normal(size=(*at.shape, columns)))
     for at in ((places, places % 2), (places, np.arange(2)), (places, np.array([0, 2]))):
         _add_up((7, 2, columns), at, rng.normal(size=(800, 2, columns)))
+
+
+@pytest.mark.parametrize(
+    "read", ["x[I]", "x[..., I]", "x[I, ...]", "x[I.astype('u4')]", "np.take(x, I)", "np.concatenate([x, x])[I]"]
+)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_one_row_for_all_that_index_arrays_read_of_an_axis(read, mode):
+    """``np.add.at`` adds what lies behind a row, where it is to be added at many rows of places along one axis."""
+    rng = np.random.default_rng(0)
+    x, w, places = rng.normal(size=60), rng.normal(size=60), rng.integers(0, 60, (7, 60))
+    total = np.bincount(places.ravel(), np.tile(w, 7), 60)
+    slope = grad(eval(f"lambda x, I, w: np.sum({read} @ w)", {"np": np}), mode=mode)
+    for k in (1.0, 1.0, 2.0):
+        np.testing.assert_allclose(slope(x, places, k * w), k * total, 1e-12)
+    if mode == "auto":
+        module = {}
+        exec(export(slope, x, places, w), module)
+        np.testing.assert_allclose(next(v for k, v in module.items() if k.startswith("grad"))(x, places, w), total, 1e-12)
 
 
 def _add_up(shape, places, value):

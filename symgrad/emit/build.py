@@ -871,6 +871,8 @@ class Builder:
             block.append(Line(ast.Assign([target], value, lineno=0)))
         elif index.may_repeat(params["spec"], several) and not self._unique(index_nodes):
             where = index_of(params["spec"], arrays)
+            if self.add_at == Builder.add_at and (shape := _rows_over(node, node.args[base is not None], index_nodes)):
+                value = call("np.broadcast_to", value, literal(shape))
             block.append(Line(ast.Expr(call(self.add_at, name(variable), _as_value(where), value))))
         elif node.op is index.SCATTER or (base is not None and base.op is create.ZEROS):
             block.append(Line(ast.Assign([target], value, lineno=0)))
@@ -1303,6 +1305,16 @@ def _gives_variable(statement: ast.stmt) -> bool:
 def _is_other(test: Expr, other: Expr) -> bool:
     """Whether a test is the opposite of another one."""
     return text(other) in (f"np.logical_not({text(test)})", f"not {text(test)}")
+
+
+def _rows_over(node: Node, value: Node, places: Sequence[Node]) -> tuple[int, ...]:
+    """The shape of what is added to along an array's one axis, where ``value`` is one row for many of it: beyond the memory
+    of that ``np.add.at`` would read on."""
+    if not value.aval.shape or len(node.aval.shape) != 1:
+        return ()
+    arrays = [np.broadcast_to(0, place.aval.shape) for place in places]
+    shape = index.region(dict(node.params)["spec"], node.aval.shape, arrays)
+    return shape if len(value.aval.shape) < len(shape) else ()
 
 
 def _as_value(where: Expr) -> Expr:
