@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from agreement import hangs_on_no_count, right_at
 
-from symgrad import value_and_grad
+from symgrad import grad, value_and_grad
 
 A, B = np.random.default_rng(0).standard_normal((30, 3)), np.random.default_rng(1).standard_normal(30)
 
@@ -372,3 +372,30 @@ def test_who_gives_a_list_is_asked_once():
     derivative = value_and_grad(f)
     for scale in (1.0, 2.0, 3.0):
         right_at(derivative, f, scale * np.array([0.4, 0.3]), value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+
+
+def moved(w):
+    return w + 0.01 * np.cos(w) - 0.01 * w * np.abs(w) + 0.01 * np.roll(w, 1) + 0.02 * np.roll(w, -1) * np.tanh(w)
+
+
+def reshaped(u, target, written):
+    seen = []
+    for _ in range(60):
+        u = moved(u.ravel()).reshape(4, 6)
+        seen.append(u)
+    if written:
+        u[0] = 1.0
+    return np.sum((seen[-1] - target) ** 2)
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_arrays_of_another_shape_go_round_beside_a_list(written):
+    rng = np.random.default_rng(0)
+    u, target, step = rng.normal(size=(4, 6)), rng.normal(size=(4, 6)), rng.normal(size=(4, 6))
+    slope = grad(reshaped)
+    for k in (1.0, 1.1, 1.2):
+        found = slope(k * u, target, written)
+        np.testing.assert_allclose(found, grad(reshaped, mode="dynamic")(k * u, target, written), 1e-10)
+    ahead, behind = (reshaped(1.2 * u + h * step, target, written) for h in (1e-6, -1e-6))
+    np.testing.assert_allclose(np.sum(found * step), (ahead - behind) / 2e-6, 1e-6)
+    assert (len(slope.source(u, target, written).splitlines()) < 150) is not written

@@ -1294,7 +1294,8 @@ class Roller:
                 return
             ways = ways._replace(items=items)
             unread = {key for key in pattern.after if key[0] in self.spent and len(key) == 1}
-            left = shown(trace, bounds[first:], pattern.after.keys() - unread, ways.views)
+            operations = (bounds[-1].length - bounds[first].length) * (count + skipped)
+            left = shown(trace, bounds[first:], pattern.after.keys() - unread, ways.views, operations > LARGE * count)
             if left is None:
                 continue
             ways = ways._replace(views=left.pairs)

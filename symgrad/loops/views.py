@@ -21,9 +21,12 @@ class Shown(NamedTuple):
     arrays: list[Tracer]
 
 
-def shown(trace: Trace, bounds: Sequence[Boundary], keys: Collection[Key], known: Collection[tuple[Key, Key]]) -> Shown | None:
+def shown(
+    trace: Trace, bounds: Sequence[Boundary], keys: Collection[Key], known: Collection[tuple[Key, Key]], many: bool
+) -> Shown | None:
     """Of the locals ``keys``, here or in other runs; None where it is not known what they show, or an iteration has written
-    into that. What shows an argument, which stays as it is, is paired with itself."""
+    into that. What shows an argument, which stays as it is, is paired with itself; so is what shows an array that has no other
+    name (``u = np.reshape(step(u.ravel()), u.shape)``), where the iterations have ``many`` operations."""
     start, end = bounds[0].holds, bounds[-1].holds
     pairs = {*known}
     for bound in bounds:
@@ -31,7 +34,10 @@ def shown(trace: Trace, bounds: Sequence[Boundary], keys: Collection[Key], known
             if key not in keys or tracer.base is None:
                 continue
             array = tracer.owner()
-            names = [key] if array.frozen else [name for name, other in start.items() if other is array is end.get(name)]
+            alone = many and not any([other.owner() is array for name, other in bound.holds.items() if name != key])
+            names = (
+                [key] if array.frozen or alone else [name for name, other in start.items() if other is array is end.get(name)]
+            )
             if len(key) > 1 or not names:
                 return None
             pairs.add((key, names[0]))
