@@ -26,6 +26,10 @@ def in_an_array(x):
     return np.sum(np.array([huber(v) for v in x]) * np.arange(len(x)))
 
 
+def from_an_iterator(x):
+    return np.sum(np.fromiter((huber(v) for v in x), dtype=float))
+
+
 def hinge(x):
     return 0.5 * np.mean([max(0.0, 1.0 - a * b) if a > 0 else a for a, b in zip(x[:10], x[10:], strict=True)])
 
@@ -104,6 +108,7 @@ def some_objects_added(x):
         (some_objects_added, 4),
         (summed, 4),
         (in_an_array, 4),
+        (from_an_iterator, 4),
         (hinge, 4),
         (rows, 8),
         (two_in_a_statement, 10),

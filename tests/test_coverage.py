@@ -67,7 +67,7 @@ NOT_APPLICABLE = {
         fromregex genfromtxt get_include get_printoptions getbufsize geterr geterrcall info linalg.test fft.test load loadtxt
         printoptions set_printoptions setbufsize seterr seterrcall show_config show_runtime test""",
     "makes a plain array from sizes, text or a buffer; with ``like=`` of a traced array, a traced one": """
-        bartlett blackman diag_indices eye from_dlpack frombuffer fromfile fromfunction fromiter fromstring hamming hanning
+        bartlett blackman diag_indices eye from_dlpack frombuffer fromfile fromfunction fromstring hamming hanning
         identity indices mask_indices tri tril_indices triu_indices""",
     "asks about a type or a size": "isdtype isfortran isscalar issubdtype iterable mintypecode promote_types typename",
     "text of integers": "base_repr binary_repr",

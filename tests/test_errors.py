@@ -123,7 +123,6 @@ PLAIN = {
     "rng.normal": (lambda x: np.random.default_rng(0).normal(x, 1.0).sum(), r"standard_normal"),
     "random.gauss": (lambda x: random.gauss(0, 1) * 0 + struct.calcsize("d") * math.exp(x[0]), r"write np\.exp"),
     "percent": (lambda x: float("%.3f" % x[0]), r"f-string"),  # noqa: UP031
-    "fromiter": (lambda x: np.fromiter((v for v in x), float).sum(), r"would make a plain number"),
     "array.array": (lambda x: array.array("d", x)[0], r"plain number"),
     "statistics.mean": (lambda x: statistics.mean(x), r"as_integer_ratio"),
     "statistics.fmean": (lambda x: statistics.fmean(x), r"plain number"),

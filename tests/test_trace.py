@@ -715,6 +715,68 @@ def test_ranges_have_the_dtype_of_their_ends(start, stop):
     assert set(dtypes) == {np.arange(*ends).dtype}
 
 
+SCALES = {"a": 2.0, "b": 3.0}
+
+
+def some_taken(x):
+    left = iter(x)
+    return np.fromiter(left, float, 2).prod() + np.fromiter(left, float, count=1)[0] ** 2 + sum(left)
+
+
+def until_large(x):
+    def sums(total=0.0):
+        for v in x:
+            total = total + v * v
+            if total > 20:
+                return
+            yield total
+
+    return np.sum(np.fromiter(sums(), np.float64))
+
+
+OF_ITERATORS = {
+    "generator": lambda x: np.sum(np.fromiter((np.sin(v) for v in x), dtype=float) ** 2),
+    "with a test": lambda x: np.sum(np.fromiter((v * v for v in x if v > 1.5), float)),
+    "endless": lambda x: np.sum(np.fromiter((v * k for k, v in zip(itertools.count(1), itertools.cycle(x))), float, 6) ** 2),
+    "map": lambda x: np.prod(np.fromiter(map(np.exp, x), "f8", len(x))),
+    "values": lambda x: np.fromiter({k: v * x[0] for k, v in SCALES.items()}.values(), float) @ x[1:3],
+    "array": lambda x: np.sum(np.fromiter(x, float, 2)) ** 2,
+    "list": lambda x: np.sum(np.fromiter([x[0], 1, x[1] ** 2], float)),
+    "complex": lambda x: np.sum(np.abs(np.fromiter((v * 1j + 1 for v in x), complex))),
+    "one in another": lambda x: (
+        np.fromiter((np.fromiter((v * v for v in row), float).sum() for row in np.outer(x, x)), float) @ x
+    ),
+    "written into": lambda x: np.multiply(a := np.fromiter((v * v for v in x), float), np.arange(4.0), out=a).sum(),
+    "nothing": lambda x: np.sum(np.fromiter((v for v in x if v > 99), float)) + x[0],
+    "of constants": lambda x: (
+        np.fromiter((k * 2 for k in range(4)), int) @ x + np.fromiter(SCALES.values(), float).sum() * x[0]
+    ),
+    "some taken": some_taken,
+    "until large": until_large,
+}
+
+
+@pytest.mark.parametrize("fun", OF_ITERATORS.values(), ids=OF_ITERATORS)
+def test_arrays_of_what_iterators_give(fun, monkeypatch):
+    """``np.fromiter`` of traced values was refused."""
+    slopes = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for turn, x in enumerate((V, V, V * 1.1, V * 0.3, V, V)):
+        monkeypatch.setitem(SCALES, "b", 3.0 + turn // 2)
+        expected = [(fun(x + d) - fun(x - d)) / 2e-6 for d in 1e-6 * np.eye(4)]
+        for value, slope in (one(x) for one in slopes):
+            assert np.isclose(value, fun(x), rtol=1e-14)
+            assert np.allclose(slope, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_what_no_array_can_be_made_of_raises_as_in_numpy():
+    for fun in (lambda x: np.fromiter((v for v in x), float, 9), lambda x: np.fromiter((x for _ in x), float)):
+        with pytest.raises(ValueError) as expected:
+            fun(V)
+        for mode in ("auto", "dynamic"):
+            with pytest.raises(ValueError, match=str(expected.value)):
+                grad(lambda x, fun=fun: fun(x).sum(), mode=mode)(V)
+
+
 def test_symgrad_numpy_is_numpy_outside():
     assert type(snp.zeros(3)) is np.ndarray
     assert np.array_equal(snp.linspace(0, 1, 3), [0, 0.5, 1])

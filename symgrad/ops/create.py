@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -66,6 +67,28 @@ def _take_complex(value: Any, dtype: Any) -> None:
         np.array(1j, dtype)
 
 
+def from_items(like: Any, items: Any, dtype: Any, count: Any = -1, **rest: Any) -> Any:
+    """``np.fromiter`` of plain and traced numbers."""
+    items, count = come(items, dtype, count), operator.index(count)
+    rows = not isinstance(items, Traced) or len(items.shape) != 1  # type: ignore[attr-defined]
+    if np.dtype(dtype).kind not in "biufc" or not contains_traced(items):
+        return array(like, np.fromiter(items, dtype, count), copy=False)
+    items = items if count == -1 else items[: max(count, 0)]
+    if len(items) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {len(items)} items.")
+    if rows and any(map(np.ndim, items)):
+        raise ValueError("setting an array element with a sequence.")
+    return array(like, items, dtype)
+
+
+def come(items: Any, dtype: Any = None, count: Any = -1, *, call: Any = operator.call, **rest: Any) -> Any:
+    """What ``np.fromiter`` takes of an iterator, as a list; lists and arrays as they are."""
+    if isinstance(items, (list, tuple, np.ndarray, Traced)):
+        return items
+    count = operator.index(count)
+    return call(list, items if count == -1 else call(itertools.islice, items, max(count, 0)))
+
+
 def scalar(value: Any, kind: type[np.generic]) -> Any:
     """``np.float64(value)`` and its kin: an array stays one, but of no dimensions is a number."""
     _take_complex(value, kind)
@@ -117,6 +140,8 @@ def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
             if fun is np.full_like and args and isinstance(args[0], Traced):
                 args[0].tape.asks_dtype(args[0])  # type: ignore[attr-defined]
         else:
+            if fun is np.fromiter and args:
+                args = (come(*args, **kwargs), *args[1:])
             traced = bool(args) and (isinstance(args[0], Traced) or is_of_numbers(args[0])) and not _wants_objects(args, kwargs)
         return LIKE[fun](like, *args, **kwargs) if traced else fun(*args, **kwargs)
     if fun in UNASKED and args and isinstance(args[0], Traced):
@@ -243,12 +268,13 @@ LIKE: dict[Any, Callable[..., Any]] = {
     np.asfortranarray: _in_order("F"),
     np.require: _require,
     np.asarray_chkfinite: _as_finite,
+    np.fromiter: from_items,
     np.arange: lambda like, *args, **rest: _arange(like, *args, **rest),
 }
 ARRAYS = frozenset(
     {
         np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require, np.asarray_chkfinite,
-        np.full, np.full_like, np.arange,
+        np.fromiter, np.full, np.full_like, np.arange,
     }
 )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Comprehensions become loops, so that these can be rolled up, and done for all items at once.
 
 ``y = np.sum([f(v) for v in x])`` runs as ``listed = []``, ``for v_ in x: listed.append(f(v_))``, ``y = np.sum(listed)``.
+``np.fromiter`` is given such a list, too.
 ``sum(f(v) for v in x if c)`` runs as ``total = 0`` and a loop with ``total = total + f(v_)`` below an ``if``; ``any(c for v in
 x)`` as ``found = False`` and a loop that ends with ``found = True`` where ``c`` is true, also in the test of an ``if``. What
 comes first in the statement is computed first.
@@ -17,6 +18,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 from symgrad.source.constants import bound_anywhere
 from symgrad.source.rows import as_array, is_of_rows, makers_of_arrays
@@ -60,6 +63,7 @@ _TESTS = (ast.If, ast.Assert)  # statements that compute a test first, and once
 def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
     """The function, changed in place: its comprehensions are loops. ``own``: the module's names, no more those of builtins."""
     bound = bound_anywhere(function)
+    _list_items(function, {name: value for name, value in own.items() if name not in bound})
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
@@ -76,6 +80,19 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                     node
                 )
     return function
+
+
+def _list_items(function: FunctionNode, own: Mapping[str, Any]) -> None:
+    """``np.fromiter((f(v) for v in x), float)``, which takes all at once, is given a list of them."""
+    takers = {name for name, value in own.items() if value is np.fromiter}
+    takers |= {f"{name}.fromiter" for name, value in own.items() if value is np}
+    for call in [*walk(function)] if takers else ():
+        items = call.args[0] if isinstance(call, ast.Call) and call.args else None
+        if not isinstance(call, ast.Call) or not isinstance(items, ast.GeneratorExp) or ast.unparse(call.func) not in takers:
+            continue
+        counted = len(call.args) > 2 or {option.arg for option in call.keywords} - {"dtype"}
+        if not counted and not any([clause.is_async for clause in items.generators]):
+            call.args[0] = located(placed(ast.ListComp(items.elt, items.generators), items))
 
 
 def _read_in_turn(function: ast.FunctionDef, builtins: Collection[str]) -> set[str]:

@@ -1290,6 +1290,8 @@ class Calls(Reads):
             elif name not in ("setitem", "delitem"):
                 others = list(map(self.whole, others))
             return fun(self.changed(owner), *others)
+        if fun is np.fromiter and args:
+            args = (create.come(*args, call=self.call, **kwargs), *args[1:])
         args, kwargs = self._seen(args), self._seen(self._named(kwargs))
         if reads_memory(fun):
             return fun(*self._out(args), **self._out(kwargs))
