@@ -3125,3 +3125,89 @@ def test_what_iterations_make_of_new_arrays_alone_is_a_step(gaps):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
     assert derivative.cache_info().misses <= 3
     assert len(derivative.source(x, q, fast=True).splitlines()) < 250
+
+
+def limited(u, low=-2.0, high=2.0):
+    if u > high:
+        return high
+    if u < low:
+        return low
+    return u
+
+
+def kept_within(u):
+    if u > 2:
+        u = 2
+    elif u < -2:
+        u = -2
+    return u
+
+
+class Controller:
+    def __init__(self, p, i):
+        self.p, self.i, self.sum = p, i, 0.0
+
+    def step(self, error):
+        u = self.p * error + self.i * self.sum
+        if u > 2.0:
+            u = 2.0
+        elif u < -2.0:
+            u = -2.0
+        else:
+            self.sum += 0.05 * error
+        return u
+
+
+def by_a_function(x, aims):
+    y, v, cost = 0.0, 0.0, 0.0
+    for aim in aims:
+        u = limited(x[0] * (aim - y) - x[1] * v)
+        v += 0.1 * (u - v)
+        y += 0.1 * v
+        cost += (aim - y) ** 2 + 0.01 * u * u
+    return cost
+
+
+def by_ints(x, aims):
+    y = x[1]
+    for aim in aims:
+        u = kept_within(x[0] * (aim - y))
+        y += 0.1 * u
+    return y * u
+
+
+def by_an_object(x, aims):
+    control, y, cost = Controller(x[0], x[1]), 0.0, 0.0
+    for aim in aims:
+        u = control.step(aim - y)
+        y += 0.1 * (u - 0.3 * y)
+        cost += abs(aim - y) + 0.01 * u**2
+    return cost
+
+
+def several_limits(x, aims):
+    y, v, held = 0.0, 0.0, []
+    for aim in aims:
+        force = limited(x[0] * (aim - y))
+        change = limited(force - v, -0.5, 0.5)
+        held.append(change)
+        v += x[1] * change
+        y += 0.1 * v
+    return y + sum(held) * 0.1
+
+
+@pytest.mark.parametrize("fun", [by_a_function, by_ints, by_an_object, several_limits])
+def test_numbers_that_functions_give_now_plain_and_now_traced_are_in_one_loop(fun):
+    """Such loops were written out, each iteration on its own, and traced anew for each way through them."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    aims = np.where(np.arange(60) < 30, 1.0, -0.4)
+    for turn, x in enumerate(
+        ((3.1, 0.9), (3.1, 0.9), (1.3, 0.4), (0.2, 0.3), (9.0, 1.1), (-0.7, 0.2), (30.0, 0.9), (3.0, 0.8))
+    ):
+        x, aim = np.array(x), aims * (1.0 + 0.1 * turn)
+        (value, slope), (expected, other) = derivative(x, aim), dynamic(x, aim)
+        assert value == pytest.approx(fun(x, aim), rel=1e-12)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().misses <= 4
+    assert len(derivative.source(x, aim, fast=True).splitlines()) < 200

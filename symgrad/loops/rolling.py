@@ -72,7 +72,7 @@ from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out, told
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, holds_plain, inner, moved, without_twins
 from symgrad.loops.views import shown
-from symgrad.loops.ways import joined_kind
+from symgrad.loops.ways import is_float, joined_kind
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.source.lists import FAR as DEEP
 from symgrad.tracing.frames import HIDDEN
@@ -120,7 +120,8 @@ class Ended(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """Among what is ``apart``: calls in a loop leave now a plain truth value in the local of this name, now a traced one."""
+    """Among what is ``apart``: calls in a loop leave now a plain truth value or number in the local of this name, now a traced
+    one."""
 
     place: Any
     name: str
@@ -1214,9 +1215,16 @@ class Roller:
             bound.joins.clear()
 
     def _ask_for_flags(self) -> None:
-        """End the run where ways leave now a plain truth value in a local, now a traced one: all are traced in the next one."""
+        """End the run where ways leave now a plain truth value in a local, now a traced one, or so a number where they meet:
+        all are traced in the next one."""
         joins = [join for bound in self.boundaries for join in bound.joins.values()]
         every: dict[str, set[bool]] = {}  # whether it is a traced one
+        met: dict[str, set[bool]] = {}
+        for join in joins:
+            for name, what in join.bound.rest.items():
+                node = join.bound.nodes.get((name,))
+                if name not in join.dead and (what[0] in (int, float, np.float64) if node is None else is_float(node.aval)):
+                    met.setdefault(name, set()).add(node is not None)
         for bound, dead in [*[(join.bound, join.dead) for join in joins], *[(b, self.names.targets) for b in self.boundaries]]:
             for (name, *path), node in bound.nodes.items():
                 if not path and name not in dead and isinstance(node.aval, Aval) and node.aval[:2] == BOOL[:2]:
@@ -1224,7 +1232,7 @@ class Roller:
             for name, what in bound.rest.items():
                 if what[0] in (bool, np.bool_) and name not in dead:
                     every.setdefault(name, set()).add(False)
-        for name in sorted([name for name, kinds in every.items() if len(kinds) > 1]):
+        for name in sorted([name for kinds in (every, met) for name in kinds if len(kinds[name]) > 1]):
             self._ask_anew(Flag(self.place, name))
 
     def flag(self, name: str, value: Any) -> Any:

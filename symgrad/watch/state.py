@@ -634,10 +634,11 @@ class State(Calls):
         return self._number(loop, name, value, counts, 0 if chooses else DEEPEST)
 
     def parts(self, loop: Any, name: str, value: Any, counts: tuple[bool, ...]) -> Any:
-        """What a call gives in a loop that decides: plain numbers in a tuple are traced from here on, ints where they count."""
+        """What a call gives in a loop that decides: plain numbers in a tuple are traced from here on, ints where they count; a
+        number alone, where other ways give a traced one."""
         if type(loop) is not Roller or NAMES in self.trace.apart:
             return value
-        if type(value) in (bool, np.bool_):
+        if type(value) in (bool, np.bool_, int, float, np.float64):
             return loop.flag(name, value)
         if not isinstance(value, tuple):
             return value
