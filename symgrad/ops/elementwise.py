@@ -293,7 +293,14 @@ def bind_clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, 
     return (a, low if a_min is None else a_min, high if a_max is None else a_max), {}
 
 
-elementwise(np.clip,  lambda g, y, a, a_min, a_max: g * ((y == a) & (a_min <= a_max)),
+def _kept(y: Any, a: Any, a_min: Any, a_max: Any) -> Any:
+    """Where what is clipped is the result: nowhere between bounds that are in reverse, of which the upper one is."""
+    low, high = _number(a_min), _number(a_max)
+    in_order = low is not None and high is not None and low <= high
+    return y == a if in_order else (y == a) & (a_min <= a_max)
+
+
+elementwise(np.clip,  lambda g, y, a, a_min, a_max: g * _kept(y, a, a_min, a_max),
                       lambda g, y, a, a_min, a_max: g * ((a < a_min) & (a_min <= a_max)),
                       lambda g, y, a, a_min, a_max: g * (np.maximum(a, a_min) > a_max),
                       partial="constant", lanes=(Choice(lambda y, a, a_min, a_max: (y == a, True, False)), "same", "same"),
