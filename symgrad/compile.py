@@ -1360,10 +1360,10 @@ LIFTED = (*PLAIN_NUMBERS, np.ndarray)
 
 def _repeated(trace: Trace) -> frozenset[tuple[str, int]]:
     """The lines of loops that have decided again and again in a trace, each time on its own; none where they did very often, or
-    where other runs of them are loops."""
+    where it is understood what loops do in them."""
     lines = Counter(guard.line for guard in trace.guards if guard.line and not guard.unseen)
     found = {line: times for line, times in lines.items() if times >= AGAIN}
-    few = 0 < sum(found.values()) <= MANY and trace.rolled.isdisjoint(found)
+    few = 0 < sum(found.values()) <= MANY and trace.understood.isdisjoint(found)
     return in_loops(found) if few else frozenset()
 
 

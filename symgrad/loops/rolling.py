@@ -1296,6 +1296,8 @@ class Roller:
                 continue
             if self._changes_its_list(pattern):
                 return
+            if not self.section:
+                trace.understood |= {guard.line for guard in trace.guards[bounds[first].guards :]}
             if known is not None:
                 items = items[0] | known.items[0], items[1] | known.items[1]
             if not items[0].isdisjoint(items[1]):
@@ -1344,8 +1346,6 @@ class Roller:
                 if count:
                     self._keep(way, known, ways._replace(wanted=self.wanted))
                 known_by_now = {*decided, *fixed, *self.flags}
-                if not self.section:
-                    trace.rolled |= {guard.line for guard in trace.guards[start.guards :]}
                 rest = [guard for guard in trace.guards[start.guards :] if guard.node not in known_by_now]
                 trace.guards[start.guards :] = [
                     *(Guard(node, *seen, fixed=True) for node, seen in fixed.items()),

@@ -167,7 +167,7 @@ class Trace:
         self.written_out = 0  # how many functions are being written out, one in another: see symgrad.transform.solver
         self.patterns: dict[Any, Any] = {}  # what ways through loops became: see symgrad.loops.again
         self.recalled = False  # whether it took in what earlier calls did
-        self.rolled: set[Any] = set()  # lines in which loops decide that were rolled up
+        self.understood: set[Any] = set()  # lines in which loops decide that are rolled up, or come to be so
         self.laid = False  # whether arrays lay by columns in loops with one way for all, of this call or an earlier one
         # whether ways meet outside of loops, too, and in loops that decide in these lines: see symgrad.source.sections
         self.sections: frozenset[tuple[str, int]] | None = None
