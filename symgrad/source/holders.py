@@ -1,16 +1,21 @@
-"""Lists that functions within fill belong to an object, as lists that objects hold are known to loops.
+"""Lists that other functions fill belong to an object, as lists that objects hold are known to loops.
 
 ``losses = []``, ``def note(x): losses.append(x)`` runs as ``holder = ...``, ``holder.losses = []``,
 ``def note(x): holder.losses.append(x)``: whoever asks for the list is seen, wherever the loop runs that calls ``note``.
+``fit(losses.append)`` is the same without a name for ``note``. And of a list in ``fit(x, losses)``, a function that appends to
+its parameter gets the object instead of the list, which is *lent* to it.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import FunctionType
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere
+from symgrad.source.lists import METHODS, may_be_users
 from symgrad.source.syntax import (
     LOCAL_READERS,
     SCOPES,
@@ -18,10 +23,13 @@ from symgrad.source.syntax import (
     assigned,
     fresh,
     is_append,
+    is_plain_call,
+    located,
     mentioned,
     names_read,
     names_stored,
     paired,
+    parts_of,
     placed,
     walk,
 )
@@ -29,17 +37,103 @@ from symgrad.source.syntax import (
 HOLDER = "__symgrad_holder__"  # what makes such an object
 
 
-def held(function: FunctionNode) -> FunctionNode:
-    """The function, changed in place, as are those in it."""
-    for one in [part for part in walk(function) if isinstance(part, ast.FunctionDef)]:
-        appended = _appended_within(one)
-        known = appended and [name for name in _made(one) if name in appended and _is_alone(name, one)]
-        if known and mentioned(one).isdisjoint(LOCAL_READERS):
-            holder = fresh("holder", mentioned(one) | bound_anywhere(one))
-            one.body = [_Held({*known}, holder).visit(statement) for statement in one.body]
-            made = assigned(holder, ast.Call(ast.Name(HOLDER, ast.Load()), [], []), one.body[0])
-            one.body.insert(ast.get_docstring(one, clean=False) is not None, made)
+Filled = Callable[[FunctionType], Collection[str]]  # the parameters to which a function appends
+
+
+def held(
+    function: FunctionNode, space: Mapping[str, Any], filled: Filled, lent: Collection[tuple[str, str]] = ()
+) -> FunctionNode:
+    """The function, changed in place, as are those in it. ``space``: what there is outside of it; ``lent``: parameters that are
+    holders, and the names there."""
+    every = [part for part in walk(function) if isinstance(part, ast.FunctionDef)]
+    if lent:
+        names = {name: (name, there) for name, there in lent}
+        function.body = [_Held(names, space, filled).visit(statement) for statement in function.body]  # type: ignore[union-attr]
+    for one in every:
+        if mentioned(one).isdisjoint(LOCAL_READERS):
+            _hold(one, space, filled)
     return function
+
+
+def _hold(function: ast.FunctionDef, space: Mapping[str, Any], filled: Filled) -> None:
+    made = [name for name in _made(function) if _is_alone(name, function)]
+    if not made:
+        return
+    for call in [part for part in walk(function) if isinstance(part, ast.Call)]:
+        call.args = [_as_function(value, made) for value in call.args]
+        for word in call.keywords:
+            word.value = _as_function(word.value, made)
+    wanted = _appended_within(function) | _lent(function, made, space, filled)
+    known = [name for name in made if name in wanted]
+    if known:
+        holder = fresh("holder", mentioned(function) | bound_anywhere(function))
+        names = {name: (holder, name) for name in known}
+        function.body = [_Held(names, space, filled).visit(statement) for statement in function.body]
+        one = assigned(holder, ast.Call(ast.Name(HOLDER, ast.Load()), [], []), function.body[0])
+        function.body.insert(ast.get_docstring(function, clean=False) is not None, one)
+
+
+def _as_function(value: Any, lists: Collection[str]) -> ast.expr:
+    """``lambda item: losses.append(item)`` for ``losses.append`` of one of these lists; anything else as it is."""
+    if not isinstance(value, ast.Attribute) or value.attr != "append" or getattr(value.value, "id", "") not in lists:
+        return value  # type: ignore[no-any-return]
+    item = fresh("item", {*lists})
+    parameter = ast.arguments([ast.arg(item)], [], None, [], [], None, [])
+    body = ast.Call(value, [ast.Name(item, ast.Load())], [])
+    return located(placed(ast.Lambda(parameter, body), value))  # type: ignore[no-any-return]
+
+
+def _lent(function: ast.FunctionDef, lists: Collection[str], space: Mapping[str, Any], filled: Filled) -> set[str]:
+    """Those of its ``lists`` that a function hands to others which fill them; or which may do so, and it does not."""
+    every = [*walk(function)]
+    own = {part.func.value.id for part in every if is_append(part)}  # type: ignore[attr-defined]
+    inner = bound_anywhere(function)
+    found = set[str]()
+    for call in every:
+        if isinstance(call, ast.Call) and is_plain_call(call):
+            for name, sure in _handed(call, inner, space, filled):
+                found |= {name} if name in lists and (sure or name not in own) else set()
+    return found
+
+
+def _handed(call: ast.Call, inner: Collection[str], space: Mapping[str, Any], filled: Filled) -> Iterator[tuple[str, bool]]:
+    """The names that a call hands to what may fill them, and whether it does."""
+    fun: Any = call.func
+    known = space.get(fun.id) if isinstance(fun, ast.Name) and fun.id not in inner else None
+    if isinstance(known, FunctionType):
+        filled_ones = filled(known)
+        for value, parameter in arguments(call, known):
+            if isinstance(value, ast.Name) and parameter in filled_ones:
+                yield value.id, True
+    elif isinstance(fun, ast.Attribute) and fun.attr not in METHODS and may_be_users(fun, (), inner, space):
+        values = [*call.args, *[word.value for word in call.keywords]]
+        yield from [(value.id, False) for value in values if isinstance(value, ast.Name)]
+
+
+def arguments(call: ast.Call, fun: FunctionType) -> Iterator[tuple[ast.expr, str]]:
+    """What a call of a function gives it, and the names of the parameters, but for those that go into ``*args``."""
+    code = fun.__code__
+    yield from zip(call.args, code.co_varnames[: code.co_argcount], strict=False)
+    yield from [(word.value, word.arg) for word in call.keywords if word.arg is not None]
+
+
+def filled_by(function: FunctionNode, space: Mapping[str, Any], filled: Filled) -> frozenset[str]:
+    """The parameters of a function that always stand for the same, and to which it appends, or functions in it; or others that
+    it hands them to."""
+    if not isinstance(function, ast.FunctionDef) or not mentioned(function).isdisjoint(LOCAL_READERS):
+        return frozenset()
+    every = [*walk(function)]
+    if any([isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)) for part in every]):
+        return frozenset()
+    group = function.args
+    names = [part.arg for part in (*group.posonlyargs, *group.args, *group.kwonlyargs)]
+    owners: list[Any] = [part.func.value for part in every if is_append(part, (ast.Name, ast.Subscript))]  # type: ignore[attr-defined]
+    found = {getattr(owner.value if isinstance(owner, ast.Subscript) else owner, "id", "") for owner in owners}
+    inner = bound_anywhere(function)
+    for part in every:
+        if isinstance(part, ast.Call) and is_plain_call(part):
+            found |= {name for name, sure in _handed(part, inner - {*names}, space, filled) if sure}
+    return frozenset([name for name in names if name in found and _is_alone(name, function, 0)])
 
 
 def _appended_within(function: ast.FunctionDef) -> set[str]:
@@ -69,17 +163,18 @@ def _is_list(value: ast.expr) -> bool:
     return isinstance(value, ast.List) and not value.elts
 
 
-def _is_alone(name: str, function: ast.FunctionDef) -> bool:
-    """Whether one statement binds a name, in all of a function."""
+def _is_alone(name: str, function: ast.FunctionDef, stored: int = 1) -> bool:
+    """Whether one statement binds a name, in all of a function; or none, where a parameter has it."""
     every = [*walk(function)]
-    if Counter(names_stored(function))[name] > 1 or any([isinstance(part, ast.ClassDef) for part in every]):
+    if Counter(names_stored(function))[name] > stored or any([isinstance(part, ast.ClassDef) for part in every]):
         return False
     others = set[str]()
+    own = {*map(id, parts_of(function.args))} if not stored else set[int]()
     for part in every:
         if isinstance(part, (ast.Global, ast.Nonlocal)):
             others.update(part.names)
         elif isinstance(part, ast.arg):
-            others.add(part.arg)
+            others |= {part.arg} if id(part) not in own else set()
         elif not isinstance(part, ast.Name):
             others |= {
                 getattr(part, "name", None) or "",
@@ -90,11 +185,23 @@ def _is_alone(name: str, function: ast.FunctionDef) -> bool:
 
 
 class _Held(ast.NodeTransformer):
-    def __init__(self, names: set[str], holder: str) -> None:
-        self.names, self.holder = names, holder
+    """Reads lists from where they are held, by their names: the holder's, and theirs there."""
+
+    def __init__(self, names: Mapping[str, tuple[str, str]], space: Mapping[str, Any], filled: Filled) -> None:
+        self.names, self.space, self.filled = names, space, filled
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id not in self.names:
             return node
-        owner = placed(ast.Name(self.holder, ast.Load()), node)
-        return placed(ast.Attribute(owner, node.id, node.ctx), node)
+        holder, name = self.names[node.id]
+        return placed(ast.Attribute(placed(ast.Name(holder, ast.Load()), node), name, node.ctx), node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        lent = {name for name, _ in _handed(node, self.names, self.space, self.filled)} if is_plain_call(node) else set()
+        given = [*node.args, *[word.value for word in node.keywords]]
+        places = [i for i, value in enumerate(given) if isinstance(value, ast.Name) and value.id in lent & self.names.keys()]
+        self.generic_visit(node)
+        given = [*node.args, *[word.value for word in node.keywords]]
+        for i in places:
+            given[i].lent = True  # type: ignore[attr-defined]
+        return node

@@ -32,7 +32,7 @@ from symgrad.source.displays import displayed
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
-from symgrad.source.holders import HOLDER, held
+from symgrad.source.holders import HOLDER, filled_by, held
 from symgrad.source.iterators import NEXT, REST, STARTED, by_place
 from symgrad.source.lasts import SHORT, last_items
 from symgrad.source.lists import (
@@ -59,7 +59,7 @@ from symgrad.source.lists import (
 from symgrad.source.liveness import Ends, live, live_between, note_live, read_later, used_between, used_from
 from symgrad.source.matches import as_ifs
 from symgrad.source.nests import joined
-from symgrad.source.origins import names_in
+from symgrad.source.origins import is_users, names_in
 from symgrad.source.rows import as_arrays
 from symgrad.source.sections import deciding, in_sections
 from symgrad.source.segments import SUMMED, with_segments
@@ -81,6 +81,7 @@ from symgrad.source.syntax import (
     declared,
     in_class,
     int_of,
+    is_plain_call,
     is_range,
     is_truth,
     located,
@@ -113,6 +114,7 @@ class _How(NamedTuple):
     sections: frozenset[int] | None
     tables: frozenset[Group]
     rooms: frozenset[int]
+    lent: frozenset[tuple[str, str]]
 
 
 # by identity, and by rewriter: code objects of different files can be equal
@@ -129,16 +131,17 @@ def instrumented(
     sections: frozenset[int] | None = None,
     tables: frozenset[Group] = frozenset(),
     rooms: frozenset[int] = frozenset(),
+    lent: frozenset[tuple[str, str]] = frozenset(),
 ) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
     ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]``, ``np.c_[...]``
     and what is written into; ``sections``: see ``symgrad.source.sections``, and the lines that decide again and again, None
     where there are to be none; ``tables``: the lists that are arrays, see ``symgrad.source.tables``; ``rooms``: the lines of
-    ``while`` loops that append to lists in objects.
+    ``while`` loops that append to lists in objects; ``lent``: the parameters that are holders, and the names of lists there.
     """
     kind = _Calls if calls_only else _Rewriter if sections is None else _InSections
-    how = _How(kind, sections, tables, rooms)
+    how = _How(kind, sections, tables, rooms, lent)
     new, generators = _rewritten(fun, how, True)
     if any([_generator(fun, name) is not one for name, one in generators.items()]):  # that other functions stand in by now
         new, _ = _rewritten(fun, how, False)
@@ -204,7 +207,7 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
         return None, {}
     rewriter = how.kind(frozenset(free), owner)
     tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
-    tree = tree if how.kind is _Calls else held(taken_apart(tree))
+    tree = tree if how.kind is _Calls else held(taken_apart(tree), space_of(fun), fills, how.lent)
     codes: dict[str, CodeType] = {}
     if how.kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
@@ -233,6 +236,26 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
     elif how.kind is not _Calls:
         tree = marked(tree, space_of(fun))
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
+
+
+def fills(fun: FunctionType, around: frozenset[int] = frozenset()) -> frozenset[str]:
+    """The parameters to which a function of the user's appends, and which objects with lists may be: see
+    ``symgrad.source.holders``; ``around``: codes (ids) of the functions that ask."""
+    code = fun.__code__
+    known = _filling.get(id(code))
+    if known is None or known[0]() is not code:
+        found = None
+        if is_users(fun) and id(code) not in around and HOOKS not in code.co_freevars:
+            found = _source(fun, _class_of(fun))
+        among = functools.partial(fills, around=around | {id(code)})
+        names = frozenset[str]() if found is None else filled_by(found[0], space_of(fun), among)
+        if around:
+            return names
+        known = _filling[id(code)] = weakref.ref(code, functools.partial(_forget, _filling, id(code))), names
+    return known[1]
+
+
+_filling: dict[int, tuple[weakref.ref[CodeType], frozenset[str]]] = {}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -601,17 +624,15 @@ def _called_name(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
-def _is_plain_call(node: ast.Call) -> bool:
-    """Whether all that a function is given is there one by one."""
-    return all(k.arg for k in node.keywords) and not any(isinstance(item, ast.Starred) for item in node.args)
-
-
 def _followed(node: ast.Call) -> Any:
     """A call by way of the hooks."""
     takes = getattr(node, "takes", None)
-    if _is_plain_call(node):
+    if is_plain_call(node):
         before = [_constant(tuple(takes))] if takes else []
-        call = _hook("call_for" if takes else "call", node, *before, node.func, *node.args)
+        if getattr(node, "lends", False):
+            call = _hook("call_lending", node, _constant(tuple(takes or ())), node.func, *node.args)
+        else:
+            call = _hook("call_for" if takes else "call", node, *before, node.func, *node.args)
     else:  # Python's words about wrong ones name the function that is called
         call = ast.Call(_hook("caller", node.func, node.func), node.args, [])
     call.keywords = node.keywords
@@ -847,7 +868,9 @@ class _Rewriter(ast.NodeTransformer):
         if hasattr(node, "given_back"):
             return self._given_back(node)
         node.value = self.visit(node.value)
-        return _attribute(node, self.owner)
+        return (
+            _hook("lent", node, node.value, ast.Constant(node.attr)) if hasattr(node, "lent") else _attribute(node, self.owner)
+        )
 
     def _given_back(self, node: Any) -> Any:
         """What an object holds, which a function returns: it may be a list of some items."""
@@ -1018,7 +1041,8 @@ class _Rewriter(ast.NodeTransformer):
             node.func = _attribute(node.func, self.owner)
         else:
             node.func = self.visit(node.func)
-        node.args = [*map(self._given if _is_plain_call(node) else self.visit, node.args)]
+        node.lends = any([hasattr(one, "lent") for one in (*node.args, *[k.value for k in node.keywords])])  # type: ignore[attr-defined]
+        node.args = [*map(self._given if is_plain_call(node) else self.visit, node.args)]
         if hasattr(node, "best") and not isinstance(node.args[0], ast.Name):
             node.args = [_hook("handed", node, *node.args, ast.Constant(node.best))]
         node.keywords = [

@@ -529,11 +529,11 @@ def _given(function: ast.FunctionDef, space: Mapping[str, Any]) -> Iterator[tupl
     stored = {*names_stored(function)}
     for node, around in _statements(function.body, ()):
         call = node.value if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if isinstance(call, ast.Call) and _may_be_users(call.func, inner, stored, space):
+        if isinstance(call, ast.Call) and may_be_users(call.func, inner, stored, space):
             yield node, around
 
 
-def _may_be_users(called: Any, inner: Collection[str], stored: Collection[str], space: Mapping[str, Any]) -> bool:
+def may_be_users(called: Any, inner: Collection[str], stored: Collection[str], space: Mapping[str, Any]) -> bool:
     """Whether what is called may be a function of the user's, one of the ``inner`` ones, or a method."""
     first = called
     while isinstance(first, ast.Attribute):
@@ -621,7 +621,7 @@ def _is_anothers(of: Any, space: Mapping[str, Any]) -> bool:
     return isinstance(known, ModuleType) if first is not of else known is None and of.id in _BUILTINS
 
 
-_METHODS = frozenset([*dir(list), *dir(dict), *dir(set)])
+METHODS = frozenset([*dir(list), *dir(dict), *dir(set)])
 _BUILTINS = frozenset(["sum", "len", "min", "max", "list", "tuple", "sorted"])
 
 
@@ -629,7 +629,7 @@ def _mark(function: ast.FunctionDef, others: set[str], space: Mapping[str, Any])
     for statement, _ in _statements(function.body, ()):
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             called = statement.value.func
-            if not (isinstance(called, ast.Attribute) and called.attr in _METHODS) and _may_be_users(called, (), (), space):
+            if not (isinstance(called, ast.Attribute) and called.attr in METHODS) and may_be_users(called, (), (), space):
                 statement.value.takes = [...]  # type: ignore[attr-defined]  # nobody gets what it returns
     given = [*_given(function, space)]
     named, items = _by_name(_uses(function.body, ())), _by_name(_text_items(function.body, ()) if given else ())

@@ -116,6 +116,11 @@ def is_append(node: Any, of: type[ast.expr] | tuple[type[ast.expr], ...] = ast.N
     return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, of)
 
 
+def is_plain_call(call: ast.Call) -> bool:
+    """Whether all that a function is given is there one by one."""
+    return all([word.arg for word in call.keywords]) and not any([isinstance(item, ast.Starred) for item in call.args])
+
+
 def counted_by(loop: ast.For) -> list[str]:
     """The names that stand for where a loop is: ``for i in range(...)``, ``for i, v in enumerate(...)``."""
     made = getattr(getattr(loop.iter, "func", None), "id", None)

@@ -31,7 +31,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence, Set
 from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from symgrad.loops.logs import Counted
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import INT, TO_FLOAT, TO_PYTHON
-from symgrad.source.instrument import HOOKS, instrumented
+from symgrad.source.instrument import HOOKS, fills, instrumented
 from symgrad.source.origins import (
     BY_NAME,
     CONTAINERS,
@@ -321,6 +321,33 @@ class Calls(Reads):
                 return self._call_function(method, (fun.__self__, *args), kwargs)
         return self.call(fun, *args, **kwargs)
 
+    def lent(self, holder: Any, name: str) -> Lent:
+        """A list that a holder has, for a function that may fill it."""
+        return Lent(holder, name)
+
+    def call_lending(self, places: tuple[Any, ...], fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """``call_for``, where some arguments are ``Lent``: functions of the user's that fill such a list get what holds it, all
+        others the list."""
+        function: Any = fun.__func__ if type(fun) is MethodType else fun
+        own = (fun.__self__,) if type(fun) is MethodType else ()
+        follows = type(function) is FunctionType and self.trace.selections is None and not draws.is_drawn_by(fun)
+        filled = fills(function) if follows else frozenset[str]()
+        names = function.__code__.co_varnames[len(own) : function.__code__.co_argcount] if filled else ()
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        lent = {name: one for name, one in given.items() if name in filled and type(one) is Lent}
+        every = [self._unlent(one, fun, name in lent) for name, one in itertools.zip_longest(names, args)]
+        named = {name: self._unlent(one, fun, name in lent) for name, one in kwargs.items()}
+        if lent:
+            there = frozenset([(name, one.name) for name, one in lent.items()])
+            return self._call_function(function, (*own, *every[: len(args)]), named, there)
+        return self.call(fun, *every[: len(args)], **named)
+
+    def _unlent(self, value: Any, fun: Any, fills: bool) -> Any:
+        """What a function is given for an argument: a holder, if it fills the list that is lent."""
+        if type(value) is Lent:
+            return value.holder if fills else self.attribute(value.holder, value.name)
+        return self.handed(value, fun) if self.chosen_later else value
+
     def is_ready(self, function: FrameType, place: Any) -> bool:
         """Whether who has called a function, which returns, is ready for such a list at a place: its frame is the second or
         the third one back."""
@@ -331,7 +358,7 @@ class Calls(Reads):
         if frame is not None and frame.f_code is Calls.call.__code__:
             frame = frame.f_back
         there = place if type(place) is int else ("items", place[0])
-        if frame is None or frame.f_code is not Calls.call_for.__code__:
+        if frame is None or frame.f_code not in (Calls.call_for.__code__, Calls.call_lending.__code__):
             return False
         places = frame.f_locals["places"]
         return there in places or ... in places
@@ -633,7 +660,13 @@ class Calls(Reads):
         """A generator of which the statements stand in a loop over what it yields."""
         self.check(self.home(fun).then("attr", "__code__"), "is", fun.__code__)
 
-    def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_function(
+        self,
+        fun: FunctionType,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        lent: frozenset[tuple[str, str]] = frozenset(),
+    ) -> Any:
         code = fun.__code__
         whole = needs_drafts(code) and (self.trace.drafts is None or all(map(_is_plain, (*args, *kwargs.values()))))
         if whole or is_library(code.co_filename):
@@ -644,7 +677,7 @@ class Calls(Reads):
         arrays = tables.groups(self.trace.apart, code)
         sections = None if self.trace.sections is None else _lines_of(code, self.trace.sections)
         rooms = _lines_of(code, frozenset([(one.file, one.line) for one in self.trace.apart if type(one) is Counted]))
-        inside = instrumented(fun, Frame(self, fun, arrays), sections=sections, tables=arrays, rooms=rooms)
+        inside = instrumented(fun, Frame(self, fun, arrays), sections=sections, tables=arrays, rooms=rooms, lent=lent)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             self._shown_all()
@@ -1673,6 +1706,13 @@ for _name, _method in OPERATORS.items():
 _AS_NUMBERS = ("float", "int", "index", "complex", "bool", "len", "getitem", "iter", "array", "array_ufunc", "array_function")
 _OF_OPERANDS = OPERATORS.keys() | AS_ARRAYS | {f"__{name}__" for name in _AS_NUMBERS}
 _OPERATING = frozenset({abs, divmod, *[getattr(operator, name) for name in OPERATORS if hasattr(operator, name)]})
+
+
+class Lent(NamedTuple):
+    """A list that a holder has under a name."""
+
+    holder: Any
+    name: str
 
 
 class Frame:
