@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Node
-from symgrad.loops.patterns import BOOL, INT, TAKEN, WHOLE, Key
+from symgrad.loops.patterns import BOOL, INT, MANY, TAKEN, WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import INDEX, ITEM, TO_PYTHON, TOTAL
@@ -63,6 +63,8 @@ class Grown:
         self.copied = 0  # numbers of all arrays that were made while it was traced
         self.array: Tracer | None = None  # has what iteration ``i`` has appended at ``i``
         self.taken: Tracer | None = None  # has there whether it has appended an item
+        self.counts = False  # whether iterations ask how long it is, of one to which only some append
+        self.count: Tracer | None = None  # how long it is, if they do
         self.rolled = False  # whether the loop is rolled up
         self.whole = True  # whether nothing else has happened to it, as far as is known
         self.parted: frozenset[Any] = frozenset()  # of items that are copies: see ``Tracer.parted``
@@ -93,6 +95,7 @@ class Grown:
         self.array = trace.constant_like(0.0, Aval((count, *self.shape), np.dtype(dtype), "array"))
         if self.some:
             self.taken = trace.constant_like(False, Aval((count,), np.dtype(bool), "array"))
+            self.count = trace.constant_like(self.begin, Aval((), np.dtype(int), "python")) if self.counts else None
 
     def may_begin(self) -> bool:
         """Whether the items that were there before are numbers, or arrays, of one kind, as those that were appended are."""
@@ -145,6 +148,9 @@ class Grown:
             self.array[at + self.front if self.front else at] = item
             if self.taken is not None:
                 self.taken[place] = True
+            if self.count is not None:
+                one_more: Any = self.count
+                self.count = one_more + 1
             self.items.append(item)
             self.since.append(trace.graph.next_index)
             self.python.append(_is_python(item))
@@ -238,12 +244,12 @@ class Grown:
 
     def arrays(self, name: str) -> dict[Key, Tracer]:
         """The arrays that go round for it, if there is one by now."""
-        every = {WHOLE: self.array, TAKEN: self.taken}
+        every = {WHOLE: self.array, TAKEN: self.taken, MANY: self.count}
         return {(name, part): array for part, array in every.items() if array is not None}
 
     def can_leap(self) -> bool:
         """Whether all iterations append to it, or nobody reads its items in the loop; and they are all Python's, or NumPy's."""
-        return not (self.deepest and self.some) and len({*self.python}) < 2
+        return not ((self.deepest or self.counts) and self.some) and len({*self.python}) < 2
 
     def leap(self, ahead: int, last: dict[int, Node]) -> None:
         """As many more iterations have run, and have left what they appended in the array; the ``last`` items, by how far they

@@ -30,6 +30,13 @@ class Logged(NamedTuple):
     row: Row | None
 
 
+class Measured(NamedTuple):
+    """Among what is ``apart``: iterations of a loop ask how long such a list is."""
+
+    place: Any
+    key: Key
+
+
 class Counted(NamedTuple):
     """Among what is ``apart``: the ``while`` loop in a line appends to lists that objects hold, and counts its iterations."""
 
@@ -206,6 +213,7 @@ class Logs:
         self.trace, self.grown = trace, grown
         self.known = dict[int, Log]()  # by identity
         self.some: Mapping[Key, Row | None] = {}  # where there are such to which but some iterations append
+        self.measured = set[Key]()  # where those are of which iterations ask how long they are
         self.lists: Mapping[int, Holders | None] = {}  # where lists were as the loop began
         self.others = set[int]()  # lists of objects that are none of these
         self.seen_late = Counter[int]()  # how often iterations have appended to such as are not known
@@ -215,6 +223,7 @@ class Logs:
     def begin(self, place: Any) -> None:
         """The loop at a place in the code begins."""
         self.some = {one.key: one.row for one in self.trace.apart if type(one) is Logged and one.place == place}
+        self.measured = {one.key for one in self.trace.apart if type(one) is Measured and one.place == place}
         self.begun = 0 if self.trace.hooks is None else self.trace.hooks.asks
 
     def holders_of(self, owner: list[Any]) -> Holders | None:
@@ -234,6 +243,7 @@ class Logs:
         else:
             columns = {f"{name}.{part}": Grown.of_object([], 0, *facts) for part in row.keys}
         made = self.known[id(owner)] = Log(owner, begin, row, columns, holders)
+        made.first.counts = some and holders.key in self.measured
         self.grown.update(columns)
         return made
 

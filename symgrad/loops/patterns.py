@@ -20,6 +20,7 @@ BOOL = aval_of(False)
 OUTSIDE = ""  # the name of no local: the first part of the keys of what iterations put somewhere outside
 WHOLE = "[:]"  # the last part of the key of the array beside a list that iterations append to: see symgrad.loops.appended
 TAKEN = "[?]"  # of the mask of a list of some items
+MANY = "[#]"  # of how many these are, where iterations ask
 TEST: Key = ("while",)  # whether a loop goes on
 EXIT: Key = ("if",)  # whether the ``if`` that leaves it does so
 COUNTER: Key = ("for",)  # how often a loop has gone round

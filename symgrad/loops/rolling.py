@@ -42,7 +42,7 @@ from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
-from symgrad.loops.logs import Counted, Holders, Later, Logged, Logs, Row
+from symgrad.loops.logs import Counted, Holders, Later, Logged, Logs, Measured, Row
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -640,7 +640,8 @@ class Roller:
     def takes(self, owner: list[Any]) -> None:
         """An iteration has appended an item to a list of which the source may not tell, as an object holds it."""
         if id(owner) not in self.logs.known and not any([grown.owner is owner for grown in self.grown.values()]):
-            holders = self.logs.holders_of(owner) if self._may_log() or self.line else None
+            # of a ``while`` loop without room, nobody knows yet what its test asks that goes round with some
+            holders = self.logs.lists.get(id(owner)) if self.line else self.logs.holders_of(owner) if self._may_log() else None
             if holders is None:
                 if self.around is not None:
                     self.around.takes(owner)
@@ -678,7 +679,7 @@ class Roller:
             every = [one.logs.reads_near(owner, far, len(one.boundaries) == 1) for one in (self, *self._all_around())]
             return all(every)
         log = loop.logs.known[id(owner)]
-        own = int(log.first.latest == loop._now())  # items of this iteration
+        own = int(log.first.latest == loop._now())  # items of this iteration, to which the test of the next one belongs
         for name, grown in log.columns.items() if loop._is_early() else ():
             if grown.places is None:
                 loop._deepen(name, grown, far - own, own)
@@ -689,8 +690,11 @@ class Roller:
         loop = self._knows(owner)
         if loop is None:
             return len(owner) if all([len(one.boundaries) == 1 for one in (self, *self._all_around())]) else None
-        if loop.logs.known[id(owner)].some or not loop.logs.known[id(owner)].whole:
-            return None
+        log = loop.logs.known[id(owner)]
+        if log.some and log.first.count is None:
+            loop._ask_anew(Measured(loop.place, log.holders.key))
+        if log.some or not log.whole:
+            return log.first.count if log.whole else None
         place = loop._place()
         return len(owner) if len(loop.boundaries) == 1 else place + (len(owner) - int(plain(place)))
 
@@ -757,10 +761,10 @@ class Roller:
         return place
 
     def _now(self) -> int:
-        """The same, as a plain number."""
+        """Which one was at hand when the iteration began, as a plain number."""
         assert self.what is not None
-        at = self.boundaries[-1].at
-        now: int = int(self.counter.value) if at is None else dict(at.params)["value"]
+        at, begun = self.boundaries[-1].at, self.boundaries[-1].holds.get(COUNTER, self.counter)
+        now: int = int(begun.value) if at is None else dict(at.params)["value"]
         return (now - self.what.start) // self.what.step
 
     def _append(self, name: str, grown: Grown) -> None:
@@ -1955,7 +1959,7 @@ class Roller:
     def _is_alone(self, key: Key, tracer: Tracer) -> bool:
         """Whether one local, or a container in it, holds a value, or it has numbers that are appended, and nothing else does
         but what is noted of the boundaries of this loop and others."""
-        if any([tracer is array for grown in self.grown.values() for array in (grown.array, grown.taken)]):
+        if any([tracer is array for grown in self.grown.values() for array in (grown.array, grown.taken, grown.count)]):
             return True
         own = len(key) == 1
         others = self.replaced.union(*self.parted)  # lists, dicts and objects in whose place others may be

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere
+from symgrad.source.exits import way_out
 from symgrad.source.lists import METHODS, may_be_users
 from symgrad.source.syntax import (
     LOCAL_READERS,
     SCOPES,
     FunctionNode,
     assigned,
+    blocks_of,
     fresh,
     is_append,
     is_plain_call,
@@ -37,25 +39,25 @@ from symgrad.source.syntax import (
 HOLDER = "__symgrad_holder__"  # what makes such an object
 
 
-Filled = Callable[[FunctionType], Collection[str]]  # the parameters to which a function appends
+Taken = Callable[[FunctionType], tuple[Collection[str], Collection[str]]]  # what ``taken_by`` tells of a function
 
 
 def held(
-    function: FunctionNode, space: Mapping[str, Any], filled: Filled, lent: Collection[tuple[str, str]] = ()
+    function: FunctionNode, space: Mapping[str, Any], taken: Taken, lent: Collection[tuple[str, str]] = ()
 ) -> FunctionNode:
     """The function, changed in place, as are those in it. ``space``: what there is outside of it; ``lent``: parameters that are
     holders, and the names there."""
     every = [part for part in walk(function) if isinstance(part, ast.FunctionDef)]
     if lent:
-        names = {name: (name, there) for name, there in lent}
-        function.body = [_Held(names, space, filled).visit(statement) for statement in function.body]  # type: ignore[union-attr]
+        reader = _Held({name: (name, there) for name, there in lent})
+        function.body = [reader.visit(statement) for statement in function.body]  # type: ignore[union-attr]
     for one in every:
         if mentioned(one).isdisjoint(LOCAL_READERS):
-            _hold(one, space, filled)
+            _hold(one, space, taken)
     return function
 
 
-def _hold(function: ast.FunctionDef, space: Mapping[str, Any], filled: Filled) -> None:
+def _hold(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> None:
     made = [name for name in _made(function) if _is_alone(name, function)]
     if not made:
         return
@@ -63,12 +65,12 @@ def _hold(function: ast.FunctionDef, space: Mapping[str, Any], filled: Filled) -
         call.args = [_as_function(value, made) for value in call.args]
         for word in call.keywords:
             word.value = _as_function(word.value, made)
-    wanted = _appended_within(function) | _lent(function, made, space, filled)
+    wanted = _appended_within(function) | _handed_on(function, space, taken)
     known = [name for name in made if name in wanted]
     if known:
         holder = fresh("holder", mentioned(function) | bound_anywhere(function))
-        names = {name: (holder, name) for name in known}
-        function.body = [_Held(names, space, filled).visit(statement) for statement in function.body]
+        reader = _Held({name: (holder, name) for name in known})
+        function.body = [reader.visit(statement) for statement in function.body]
         one = assigned(holder, ast.Call(ast.Name(HOLDER, ast.Load()), [], []), function.body[0])
         function.body.insert(ast.get_docstring(function, clean=False) is not None, one)
 
@@ -83,57 +85,72 @@ def _as_function(value: Any, lists: Collection[str]) -> ast.expr:
     return located(placed(ast.Lambda(parameter, body), value))  # type: ignore[no-any-return]
 
 
-def _lent(function: ast.FunctionDef, lists: Collection[str], space: Mapping[str, Any], filled: Filled) -> set[str]:
-    """Those of its ``lists`` that a function hands to others which fill them; or which may do so, and it does not."""
+def _handed_on(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> set[str]:
+    """The lists that a function hands to others which fill them, or may do so; and those that others read, to which some
+    iterations append nothing."""
     every = [*walk(function)]
-    own = {part.func.value.id for part in every if is_append(part)}  # type: ignore[attr-defined]
+    own, some = [{part.func.value.id for part in parts if is_append(part)} for parts in (every, _sometimes(function.body))]  # type: ignore[attr-defined]
     inner = bound_anywhere(function)
     found = set[str]()
     for call in every:
         if isinstance(call, ast.Call) and is_plain_call(call):
-            for name, sure in _handed(call, inner, space, filled):
-                found |= {name} if name in lists and (sure or name not in own) else set()
+            found |= {name for name, fills in _handed(call, inner, space, taken) if fills or name not in own or name in some}
     return found
 
 
-def _handed(call: ast.Call, inner: Collection[str], space: Mapping[str, Any], filled: Filled) -> Iterator[tuple[str, bool]]:
-    """The names that a call hands to what may fill them, and whether it does."""
+def _sometimes(statements: Sequence[ast.stmt], within: bool = False, maybe: bool = False) -> Iterator[ast.AST]:
+    """What is in loops that may end early, or in ``if``s in loops."""
+    for statement in statements:
+        loop = isinstance(statement, (ast.For, ast.While))
+        early = isinstance(statement, ast.While) or (isinstance(statement, ast.For) and way_out(statement) is not None)
+        if within and (maybe or early or isinstance(statement, ast.If)):
+            yield from walk(statement)
+        for block in blocks_of(statement):
+            yield from _sometimes(block, within or loop, maybe or early)
+
+
+def _handed(call: ast.Call, inner: Collection[str], space: Mapping[str, Any], taken: Taken) -> Iterator[tuple[str, bool]]:
+    """The names that a call hands to the user's functions, and whether these fill what they stand for."""
     fun: Any = call.func
     known = space.get(fun.id) if isinstance(fun, ast.Name) and fun.id not in inner else None
     if isinstance(known, FunctionType):
-        filled_ones = filled(known)
-        for value, parameter in arguments(call, known):
-            if isinstance(value, ast.Name) and parameter in filled_ones:
-                yield value.id, True
+        alone, filled = taken(known)
+        for value, parameter in _arguments(call, known):
+            if isinstance(value, ast.Name) and parameter in alone:
+                yield value.id, parameter in filled
     elif isinstance(fun, ast.Attribute) and fun.attr not in METHODS and may_be_users(fun, (), inner, space):
         values = [*call.args, *[word.value for word in call.keywords]]
         yield from [(value.id, False) for value in values if isinstance(value, ast.Name)]
 
 
-def arguments(call: ast.Call, fun: FunctionType) -> Iterator[tuple[ast.expr, str]]:
+def _arguments(call: ast.Call, fun: FunctionType) -> Iterator[tuple[ast.expr, str]]:
     """What a call of a function gives it, and the names of the parameters, but for those that go into ``*args``."""
     code = fun.__code__
     yield from zip(call.args, code.co_varnames[: code.co_argcount], strict=False)
     yield from [(word.value, word.arg) for word in call.keywords if word.arg is not None]
 
 
-def filled_by(function: FunctionNode, space: Mapping[str, Any], filled: Filled) -> frozenset[str]:
-    """The parameters of a function that always stand for the same, and to which it appends, or functions in it; or others that
-    it hands them to."""
+def taken_by(function: FunctionNode, space: Mapping[str, Any], taken: Taken) -> tuple[frozenset[str], frozenset[str]]:
+    """The parameters of a function that always stand for the same, which holders may be; and those to which it appends, or
+    functions in it, or others that it hands them to."""
     if not isinstance(function, ast.FunctionDef) or not mentioned(function).isdisjoint(LOCAL_READERS):
-        return frozenset()
+        return _NONE
     every = [*walk(function)]
     if any([isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)) for part in every]):
-        return frozenset()
+        return _NONE
     group = function.args
     names = [part.arg for part in (*group.posonlyargs, *group.args, *group.kwonlyargs)]
+    alone = frozenset([name for name in names if _is_alone(name, function, 0)])
     owners: list[Any] = [part.func.value for part in every if is_append(part, (ast.Name, ast.Subscript))]  # type: ignore[attr-defined]
-    found = {getattr(owner.value if isinstance(owner, ast.Subscript) else owner, "id", "") for owner in owners}
-    inner = bound_anywhere(function)
+    filled = {getattr(owner.value if isinstance(owner, ast.Subscript) else owner, "id", "") for owner in owners}
+    inner = bound_anywhere(function) - {*names}
     for part in every:
         if isinstance(part, ast.Call) and is_plain_call(part):
-            found |= {name for name, sure in _handed(part, inner - {*names}, space, filled) if sure}
-    return frozenset([name for name in names if name in found and _is_alone(name, function, 0)])
+            filled |= {name for name, fills in _handed(part, inner, space, taken) if fills}
+    return alone, alone & filled
+
+
+_NONE = frozenset[str](), frozenset[str]()
 
 
 def _appended_within(function: ast.FunctionDef) -> set[str]:
@@ -160,7 +177,7 @@ def _made(function: ast.FunctionDef) -> list[str]:
 def _is_list(value: ast.expr) -> bool:
     if isinstance(value, ast.Dict):
         return bool(value.keys) and None not in value.keys and all(map(_is_list, value.values))
-    return isinstance(value, ast.List) and not value.elts
+    return isinstance(value, ast.List)
 
 
 def _is_alone(name: str, function: ast.FunctionDef, stored: int = 1) -> bool:
@@ -187,21 +204,11 @@ def _is_alone(name: str, function: ast.FunctionDef, stored: int = 1) -> bool:
 class _Held(ast.NodeTransformer):
     """Reads lists from where they are held, by their names: the holder's, and theirs there."""
 
-    def __init__(self, names: Mapping[str, tuple[str, str]], space: Mapping[str, Any], filled: Filled) -> None:
-        self.names, self.space, self.filled = names, space, filled
+    def __init__(self, names: Mapping[str, tuple[str, str]]) -> None:
+        self.names = names
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id not in self.names:
             return node
         holder, name = self.names[node.id]
         return placed(ast.Attribute(placed(ast.Name(holder, ast.Load()), node), name, node.ctx), node)
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        lent = {name for name, _ in _handed(node, self.names, self.space, self.filled)} if is_plain_call(node) else set()
-        given = [*node.args, *[word.value for word in node.keywords]]
-        places = [i for i, value in enumerate(given) if isinstance(value, ast.Name) and value.id in lent & self.names.keys()]
-        self.generic_visit(node)
-        given = [*node.args, *[word.value for word in node.keywords]]
-        for i in places:
-            given[i].lent = True  # type: ignore[attr-defined]
-        return node

@@ -32,7 +32,7 @@ from symgrad.source.displays import displayed
 from symgrad.source.exits import at_the_end, way_out
 from symgrad.source.fields import as_locals
 from symgrad.source.generators import INLINED, called, inlined
-from symgrad.source.holders import HOLDER, filled_by, held
+from symgrad.source.holders import HOLDER, held, taken_by
 from symgrad.source.iterators import NEXT, REST, STARTED, by_place
 from symgrad.source.lasts import SHORT, last_items
 from symgrad.source.lists import (
@@ -207,7 +207,7 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
         return None, {}
     rewriter = how.kind(frozenset(free), owner)
     tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
-    tree = tree if how.kind is _Calls else held(taken_apart(tree), space_of(fun), fills, how.lent)
+    tree = tree if how.kind is _Calls else held(taken_apart(tree), space_of(fun), taken, how.lent)
     codes: dict[str, CodeType] = {}
     if how.kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
@@ -238,24 +238,24 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
 
 
-def fills(fun: FunctionType, around: frozenset[int] = frozenset()) -> frozenset[str]:
-    """The parameters to which a function of the user's appends, and which objects with lists may be: see
+def taken(fun: FunctionType, around: frozenset[int] = frozenset()) -> tuple[frozenset[str], frozenset[str]]:
+    """The parameters of a function of the user's which holders may be, and those that it fills: see
     ``symgrad.source.holders``; ``around``: codes (ids) of the functions that ask."""
     code = fun.__code__
-    known = _filling.get(id(code))
+    known = _taken.get(id(code))
     if known is None or known[0]() is not code:
         found = None
         if is_users(fun) and id(code) not in around and HOOKS not in code.co_freevars:
             found = _source(fun, _class_of(fun))
-        among = functools.partial(fills, around=around | {id(code)})
-        names = frozenset[str]() if found is None else filled_by(found[0], space_of(fun), among)
+        among = functools.partial(taken, around=around | {id(code)})
+        names = (frozenset[str](), frozenset[str]()) if found is None else taken_by(found[0], space_of(fun), among)
         if around:
             return names
-        known = _filling[id(code)] = weakref.ref(code, functools.partial(_forget, _filling, id(code))), names
+        known = _taken[id(code)] = weakref.ref(code, functools.partial(_forget, _taken, id(code))), names
     return known[1]
 
 
-_filling: dict[int, tuple[weakref.ref[CodeType], frozenset[str]]] = {}
+_taken: dict[int, tuple[weakref.ref[CodeType], tuple[frozenset[str], frozenset[str]]]] = {}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -624,15 +624,23 @@ def _called_name(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
+def _may_lend(node: ast.Call) -> bool:
+    """Whether a call may give a function of the user's a list that an object holds."""
+    fun = first = node.func
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    name = getattr(first, "id", "")
+    if not is_plain_call(node) or name in (MODULES if first is not fun else _LOOKING):
+        return False
+    return any([isinstance(value, ast.Attribute) for value in (*node.args, *[word.value for word in node.keywords])])
+
+
 def _followed(node: ast.Call) -> Any:
     """A call by way of the hooks."""
     takes = getattr(node, "takes", None)
     if is_plain_call(node):
-        before = [_constant(tuple(takes))] if takes else []
-        if getattr(node, "lends", False):
-            call = _hook("call_lending", node, _constant(tuple(takes or ())), node.func, *node.args)
-        else:
-            call = _hook("call_for" if takes else "call", node, *before, node.func, *node.args)
+        before = [_constant(tuple(takes or ()))] if takes or getattr(node, "lends", False) else []
+        call = _hook("call_for" if before else "call", node, *before, node.func, *node.args)
     else:  # Python's words about wrong ones name the function that is called
         call = ast.Call(_hook("caller", node.func, node.func), node.args, [])
     call.keywords = node.keywords
@@ -973,7 +981,7 @@ class _Rewriter(ast.NodeTransformer):
         if _compares_objects(node):
             return _identities(node, [self.visit(side) for side in sides])
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            sides = [_hook("identity", side, self.visit(side), ast.Constant(True)) for side in sides]
+            sides = [_hook("identity", side, self._unasked(side), ast.Constant(True)) for side in sides]
         else:
             sides = [self._whole(side, "compared") for side in sides]
         node.left, *node.comparators = sides
@@ -1031,6 +1039,7 @@ class _Rewriter(ast.NodeTransformer):
             if name != ROWS_OF or hasattr(node, "chosen_from"):
                 return made
             return _hook("given_back", node, made, ast.Constant(getattr(node, "given_back", None)))
+        node.lends = _may_lend(node)  # type: ignore[attr-defined]
         one = len(node.args) == 1 and not node.keywords
         if one and name == "len" and isinstance(node.args[0], _HELD):
             part = isinstance(node.args[0], ast.Subscript) and isinstance(node.args[0].slice, ast.Slice)
@@ -1041,12 +1050,12 @@ class _Rewriter(ast.NodeTransformer):
             node.func = _attribute(node.func, self.owner)
         else:
             node.func = self.visit(node.func)
-        node.lends = any([hasattr(one, "lent") for one in (*node.args, *[k.value for k in node.keywords])])  # type: ignore[attr-defined]
-        node.args = [*map(self._given if is_plain_call(node) else self.visit, node.args)]
+        node.args = [*map(self._lent if node.lends else self._given if is_plain_call(node) else self.visit, node.args)]  # type: ignore[attr-defined]
         if hasattr(node, "best") and not isinstance(node.args[0], ast.Name):
             node.args = [_hook("handed", node, *node.args, ast.Constant(node.best))]
+        value = self._lent if node.lends else self.visit  # type: ignore[attr-defined]
         node.keywords = [
-            placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
+            placed(ast.keyword(k.arg, value(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
             for k in node.keywords
         ]
         return _followed(node)
@@ -1059,9 +1068,16 @@ class _Rewriter(ast.NodeTransformer):
             made.func.attr = f"{made.func.attr}_{way}"
         return made
 
+    def _lent(self, value: ast.expr) -> Any:
+        """The same where a function of the user's may be given what holds a list."""
+        made = self._given(value)
+        if isinstance(value, ast.Attribute) and made.func.attr == "attribute_for":
+            made.func.attr = "lent"
+        return made
+
     def _unasked(self, value: ast.expr) -> Any:
-        """What an item is read of, or appended to, or how long it is: an attribute, or an item, which nothing else is done
-        with."""
+        """What an item is read of, or appended to, or how long it is, or whether it is None: an attribute, or an item, which
+        nothing else is done with."""
         return self._given(value, "unasked")
 
     def visit_For(self, node: ast.For) -> Any:

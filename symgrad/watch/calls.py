@@ -43,7 +43,7 @@ from symgrad.loops.logs import Counted
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import INT, TO_FLOAT, TO_PYTHON
-from symgrad.source.instrument import HOOKS, fills, instrumented
+from symgrad.source.instrument import HOOKS, instrumented, taken
 from symgrad.source.origins import (
     BY_NAME,
     CONTAINERS,
@@ -313,6 +313,8 @@ class Calls(Reads):
         """``fun(*args, **kwargs)``, which may return lists of some items at these places of a tuple, or alone (-1), or in a
         dict there (``("items", place)``), or, if nobody gets what it returns, anywhere (``...``): of what is done with those,
         the hooks are told (``handed``)."""
+        if any([type(value) is Lent for value in (*args, *kwargs.values())]):
+            return self._call_lending(fun, args, kwargs)
         if not self.chosen_later and self.trace.selections is None:  # no deeper than ``call`` goes
             if type(fun) is FunctionType:
                 return self._call_function(fun, args, kwargs)
@@ -321,20 +323,23 @@ class Calls(Reads):
                 return self._call_function(method, (fun.__self__, *args), kwargs)
         return self.call(fun, *args, **kwargs)
 
-    def lent(self, holder: Any, name: str) -> Lent:
-        """A list that a holder has, for a function that may fill it."""
-        return Lent(holder, name)
+    def lent(self, owner: Any, name: str) -> Any:
+        """``owner.name``, which a function is given; a list, or a dict, that an object of the call's own has is ``Lent``."""
+        held = owner.__dict__ if is_object(owner) and hasattr(owner, "__dict__") else None
+        if type(held) is dict and type(held.get(name)) in (list, dict) and self.path_of(owner) is None:
+            return Lent(owner, name)
+        return self.attribute_for(owner, name)
 
-    def call_lending(self, places: tuple[Any, ...], fun: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """``call_for``, where some arguments are ``Lent``: functions of the user's that fill such a list get what holds it, all
-        others the list."""
+    def _call_lending(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with arguments that are ``Lent``: functions of the user's that do no more than to look at such a list, or to
+        append to it, get what holds it, all others the list."""
         function: Any = fun.__func__ if type(fun) is MethodType else fun
         own = (fun.__self__,) if type(fun) is MethodType else ()
         follows = type(function) is FunctionType and self.trace.selections is None and not draws.is_drawn_by(fun)
-        filled = fills(function) if follows else frozenset[str]()
-        names = function.__code__.co_varnames[len(own) : function.__code__.co_argcount] if filled else ()
+        alone = taken(function)[0] if follows else frozenset[str]()
+        names = function.__code__.co_varnames[len(own) : function.__code__.co_argcount] if alone else ()
         given = {**dict(zip(names, args, strict=False)), **kwargs}
-        lent = {name: one for name, one in given.items() if name in filled and type(one) is Lent}
+        lent = {name: one for name, one in given.items() if name in alone and type(one) is Lent}
         every = [self._unlent(one, fun, name in lent) for name, one in itertools.zip_longest(names, args)]
         named = {name: self._unlent(one, fun, name in lent) for name, one in kwargs.items()}
         if lent:
@@ -342,10 +347,10 @@ class Calls(Reads):
             return self._call_function(function, (*own, *every[: len(args)]), named, there)
         return self.call(fun, *every[: len(args)], **named)
 
-    def _unlent(self, value: Any, fun: Any, fills: bool) -> Any:
-        """What a function is given for an argument: a holder, if it fills the list that is lent."""
+    def _unlent(self, value: Any, fun: Any, holder: bool) -> Any:
+        """What a function is given for an argument: the holder, if it does with that."""
         if type(value) is Lent:
-            return value.holder if fills else self.attribute(value.holder, value.name)
+            return value.holder if holder else self.attribute_for(*value)
         return self.handed(value, fun) if self.chosen_later else value
 
     def is_ready(self, function: FrameType, place: Any) -> bool:
@@ -358,7 +363,9 @@ class Calls(Reads):
         if frame is not None and frame.f_code is Calls.call.__code__:
             frame = frame.f_back
         there = place if type(place) is int else ("items", place[0])
-        if frame is None or frame.f_code not in (Calls.call_for.__code__, Calls.call_lending.__code__):
+        if frame is not None and frame.f_code is Calls._call_lending.__code__:
+            frame = frame.f_back
+        if frame is None or frame.f_code is not Calls.call_for.__code__:
             return False
         places = frame.f_locals["places"]
         return there in places or ... in places

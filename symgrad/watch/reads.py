@@ -369,6 +369,10 @@ class Reads:
         """What a function is given for a list of some items: see ``symgrad.watch.state``."""
         raise NotImplementedError
 
+    def attribute_for(self, owner: Any, name: str) -> Any:
+        """``owner.name``, which a function is given: see ``symgrad.watch.state``."""
+        raise NotImplementedError
+
     def part_of(self, owner: Any, key: Any) -> tuple[Any, Any]:
         """Such a list with an item, and the key of that: see ``symgrad.watch.state``."""
         raise NotImplementedError
