@@ -320,6 +320,19 @@ class Grown:
         return Chosen(self.owner, self.array, self.taken, python, self._marks(), self.place)
 
 
+def is_index(value: Any) -> bool:
+    """Whether it is a traced int, which may be a place."""
+    kind = value.node.aval if type(value) is Tracer else None
+    return isinstance(kind, Aval) and kind.dtype.kind in "iu" and not kind.shape
+
+
+def _from_the_end(place: Any, count: Any) -> Any:
+    """A place of so many, which counts from the end if it is negative."""
+    if type(place) is int:
+        return place if place >= 0 else count + place
+    return np.where(place < 0, place + count, place)[()]
+
+
 class Chosen:
     """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's, or
     arrays (copies, which are marked as ``parted``). ``place`` is that of the loop."""
@@ -335,6 +348,10 @@ class Chosen:
     def idents(self) -> set[int]:
         """Of all that it has."""
         return {id(self.owner), id(self.array), id(self.taken)}
+
+    def __array__(self, *options: Any, **more: Any) -> Any:
+        """NumPy is given what is in it (``handed``), not this."""
+        raise AssertionError("a list of some items is not what NumPy takes")
 
     def after(self, before: list[Any]) -> Chosen | None:
         """The same after other items, all in one array; None where they cannot be in one."""
@@ -358,6 +375,11 @@ class Chosen:
         every: Any = np.concatenate([self.array.tape.gather(self.owner), self.array])
         array = self._beside(every, self.owner)
         return array, np.concatenate([_all_true(self.array.tape, len(self.owner)), self.taken])
+
+    def column(self, key: int) -> Chosen:
+        """The list of what all items, which are arrays, have at a place."""
+        array, taken = self.parts()
+        return Chosen([], array[:, key], taken, False, self.parted, self.place)
 
     def append(self, item: Any) -> None:
         """One more item, behind all places."""
@@ -418,12 +440,13 @@ class Chosen:
     def at(self, place: Any) -> Any:
         """The item at a place of ``parts``."""
         array, _ = self.parts()
-        return self.copies([array[place]])[0] if array.ndim > 1 else self.numbers([array[place]])[0]
+        return self._alone(array[place])[0]
 
     def cut(self, part: slice) -> Chosen | None:
         """The items that a slice of the list has; None where it turns some of them round, or hangs on what is traced."""
         start, stop, step = part.start, part.stop, part.step
-        if not self.alike or not all([type(end) is int or end is None for end in (start, stop, step)]):
+        known = all([type(end) is int or end is None or is_index(end) for end in (start, stop)])
+        if not self.alike or not known or not (type(step) is int or step is None):
             return None
         array, taken = self.parts()
         if (start, stop, step) == (None, None, -1):
@@ -432,12 +455,12 @@ class Chosen:
             return None
         places = np.cumsum(taken)  # of items, counted from one
         count = places[-1]
-        if start:
-            taken = taken & (places > (start if start > 0 else count + start))
+        if start is not None:
+            taken = taken & (places > _from_the_end(start, count))
         if stop is not None:
-            taken = taken & (places <= (stop if stop >= 0 else count + stop))
+            taken = taken & (places <= _from_the_end(stop, count))
         if step is not None and step > 1:
-            first = np.maximum(count + start, 0) if start is not None and start < 0 else start or 0
+            first = 0 if start is None else np.maximum(_from_the_end(start, count), 0)
             taken = taken & ((places - 1 - first) % step == 0)
         return Chosen([], array, taken, self.python, self.parted, self.place)
 
@@ -448,14 +471,23 @@ class Chosen:
         assert one is not None
         return one.end(False)
 
+    def at_index(self, key: Tracer) -> list[Any]:
+        """The same for a place that is traced."""
+        array, taken = self.parts()
+        places: Any = np.cumsum(taken)
+        place = _from_the_end(key, places[-1])
+        return self._alone(array[np.argmax(places > place)]) if (place >= 0) & (place < places[-1]) else []
+
     def end(self, last: bool) -> list[Any]:
         """A list with the first item, or the ``last`` one."""
         if (self.owner and not last) or not np.any(self.taken):
             return self.owner[-1:] if last else self.owner[:1]
         place = len(self.array) - 1 - np.argmax(self.taken[::-1]) if last else np.argmax(self.taken)
-        if self.array.ndim > 1:
-            return self.copies([self.array[place]])
-        return self.numbers([self.array[place]])
+        return self._alone(self.array[place])
+
+    def _alone(self, item: Any) -> list[Any]:
+        """A list with this item."""
+        return self.copies([item]) if self.array.ndim > 1 else self.numbers([item])
 
     def copies(self, items: list[Any]) -> list[Any]:
         """Arrays of their own, into which nobody may write."""

@@ -733,6 +733,7 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
         for part in parts_of(node):
             if _is_slice(part) or _is_at_place(part):
                 yield _Use(part.value, around, _use_of_part(part, node), cut=part)  # type: ignore[attr-defined]
+                yield from _uses([ast.Expr(part.slice)], around)  # type: ignore[attr-defined]
             elif isinstance(part, ast.Name):
                 added_to = isinstance(node, ast.AugAssign) and part is node.target  # which reads it, too
                 name = placed(ast.Name(part.id, ast.Load()), part) if added_to else part
@@ -756,18 +757,17 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
 
 
 def _is_slice(node: Any) -> bool:
-    """Whether it is ``name[1:]``, or the like, with bounds that are written there."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice) or not isinstance(node.value, ast.Name):
-        return False
-    ends = node.slice.lower, node.slice.upper, node.slice.step
-    return isinstance(node.ctx, ast.Load) and all([end is None or int_of(end) is not None for end in ends])
+    """Whether it is ``name[a:b]``."""
+    known = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and isinstance(node.value, ast.Name)
+    return known and isinstance(node.ctx, ast.Load)
 
 
 def _is_at_place(node: Any) -> bool:
-    """Whether it is ``name[2]``, or the like, but no end."""
+    """Whether it is ``name[2]``, or ``name[i]``, but no end."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name) or not isinstance(node.ctx, ast.Load):
         return False
-    return int_of(node.slice) is not None and ast.unparse(node.slice) not in _ENDS
+    other = isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Starred)) or ast.unparse(node.slice) in _ENDS
+    return not other and (int_of(node.slice) is not None or not isinstance(node.slice, ast.Constant))
 
 
 def _use_of_part(part: Any, node: Any) -> Any:

@@ -801,6 +801,18 @@ def _filled_with(fun: Any, number: Any) -> Callable[..., Any]:
     return use
 
 
+def _place_with(fun: Any, number: float) -> Callable[..., Any]:
+    def use(selections: Selections, node: Node, axis: Any, params: Any) -> Any:
+        mask = selections.masks[node]
+        if node.aval.dtype.kind != "f" or len(node.aval.shape) > 1 or len(mask.aval.shape) > 1:
+            return None
+        filled = selections._filled(node, number)
+        place = fun(filled)
+        return None if bool(filled[place] == number) else np.cumsum(selections.trace.lookup(mask))[place] - 1  # as above
+
+    return use
+
+
 def _variance(selections: Selections, node: Node, axis: Any, params: Any) -> Any:
     off, count = selections.deviation(node, axis, params)
     squares = np.square(off.real) + np.square(off.imag) if off.dtype.kind == "c" else np.square(off)
@@ -841,10 +853,12 @@ _USES: dict[Any, Callable[..., Any]] = {
     **{REGISTRY[fun]: _filled_with(fun, 1) for fun in (np.prod, np.all)},
     **{REGISTRY[fun]: _filled_with(fun, -np.inf) for fun in (np.max, np.amax)},
     **{REGISTRY[fun]: _filled_with(fun, np.inf) for fun in (np.min, np.amin)},
+    REGISTRY[np.argmax]: _place_with(np.argmax, -np.inf),
+    REGISTRY[np.argmin]: _place_with(np.argmin, np.inf),
     REGISTRY[np.linalg.norm]: lambda s, node, axis, params: _norm(s._filled(node, 0), axis),
     REGISTRY[np.mean]: Selections.mean,
     REGISTRY[np.var]: _variance,
     REGISTRY[np.std]: _standard_deviation,
 }
 _BY_NUMBER = (*_SPREADS, REGISTRY[np.mean])  # whose results hang on how many numbers there are
-_OF_SOME = tuple(REGISTRY[fun] for fun in (np.max, np.amax, np.min, np.amin, np.mean, np.var, np.std))
+_OF_SOME = tuple(REGISTRY[fun] for fun in (np.max, np.amax, np.min, np.amin, np.argmax, np.argmin, np.mean, np.var, np.std))

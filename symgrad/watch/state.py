@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from symgrad.loops import iterables
-from symgrad.loops.appended import KEPT, Chosen
+from symgrad.loops.appended import KEPT, Chosen, is_index
 from symgrad.loops.ends import Ends
 from symgrad.loops.iterables import SECTION, Over, Turns, columns, how_often, over, paired, picked, ragged, room, table
 from symgrad.loops.logs import Later, Row
@@ -371,12 +371,13 @@ class State(Calls):
         """A list of some items, an item of which is asked for, and its key; or one that has but that item."""
         if type(key) is int and key in ENDS:
             return self.handed(owner, ENDS[key]), key
-        known = type(owner) is Chosen and not owner.is_whole and type(key) is int and owner.alike and owner.array.ndim == 1
-        return (owner.at_place(key), 0) if known else (owner.listed(), key)
+        known = type(owner) is Chosen and not owner.is_whole and owner.alike
+        if known and type(key) is int:
+            return owner.at_place(key), 0
+        return (owner.at_index(key), 0) if known and is_index(key) else (owner.listed(), key)
 
     def cut(self, owner: Any, key: Any, fun: Any) -> Any:
-        """``owner[key]``, where ``key`` is a slice, or an int, and ``fun`` is given what it is, or a word; None: anything is
-        done with it."""
+        """``owner[key]``, where ``fun`` is given what it is, or a word; None: anything is done with it."""
         if type(owner) in (Chosen, Later):
             made = owner.cut(key) if type(owner) is Chosen and type(key) is slice and not owner.is_whole else None
             if made is not None:
@@ -524,7 +525,11 @@ class State(Calls):
 
     def has_rows(self, whole: bool, keys: tuple[Any, ...], value: Any) -> bool:
         """Whether a list has rows that a mask selects from arrays, and how many these are is not known yet; with items at these
-        ``keys``, or no others if a row is unpacked as a ``whole``."""
+        ``keys``, or no others if a row is unpacked as a ``whole``. Arrays may be the rows."""
+        if type(value) is Chosen and value.array.ndim > 1 and self.is_chosen(value):
+            width = value.array.shape[1]
+            known = all([type(key) is int and -width <= key < width for key in keys])
+            return known and (not whole or len(keys) == width)
         if type(value) is not Later or value.chosen is None:
             return False
         row = value.row
@@ -539,8 +544,10 @@ class State(Calls):
             return Later([], 0, row, columns)
         return [row.make(parts) for parts in zip(*[self.handed(one, None) for one in columns], strict=True)]
 
-    def column(self, value: Later, key: Any) -> Chosen:
+    def column(self, value: Later | Chosen, key: Any) -> Chosen:
         """The list of what all rows have at a key."""
+        if isinstance(value, Chosen):
+            return value.column(key)
         columns = value.chosen
         assert columns is not None
         return columns[value.row.keys.index(key) if value.row.kind is dict else key]
@@ -556,9 +563,9 @@ class State(Calls):
             raise self.trace.refuse(Otherwise(frozenset([KEPT])))
 
     def is_chosen(self, *values: Any) -> bool:
-        """Whether lists have the numbers that a mask, the same one for all, selects from an array of each, and how many these
+        """Whether lists have what a mask, the same one for all, selects from an array of each, and how many these
         are is not known yet."""
-        known = all([type(one) is Chosen and not one.is_whole and one.array.ndim == 1 and one.alike for one in values])
+        known = all([type(one) is Chosen and not one.is_whole and one.alike for one in values])
         return known and (len(values) == 1 or len({one.parts()[1].node for one in values}) == 1)
 
     def every_item(self, value: Chosen) -> Any:
