@@ -75,7 +75,7 @@ class Inert:
     def item(self, owner: Any, key: Any) -> Any:
         return owner[key]
 
-    attribute_for = attribute_unasked = attribute
+    attribute_for = lent = attribute_unasked = attribute
     item_for = item_unasked = item
 
     def length(self, fun: Any, owner: Any) -> Any:
