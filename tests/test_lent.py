@@ -1,0 +1,340 @@
+"""Lists that functions fill or read which are handed them: how many items there are is no way of its own, and whatever else is
+done with them sees what there is."""
+
+import functools
+
+import numpy as np
+import pytest
+from agreement import hangs_on_no_count, right_at
+
+from symgrad import value_and_grad
+
+A, B = np.random.default_rng(0).standard_normal((30, 3)), np.random.default_rng(1).standard_normal(30)
+RATES = (0.3, 0.35, 0.2, 0.5, 0.15, 0.4)
+
+
+def step(w, rate):
+    error = A @ w - B
+    return w - rate * (A.T @ error) / 30, np.mean(error**2)
+
+
+def descend(x, losses, tolerance=1e-3):
+    w, last = x[:3], np.inf
+    for _ in range(80):
+        w, loss = step(w, x[3])
+        losses.append(loss)
+        if last - loss < tolerance:
+            break
+        last = loss
+    return w
+
+
+def by_position(x):
+    losses = []
+    w = descend(x, losses)
+    return np.mean(losses) + losses[-1] * w[0]
+
+
+def passed_on(x):
+    losses = []
+    return np.sum(descend_more_roughly(x, losses)) + losses[0] + len(losses) * x[0]
+
+
+def descend_more_roughly(x, losses):
+    return descend(x, losses, tolerance=2e-3)
+
+
+def into_a_dict(x):
+    log = {"loss": [], "size": []}
+    w = noted(x, log=log)
+    return log["loss"][-1] + np.sum(log["size"]) * w[0]
+
+
+def noted(x, *, log=None):
+    w, last = x[:3], np.inf
+    for _ in range(80):
+        w, loss = step(w, x[3])
+        if log is not None:
+            log["loss"].append(loss)
+            log["size"].append(np.sum(w**2))
+        if last - loss < 1e-3:
+            break
+        last = loss
+    return w
+
+
+def by_a_method_of_the_list(x):
+    losses = []
+    w = called_back(x, callback=losses.append)
+    return sum(losses) + losses[-1] * w[0]
+
+
+def called_back(x, callback):
+    w, last = x[:3], np.inf
+    for _ in range(80):
+        w, loss = step(w, x[3])
+        callback(loss)
+        if last - loss < 1e-3:
+            break
+        last = loss
+    return w
+
+
+class Fit:
+    def __init__(self, x):
+        self.x, self.losses = x, []
+
+    def run(self, history):
+        self.w, last = self.x[:3], np.inf
+        for _ in range(80):
+            self.w, loss = step(self.w, self.x[3])
+            history.append(loss)
+            self.losses.append(loss)
+            if last - loss < 1e-3:
+                break
+            last = loss
+        return self
+
+    def run_itself(self):
+        self.w = self.x[:3]
+        while not converged(self.losses):
+            self.w, loss = step(self.w, self.x[3])
+            self.losses.append(loss)
+        return self
+
+
+def of_a_method(x):
+    history = []
+    fit = Fit(x).run(history)
+    return np.mean(history) + fit.losses[-1] * fit.w[0]
+
+
+def spread(losses):
+    return np.max(losses) - np.min(losses)
+
+
+def read_by_another(x):
+    losses = []
+    descend(x, losses)
+    return spread(losses) + losses[-1]
+
+
+def read_after_its_own_loop(x):
+    w, last, losses = x[:3], np.inf, []
+    for _ in range(80):
+        w, loss = step(w, x[3])
+        losses.append(loss)
+        if last - loss < 1e-3:
+            break
+        last = loss
+    return spread(losses) * w[0]
+
+
+def converged(losses):
+    return len(losses) > 2 and losses[-2] - losses[-1] < 1e-3
+
+
+def ended_by_another(x):
+    w, losses = x[:3], []
+    for _ in range(80):
+        w, loss = step(w, x[3])
+        losses.append(loss)
+        if converged(losses):
+            break
+    return losses[-1] + np.sum(w)
+
+
+def ended_before_it_begins(x):
+    w, losses = x[:3], []
+    while not converged(losses):
+        w, loss = step(w, x[3])
+        losses.append(loss)
+    return losses[-1] + np.sum(w) / len(losses)
+
+
+def of_an_object(x):
+    return np.mean(Fit(x).run_itself().losses)
+
+
+def with_what_was_there(x):
+    times, values = [0.0], [x[0]]
+    integrate(x, times, values)
+    return np.sum(np.array(times) * np.array(values))
+
+
+def integrate(x, times, values):
+    t, y, h = 0.0, x[0], 0.05
+    while t < 1.0:
+        slope = -y * (1 + x[3])
+        error = abs(slope + (y + h * slope) * (1 + x[3])) * h / 2
+        if error < 2e-2:
+            t, y = t + h, y + h * slope
+            times.append(t)
+            values.append(y)
+        h = h * min(1.5, max(0.3, np.sqrt(2e-2 / (error + 1e-12))))
+
+
+KNOWN = [
+    by_position, passed_on, into_a_dict, by_a_method_of_the_list, of_a_method, read_by_another, read_after_its_own_loop,
+    ended_by_another, ended_before_it_begins, of_an_object, with_what_was_there,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", KNOWN)
+def test_how_many_items_there_are_is_no_way_of_its_own(fun):
+    hangs_on_no_count(fun, RATES, most=3)
+
+
+def items_of(x):
+    losses, w = [], []
+    last, now = np.inf, x[:3]
+    for _ in range(80):
+        now, loss = step(now, x[3])
+        losses.append(loss)
+        w.append(now)
+        if last - loss < 1e-3:
+            break
+        last = loss
+    return losses, w
+
+
+PARTS = [
+    "losses[len(losses) // 2]", "losses[-(len(losses) // 2)]", "np.mean(losses[len(losses) // 2 :])", "losses[np.argmin(losses)]",
+    "losses[np.argmax(losses)]", "sum(np.sum(v**2) for v in w)", "np.max([np.linalg.norm(v) for v in w])",
+    "np.sum([v[0] * v[2] for v in w])", "sum(np.sum((b - a) ** 2) for a, b in zip(w, w[1:]))", "sum(a * c for a, b, c in w)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_items_and_parts_of_them(part, tmp_path):
+    space = dict(np=np, items_of=items_of)
+    source = f"def f(x):\n    losses, w = items_of(x)\n    return {part}\n"
+    (path := tmp_path / "program.py").write_text(source)
+    exec(compile(source, str(path), "exec"), space)
+    hangs_on_no_count(space["f"], RATES, most=3)
+
+
+def test_an_index_beyond_them():
+    def f(x):
+        losses, _ = items_of(x)
+        return losses[len(losses)]
+
+    derivative = value_and_grad(f)
+    for rate in RATES:
+        with pytest.raises(IndexError, match="list index out of range"):
+            derivative(np.array([0.4, -0.3, 0.8, rate]))
+
+
+def kept(x):
+    losses = []
+    keep = {}
+
+    def put(there, values):
+        there["losses"] = values
+        values.append(x[0])
+
+    put(keep, losses)
+    keep["losses"].append(x[1])
+    return sum(losses)
+
+
+def keep(there, values):
+    there["losses"] = values
+    values.append(3.0)
+
+
+def kept_by_another(x):
+    losses, there = [], {}
+    descend(x, losses)
+    keep(there, losses)
+    there["losses"].append(x[0])
+    return sum(losses) + losses[-1] * losses[0]
+
+
+def emptied(x):
+    losses = []
+    descend(x, losses)
+    first = losses[0]
+    empty(losses)
+    descend(x, losses)
+    return first + sum(losses) + len(losses) * x[0]
+
+
+def empty(values):
+    values.append(1.0)
+    values.clear()
+
+
+def bound_anew(x):
+    losses = []
+    descend(x, losses)
+    return total_of(losses) + len(losses) * losses[0]
+
+
+def total_of(values):
+    values = [value**2 for value in values]
+    values.append(2.0)
+    return sum(values)
+
+
+def twice(x):
+    losses = []
+    descend(x, losses)
+    return both(losses, losses) + losses[0] + losses[-1]
+
+
+def both(a, b):
+    a.append(1.0)
+    b.append(len(a) * 1.0)
+    return sum(b) * (a is b)
+
+
+def in_parts(x):
+    losses = []
+    functools.partial(descend, x)(losses)
+    every = [*losses]
+    descend(x, losses=losses)
+    return sum(losses) * len(every) + losses[-1]
+
+
+def raising(x):
+    losses = []
+    try:
+        fill_and_raise(x, losses)
+    except KeyError:
+        losses.append(x[1])
+    return sum(losses)
+
+
+def fill_and_raise(x, values):
+    for k in range(10):
+        values.append(x[0] * k)
+        if values[-1] > 1.3:
+            raise KeyError(k)
+
+
+def written_into(x):
+    losses, w = items_of(x)
+    for v in w:
+        v *= 0.5
+    return np.sum(w[-1]) + np.sum(w[0]) * losses[0]
+
+
+@pytest.mark.parametrize("fun", [kept, kept_by_another, emptied, bound_anew, twice, in_parts, raising, written_into])
+def test_whatever_else_is_done_with_them(fun):
+    derivative = value_and_grad(fun)
+    for rate in RATES:
+        right_at(derivative, fun, np.array([0.4, -0.3, 0.8, rate]), value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+
+
+def test_another_function_in_the_place_of_one_that_fills_a_list(monkeypatch):
+    derivative, x = value_and_grad(by_position), np.array([0.4, -0.3, 0.8, 0.3])
+    before = [derivative(x)[0] for _ in range(4)][-1]
+
+    def other(x, losses, tolerance=1e-3):
+        losses += [x[0], x[1]]
+        return x
+
+    monkeypatch.setitem(globals(), "descend", other)
+    for _ in range(3):
+        assert derivative(x)[0] == pytest.approx(by_position(x), rel=1e-12) != pytest.approx(before)
