@@ -199,15 +199,16 @@ def items_of(x):
 
 
 PARTS = [
-    "losses[len(losses) // 2]", "losses[-(len(losses) // 2)]", "np.mean(losses[len(losses) // 2 :])", "losses[np.argmin(losses)]",
-    "losses[np.argmax(losses)]", "sum(np.sum(v**2) for v in w)", "np.max([np.linalg.norm(v) for v in w])",
+    "losses[len(losses) // 2]", "losses[-(len(losses) // 2)]", "np.mean(losses[len(losses) // 2 :])",
+    "losses[np.argmin(losses)]", "losses[np.argmax(losses)]", "sum(np.sum(v**2) for v in w)",
+    "np.max([np.linalg.norm(v) for v in w])",
     "np.sum([v[0] * v[2] for v in w])", "sum(np.sum((b - a) ** 2) for a, b in zip(w, w[1:]))", "sum(a * c for a, b, c in w)",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_items_and_parts_of_them(part, tmp_path):
-    space = dict(np=np, items_of=items_of)
+    space = {"np": np, "items_of": items_of}
     source = f"def f(x):\n    losses, w = items_of(x)\n    return {part}\n"
     (path := tmp_path / "program.py").write_text(source)
     exec(compile(source, str(path), "exec"), space)

@@ -58,7 +58,7 @@ def held(
 
 
 def _hold(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> None:
-    made = [name for name in _made(function) if _is_alone(name, function)]
+    made = dict.fromkeys(filter(_alone(function, False), _made(function)))
     if not made:
         return
     for call in [part for part in walk(function) if isinstance(part, ast.Call)]:
@@ -105,6 +105,7 @@ def _sometimes(statements: Sequence[ast.stmt], within: bool = False, maybe: bool
         early = isinstance(statement, ast.While) or (isinstance(statement, ast.For) and way_out(statement) is not None)
         if within and (maybe or early or isinstance(statement, ast.If)):
             yield from walk(statement)
+            continue
         for block in blocks_of(statement):
             yield from _sometimes(block, within or loop, maybe or early)
 
@@ -140,7 +141,7 @@ def taken_by(function: FunctionNode, space: Mapping[str, Any], taken: Taken) -> 
         return _NONE
     group = function.args
     names = [part.arg for part in (*group.posonlyargs, *group.args, *group.kwonlyargs)]
-    alone = frozenset([name for name in names if _is_alone(name, function, 0)])
+    alone = frozenset(filter(_alone(function, True), names))
     owners: list[Any] = [part.func.value for part in every if is_append(part, (ast.Name, ast.Subscript))]  # type: ignore[attr-defined]
     filled = {getattr(owner.value if isinstance(owner, ast.Subscript) else owner, "id", "") for owner in owners}
     inner = bound_anywhere(function) - {*names}
@@ -180,13 +181,13 @@ def _is_list(value: ast.expr) -> bool:
     return isinstance(value, ast.List)
 
 
-def _is_alone(name: str, function: ast.FunctionDef, stored: int = 1) -> bool:
-    """Whether one statement binds a name, in all of a function; or none, where a parameter has it."""
+def _alone(function: ast.FunctionDef, parameters: bool) -> Callable[[str], bool]:
+    """What tells whether one statement binds a name, in all of a function; or none, for ``parameters`` of its own."""
     every = [*walk(function)]
-    if Counter(names_stored(function))[name] > stored or any([isinstance(part, ast.ClassDef) for part in every]):
-        return False
+    stored = Counter(names_stored(function))
+    most = 0 if parameters else 1
     others = set[str]()
-    own = {*map(id, parts_of(function.args))} if not stored else set[int]()
+    own = {*map(id, parts_of(function.args))} if parameters else set[int]()
     for part in every:
         if isinstance(part, (ast.Global, ast.Nonlocal)):
             others.update(part.names)
@@ -198,7 +199,8 @@ def _is_alone(name: str, function: ast.FunctionDef, stored: int = 1) -> bool:
                 getattr(part, "rest", None) or "",
                 getattr(part, "asname", None) or "",
             }
-    return name not in others
+    classes = any([isinstance(part, ast.ClassDef) for part in every])
+    return lambda name: not classes and stored[name] <= most and name not in others
 
 
 class _Held(ast.NodeTransformer):
