@@ -75,6 +75,9 @@ class Inert:
     def item(self, owner: Any, key: Any) -> Any:
         return owner[key]
 
+    def given_default(self, owner: Any, key: Any, value: Any) -> Any:
+        return owner.setdefault(key, value)
+
     attribute_for = lent = attribute_unasked = attribute
     item_for = item_unasked = item
 

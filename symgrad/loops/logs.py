@@ -121,13 +121,14 @@ class Log:
         """Whether all ``iterations`` have appended an item, or none has, and nothing else has happened; and nobody else holds
         it, nor a row of it."""
         self.look(trace)
-        noted = sum([one is self.owner for one in trace.writes])
-        if not all([is_held_so_often(one, 2, 0) for one in self.holders.dicts]):  # by what is around it, and the tuple of them
+        written = Counter(map(id, trace.writes))
+        # by what is around it, and the tuple of them
+        if not all([is_held_so_often(one, 2 + written[id(one)], 0) for one in self.holders.dicts]):
             return False
         if self.row is None:
-            return self.first.is_as_noted(noted + 1, iterations)
+            return self.first.is_as_noted(written[id(self.owner)] + 1, iterations)
         owner = self.owner
-        if not is_held_so_often(owner, noted + 2, 0):  # by the object, and here
+        if not is_held_so_often(owner, written[id(owner)] + 2, 0):  # by the object, and here
             return False
         if not all([grown.is_as_noted(0, iterations) for grown in self.columns.values()]):
             return False
@@ -214,25 +215,29 @@ class Logs:
         self.known = dict[int, Log]()  # by identity
         self.some: Mapping[Key, Row | None] = {}  # where there are such to which but some iterations append
         self.measured = set[Key]()  # where those are of which iterations ask how long they are
-        self.lists: Mapping[int, Holders | None] = {}  # where lists were as the loop began
+        self.lists = dict[int, Holders | None]()  # where lists were as the loop began, or its second iteration
+        self.since = dict[int, int]()  # what ``asks`` of the hooks was then
         self.others = set[int]()  # lists of objects that are none of these
         self.seen_late = Counter[int]()  # how often iterations have appended to such as are not known
         self.near = dict[int, int]()  # how far from their ends its first iteration has read some, by identity
-        self.begun = 0  # what ``asks`` of the hooks was as it began
 
     def begin(self, place: Any) -> None:
         """The loop at a place in the code begins."""
         self.some = {one.key: one.row for one in self.trace.apart if type(one) is Logged and one.place == place}
         self.measured = {one.key for one in self.trace.apart if type(one) is Measured and one.place == place}
-        self.begun = 0 if self.trace.hooks is None else self.trace.hooks.asks
+
+    def meet(self, lists: Mapping[int, Holders | None]) -> None:
+        """Where lists are as the loop begins; or its second iteration, before which they may have been made."""
+        for ident in lists.keys() - self.lists.keys():
+            self.lists[ident], self.since[ident] = lists[ident], 0 if self.trace.hooks is None else self.trace.hooks.asks
 
     def holders_of(self, owner: list[Any]) -> Holders | None:
-        """Where an object holds a list, since the loop began; None where somebody has asked for it since, other than to append
-        to it."""
+        """Where an object holds a list, since the loop began, or its second iteration; None where somebody has asked for it
+        since, other than to append to it."""
         holders = self.lists.get(id(owner))
         if holders is None or id(owner) in self.others:
             return None
-        return holders if self.trace.hooks.last_asked((id(owner), *holders.idents)) <= self.begun else None
+        return holders if self.trace.hooks.last_asked((id(owner), *holders.idents)) <= self.since[id(owner)] else None
 
     def add(self, holders: Holders, owner: list[Any], begin: int, row: Row | None, some: bool) -> Log:
         """One more, which had so many items as the loop began."""

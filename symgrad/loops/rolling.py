@@ -523,7 +523,8 @@ class Roller:
         trace = self.trace
         names, code = frame.f_locals, frame.f_code
         own = {name: names[name] for name in (*code.co_cellvars, *code.co_freevars) if name in names}
-        survey = Survey(trace, thorough, self.many, own, self.logs, None if self.boundaries else self._begin_log)
+        early = not self.passed and len(self.boundaries) < 2  # the first iteration may make lists
+        survey = Survey(trace, thorough, self.many, own, self.logs, self._begin_log if early else None)
         holds, nodes = survey.holds, {}
         if more and COUNTER in more:  # the local that has the same value got it from there
             holds[COUNTER] = more[COUNTER]
@@ -551,8 +552,8 @@ class Roller:
             for name, value in one.f_locals.items():
                 if not name.startswith(HIDDEN):
                     survey.local(inner(depth, name), value)
-        if not (self.boundaries or self.passed):
-            self.logs.lists = survey.lists
+        if early:
+            self.logs.meet(survey.lists)
         for name, *_ in [key for keys in survey.drafts.values() if len(keys) > 1 for key in keys] if thorough else ():
             survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
         if more:
@@ -631,8 +632,9 @@ class Roller:
         return known and (self._turns() > FAR or self._is_often(self._turns()))
 
     def _begin_log(self, holders: Holders, owner: list[Any]) -> None:
-        """The loop begins, and there is a list in an object, to which some iterations may append."""
-        if holders.key in self.logs.some and self._may_log():
+        """The loop begins, or its second iteration does, and an object has a list by now to which some iterations may
+        append."""
+        if holders.key in self.logs.some and self._may_log() and id(owner) not in self.logs.lists:
             self.trace.hooks.listed(owner)
             for name, grown in self.logs.add(holders, owner, len(owner), self.logs.some[holders.key], True).columns.items():
                 self._make(name, grown)

@@ -25,6 +25,7 @@ from symgrad.source.syntax import (
     blocks_of,
     fresh,
     is_append,
+    is_default,
     is_plain_call,
     located,
     mentioned,
@@ -65,7 +66,7 @@ def _hold(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> 
         call.args = [_as_function(value, made) for value in call.args]
         for word in call.keywords:
             word.value = _as_function(word.value, made)
-    wanted = _appended_within(function) | _handed_on(function, space, taken)
+    wanted = _appended_within(function) | _handed_on(function, space, taken) | _by_keys(function)
     known = [name for name in made if name in wanted]
     if known:
         holder = fresh("holder", mentioned(function) | bound_anywhere(function))
@@ -83,6 +84,17 @@ def _as_function(value: Any, lists: Collection[str]) -> ast.expr:
     parameter = ast.arguments([ast.arg(item)], [], None, [], [], None, [])
     body = ast.Call(value, [ast.Name(item, ast.Load())], [])
     return located(placed(ast.Lambda(parameter, body), value))  # type: ignore[no-any-return]
+
+
+def _by_keys(function: ast.FunctionDef) -> set[str]:
+    """The names of dicts to whose lists a function appends, where it makes them as it meets the keys."""
+    every = [*walk(function)]
+    defaults: list[Any] = [part.func.value for part in every if is_append(part, ast.Call)]  # type: ignore[attr-defined]
+    found = {getattr(one.func.value, "id", "") for one in defaults if is_default(one)}
+    appended: list[Any] = [part.func.value.value for part in every if is_append(part, ast.Subscript)]  # type: ignore[attr-defined]
+    tests = [part for part in every if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.In, ast.NotIn))]
+    asked = {getattr(part.comparators[0], "id", "") for part in tests}
+    return found | {getattr(one, "id", "") for one in appended} & asked
 
 
 def _handed_on(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> set[str]:
@@ -142,8 +154,7 @@ def taken_by(function: FunctionNode, space: Mapping[str, Any], taken: Taken) -> 
     group = function.args
     names = [part.arg for part in (*group.posonlyargs, *group.args, *group.kwonlyargs)]
     alone = frozenset(filter(_alone(function, True), names))
-    owners: list[Any] = [part.func.value for part in every if is_append(part, (ast.Name, ast.Subscript))]  # type: ignore[attr-defined]
-    filled = {getattr(owner.value if isinstance(owner, ast.Subscript) else owner, "id", "") for owner in owners}
+    filled = _appended(every)
     inner = bound_anywhere(function) - {*names}
     for part in every:
         if isinstance(part, ast.Call) and is_plain_call(part):
@@ -157,9 +168,14 @@ _NONE = frozenset[str](), frozenset[str]()
 def _appended_within(function: ast.FunctionDef) -> set[str]:
     """The names of the lists, or of dicts with such, to which functions in it append."""
     inner = [part for part in walk(function) if isinstance(part, SCOPES) and part is not function]
-    calls: list[Any] = [part for one in inner for part in walk(one) if is_append(part, (ast.Name, ast.Subscript))]
-    owners = [call.func.value for call in calls]
-    return {getattr(owner.value if isinstance(owner, ast.Subscript) else owner, "id", "") for owner in owners}
+    return _appended([part for one in inner for part in walk(one)])
+
+
+def _appended(parts: Sequence[Any]) -> set[str]:
+    """The names of what these append to: lists, or dicts of such."""
+    owners = [part.func.value for part in parts if is_append(part, (ast.Name, ast.Subscript, ast.Call))]
+    owners = [owner.func if is_default(owner) else owner for owner in owners]
+    return {getattr(owner if isinstance(owner, ast.Name) else getattr(owner, "value", None), "id", "") for owner in owners}
 
 
 def _made(function: ast.FunctionDef) -> list[str]:
@@ -177,7 +193,7 @@ def _made(function: ast.FunctionDef) -> list[str]:
 
 def _is_list(value: ast.expr) -> bool:
     if isinstance(value, ast.Dict):
-        return bool(value.keys) and None not in value.keys and all(map(_is_list, value.values))
+        return None not in value.keys and all(map(_is_list, value.values))
     return isinstance(value, ast.List)
 
 

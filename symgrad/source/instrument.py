@@ -81,6 +81,7 @@ from symgrad.source.syntax import (
     declared,
     in_class,
     int_of,
+    is_default,
     is_plain_call,
     is_range,
     is_truth,
@@ -975,7 +976,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-            found = _hook("within", node, self.visit(node.left), self.visit(node.comparators[0]))
+            found = _hook("within", node, self.visit(node.left), self._unasked(node.comparators[0]))
             return placed(found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found), node)
         sides = [node.left, *node.comparators]
         if _compares_objects(node):
@@ -1046,7 +1047,12 @@ class _Rewriter(ast.NodeTransformer):
             given = self._given(node.args[0]) if part else self._unasked(node.args[0])
             return _hook("length", node, self.visit(node.func), given)
         if one and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
-            node.func.value = self._unasked(node.func.value)
+            owner: Any = node.func.value
+            if is_default(owner):
+                parts = self._unasked(owner.func.value), *map(self.visit, owner.args)
+                node.func.value = _hook("given_default", owner, *parts)
+            else:
+                node.func.value = self._unasked(owner)
             node.func = _attribute(node.func, self.owner)
         else:
             node.func = self.visit(node.func)

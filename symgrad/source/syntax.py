@@ -116,6 +116,13 @@ def is_append(node: Any, of: type[ast.expr] | tuple[type[ast.expr], ...] = ast.N
     return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, of)
 
 
+def is_default(node: Any) -> bool:
+    """Whether it is ``x.setdefault(key, [])``."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "setdefault":
+        return False
+    return len(node.args) == 2 and not node.keywords and isinstance(node.args[1], ast.List) and not node.args[1].elts
+
+
 def is_plain_call(call: ast.Call) -> bool:
     """Whether all that a function is given is there one by one."""
     return all([word.arg for word in call.keywords]) and not any([isinstance(item, ast.Starred) for item in call.args])

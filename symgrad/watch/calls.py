@@ -323,6 +323,12 @@ class Calls(Reads):
                 return self._call_function(method, (fun.__self__, *args), kwargs)
         return self.call(fun, *args, **kwargs)
 
+    def given_default(self, owner: Any, key: Any, value: Any) -> Any:
+        """``owner.setdefault(key, value)``, to which something is appended, and nothing else is done with it."""
+        if type(owner) is dict and type(key) is str and self.path_of(owner) is None and type(owner.get(key)) is list:
+            return owner[key]
+        return self.call(self.attribute(owner, "setdefault"), key, value)
+
     def lent(self, owner: Any, name: str) -> Any:
         """``owner.name``, which a function is given; a list, or a dict, that an object of the call's own has is ``Lent``."""
         held = owner.__dict__ if is_object(owner) and hasattr(owner, "__dict__") else None

@@ -1412,6 +1412,8 @@ class Reads:
     def within(self, item: Any, owner: Any) -> Any:
         """``item in owner``."""
         kind, path = type(owner), self.path_of(owner)
+        if kind is list:
+            self._mention(owner)
         if type(item) is Tracer:
             item.tell_apart()
         if "__contains__" in own_ways(kind):
