@@ -40,7 +40,7 @@ from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors, is_inexact
 from symgrad.loops.forks import how_many
-from symgrad.loops.logs import Counted, Logged, Measured
+from symgrad.loops.logs import Counted, Logged, Measured, Resumed
 from symgrad.loops.rolling import Begun, Crossed, Ended, Flag, Moved, Turned
 from symgrad.loops.tables import Lists, as_lists
 from symgrad.optimize.masks import ALL, NONE, long_masks, masks_are_few, with_fewer
@@ -90,7 +90,19 @@ TRIES = 8  # to put something where other threads go on putting something, too, 
 REDRAWN = 2  # runs that draw other numbers than the one before, before nobody expects those
 SEEDS = 8  # of generators that the function makes, whose numbers are kept in memory
 DIVERGED = 3  # runs with loops that decide, which contradict earlier ones, before nobody tries to make code of them
-_BEGUN = (Lists, Begun, Counted, Crossed, Ended, Flag, Logged, Measured, Moved, Turned)  # what runs begin with that learn of it
+_BEGUN = (
+    Lists,
+    Begun,
+    Counted,
+    Crossed,
+    Ended,
+    Flag,
+    Logged,
+    Measured,
+    Moved,
+    Resumed,
+    Turned,
+)  # what runs begin with that learn of it
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
 _WORD = re.compile(r"[a-zA-Z]\w*")

@@ -224,7 +224,30 @@ def by_a_logger(x):
     return logger.log["loss"][-1] + np.mean(logger.log["size"])
 
 
+def twice_into_one(x):
+    losses = []
+    descend(x, losses, tolerance=1e-2)
+    w = descend(0.9 * x, losses)
+    return np.mean(losses) + losses[-1] * w[0] + losses[1] * losses[0]
+
+
+def one_more_between(x):
+    fit = Fit(x)
+    descend(x, fit.losses, tolerance=1e-2)
+    fit.losses.append(x[0])
+    descend(0.9 * x, fit.losses)
+    return sum(fit.losses) + np.sum(fit.losses[-3:])
+
+
+def again_and_again(x):
+    losses = []
+    for factor in (1.0, 0.9, 0.8):
+        descend(factor * x, losses, tolerance=5e-3)
+    return max(losses) - min(losses) + np.median(losses)
+
+
 KNOWN = [
+    twice_into_one, one_more_between, again_and_again,
     by_keys, by_default, by_a_logger,
     by_position, passed_on, into_a_dict, by_a_method_of_the_list, of_a_method, read_by_another, read_after_its_own_loop,
     ended_by_another, ended_before_it_begins, of_an_object, with_what_was_there,
@@ -372,7 +395,53 @@ def written_into(x):
     return np.sum(w[-1]) + np.sum(w[0]) * losses[0]
 
 
-@pytest.mark.parametrize("fun", [kept, kept_by_another, emptied, bound_anew, twice, in_parts, raising, written_into])
+def read_as_it_goes_on(x):
+    losses = []
+    descend(x, losses, tolerance=1e-2)
+    for _k in range(40):
+        losses.append(losses[-1] * 0.9 + 0.1 * losses[0])
+        if losses[-2] - losses[-1] < 1e-2:
+            break
+    return sum(losses)
+
+
+def run_over_as_it_grows(x):
+    fit = Fit(x)
+    descend(x, fit.losses, tolerance=1e-2)
+    total = 0.0
+    for loss in fit.losses:
+        total = total + loss
+        if len(fit.losses) < 30:
+            fit.losses.append(x[0])
+    return total
+
+
+def under_two_names(x):
+    fit = Fit(x)
+    descend(x, fit.losses, tolerance=1e-2)
+    losses = fit.losses
+    fit.losses.append(2.0 * x[0])
+    losses.append(3.0)
+    descend(x, fit.losses, tolerance=1e-2)
+    return losses[-1] * losses[0] + sum(losses) + len(fit.losses)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        read_as_it_goes_on,
+        run_over_as_it_grows,
+        under_two_names,
+        kept,
+        kept_by_another,
+        emptied,
+        bound_anew,
+        twice,
+        in_parts,
+        raising,
+        written_into,
+    ],
+)
 def test_whatever_else_is_done_with_them(fun):
     derivative = value_and_grad(fun)
     for rate in RATES:

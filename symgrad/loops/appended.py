@@ -342,7 +342,9 @@ class Chosen:
     ) -> None:
         self.owner, self.array, self.taken, self.python, self.parted = owner, array, taken, python, parted
         self.place = place
+        self.begin = len(owner)  # where the items come in
         self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
+        self.is_resumed = False  # whether others may have been appended to that since, which come behind these
 
     @property
     def idents(self) -> set[int]:
@@ -361,7 +363,8 @@ class Chosen:
     @property
     def alike(self) -> bool:
         """Whether all items may be in one array."""
-        return all([np.shape(item) == self.array.shape[1:] for item in self.owner])
+        self.settle()
+        return not self.is_whole and all([np.shape(item) == self.array.shape[1:] for item in self.owner])
 
     @property
     def has_order(self) -> bool:
@@ -370,6 +373,7 @@ class Chosen:
 
     def parts(self) -> tuple[Any, Any]:
         """An array, and which elements of it are the items."""
+        self.settle()
         if not self.owner:
             return self.array, self.taken
         every: Any = np.concatenate([self.array.tape.gather(self.owner), self.array])
@@ -383,6 +387,7 @@ class Chosen:
 
     def append(self, item: Any) -> None:
         """One more item, behind all places."""
+        self.settle()
         if self.is_whole or self.array.ndim > 1 or not _fits(item, (), self.array.dtype):
             self.listed().append(item)
             return
@@ -480,6 +485,7 @@ class Chosen:
 
     def end(self, last: bool) -> list[Any]:
         """A list with the first item, or the ``last`` one."""
+        self.settle()
         if (self.owner and not last) or not np.any(self.taken):
             return self.owner[-1:] if last else self.owner[:1]
         place = len(self.array) - 1 - np.argmax(self.taken[::-1]) if last else np.argmax(self.taken)
@@ -498,9 +504,33 @@ class Chosen:
         if not self.is_whole:
             made = self.array[self.taken]
             items = [index.GETITEM(made, spec=(i,)) for i in range(len(made))]
-            self.owner += self.numbers(items)
+            self.owner[self.begin : self.begin] = self.numbers(items)
             self.is_whole = True
         return self.owner
+
+    def settle(self) -> None:
+        """If others were appended to the list since, they come behind all places; or all items are known from here on."""
+        more = self.owner[self.begin :] if self.is_resumed else []
+        self.is_resumed = False
+        kinds = [(_fits(item, self.array.shape[1:], self.array.dtype), _is_python(item)) for item in more]
+        if {*kinds} - {(True, self.python)} or (more and self.array.node in self.array.tape.mixed):
+            self.listed()
+        elif more:
+            del self.owner[self.begin :]
+            array: Any = np.concatenate([self.array, self.array.tape.gather(more)])
+            taken: Any = np.concatenate([self.taken, _all_true(self.array.tape, len(more))])
+            self.array, self.taken = array, taken
+
+    def followed_by(self, more: Chosen) -> Chosen:
+        """The same list after such a loop."""
+        mixed, kinds = more.array.tape.mixed, [(one.array.shape[1:], one.array.dtype, one.python) for one in (self, more)]
+        if self.is_whole or kinds[0] != kinds[1] or more.array.node in mixed or len(self.owner) != self.begin:
+            self.listed()
+            return Chosen(self.owner, more.array, more.taken, more.python, more.parted, more.place)
+        self.is_whole = True  # they are in another one now
+        array: Any = np.concatenate([self.array, more.array])
+        taken: Any = np.concatenate([self.taken, more.taken])
+        return Chosen(self.owner, array, taken, self.python, self.parted | more.parted, more.place)
 
     def total(self) -> list[Any]:
         """A list with the sum of all items; an empty one where there are none, of which Python's sum is an int."""

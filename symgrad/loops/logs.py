@@ -30,6 +30,13 @@ class Logged(NamedTuple):
     row: Row | None
 
 
+class Resumed(NamedTuple):
+    """Among what is ``apart``: a loop appends to a list of some items, and reads it, too."""
+
+    place: Any
+    key: Key
+
+
 class Measured(NamedTuple):
     """Among what is ``apart``: iterations of a loop ask how long such a list is."""
 
@@ -81,6 +88,7 @@ class Log:
 
     def __init__(self, owner: list[Any], begin: int, row: Row | None, columns: dict[str, Grown], holders: Holders) -> None:
         self.owner, self.begin, self.row, self.columns, self.holders = owner, begin, row, columns, holders
+        self.before: Chosen | None = None  # what it was, of which nobody has asked yet which items it has
 
     @property
     def first(self) -> Grown:
@@ -126,9 +134,10 @@ class Log:
         if not all([is_held_so_often(one, 2 + written[id(one)], 0) for one in self.holders.dicts]):
             return False
         if self.row is None:
-            return self.first.is_as_noted(written[id(self.owner)] + 1, iterations)
+            often = written[id(self.owner)] + trace.hooks.told_of(self.owner) + (self.before is not None)
+            return self.first.is_as_noted(often + 1, iterations)
         owner = self.owner
-        if not is_held_so_often(owner, written[id(owner)] + 2, 0):  # by the object, and here
+        if not is_held_so_often(owner, written[id(owner)] + trace.hooks.told_of(owner) + 2, 0):  # by the object, and here
             return False
         if not all([grown.is_as_noted(0, iterations) for grown in self.columns.values()]):
             return False
@@ -161,7 +170,9 @@ class Log:
         """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
         if self.row is None:
             chosen = self.first.chosen()
-            return chosen if type(chosen) is Chosen else None
+            if type(chosen) is not Chosen:
+                return None
+            return chosen if self.before is None else self.before.followed_by(chosen)
         columns = [grown.chosen() for grown in self.columns.values()]
         return Later(self.owner, self.begin, self.row, columns) if self.some else None
 

@@ -42,7 +42,7 @@ from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
-from symgrad.loops.logs import Counted, Holders, Later, Logged, Logs, Measured, Row
+from symgrad.loops.logs import Counted, Holders, Later, Log, Logged, Logs, Measured, Resumed, Row
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -635,8 +635,15 @@ class Roller:
         """The loop begins, or its second iteration does, and an object has a list by now to which some iterations may
         append."""
         if holders.key in self.logs.some and self._may_log() and id(owner) not in self.logs.lists:
-            self.trace.hooks.listed(owner)
-            for name, grown in self.logs.add(holders, owner, len(owner), self.logs.some[holders.key], True).columns.items():
+            row, before = self.logs.some[holders.key], self.trace.hooks.pending(owner)
+            if row is not None or Resumed(self.place, holders.key) in self.trace.apart:
+                self.trace.hooks.listed(owner)
+            elif before is not None:
+                before.settle()
+                before.is_resumed = not before.is_whole
+            log = self.logs.add(holders, owner, len(owner), row, True)
+            log.before = before if before is not None and before.is_resumed else None
+            for name, grown in log.columns.items():
                 self._make(name, grown)
 
     def takes(self, owner: list[Any]) -> None:
@@ -681,6 +688,7 @@ class Roller:
             every = [one.logs.reads_near(owner, far, len(one.boundaries) == 1) for one in (self, *self._all_around())]
             return all(every)
         log = loop.logs.known[id(owner)]
+        loop._reads(log)
         own = int(log.first.latest == loop._now())  # items of this iteration, to which the test of the next one belongs
         for name, grown in log.columns.items() if loop._is_early() else ():
             if grown.places is None:
@@ -693,12 +701,20 @@ class Roller:
         if loop is None:
             return len(owner) if all([len(one.boundaries) == 1 for one in (self, *self._all_around())]) else None
         log = loop.logs.known[id(owner)]
+        loop._reads(log)
         if log.some and log.first.count is None:
             loop._ask_anew(Measured(loop.place, log.holders.key))
         if log.some or not log.whole:
             return log.first.count if log.whole else None
         place = loop._place()
         return len(owner) if len(loop.boundaries) == 1 else place + (len(owner) - int(plain(place)))
+
+    def _reads(self, log: Log) -> None:
+        """An iteration asks what is in a list: if it is one of some items that goes on, the run ends, and all are in it in the
+        next one."""
+        if log.before is not None:
+            self._ask_anew(Resumed(self.place, log.holders.key))
+            log.before.listed()
 
     def _knows(self, owner: list[Any]) -> Roller | None:
         """The loop that knows such a list: this one, or one around it; None where none does."""

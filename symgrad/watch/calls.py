@@ -1446,7 +1446,10 @@ class Calls(Reads):
                 if name == "sort" and not args and not own_ways(type(owner)):
                     return self._sort(owner, kwargs)
                 if name in _KEEPING and name != "__setitem__" and not kwargs:  # of a slice, that asks for items
-                    if type(owner) is list:
+                    pending = self.pending(owner) if name == "append" and type(owner) is list else None
+                    if pending is not None:
+                        pending.is_resumed = True
+                    elif type(owner) is list:
                         self.listed(owner)
                     kept, loop = fun(*self._kept_in(owner, name, args)), self.trace.innermost_loop()
                     if name == "append" and type(owner) is list and loop is not None:

@@ -27,6 +27,7 @@ import numpy as np
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.ir import INPUT, Node, aval_of
 from symgrad.loops import iterables, members
+from symgrad.loops.appended import Chosen
 from symgrad.loops.iterables import Over, columns, table
 from symgrad.loops.patterns import BOOL, OUTSIDE, Key
 from symgrad.loops.records import Records, records
@@ -666,6 +667,15 @@ class Reads:
         """Somebody may look at a list: all its items are in it from here on; or at those in a dict."""
         for chosen in self.chosen_later.get(id(value), ()):
             chosen.listed()
+
+    def pending(self, value: list[Any]) -> Any:
+        """What there is in place of a list of which nobody has asked yet which items it has; not for rows."""
+        found: Any = self.chosen_later.get(id(value), (None,))[-1]
+        return found if type(found) is Chosen and not found.is_whole else None
+
+    def told_of(self, value: list[Any]) -> int:
+        """How many such there are, or were, that hold a list."""
+        return sum([one.owner is value for one in self.chosen_later.get(id(value), ())])
 
     def _shown_all(self) -> None:
         """Somebody who is not followed may read all lists that objects hold."""

@@ -398,6 +398,8 @@ class State(Calls):
     def _chosen_in(self, held: Any) -> Chosen | Later | None:
         """What there is in place of a list, if nobody has asked yet which items it has."""
         found = self.chosen_later.get(id(held), (None,))[-1] if type(held) is list else None
+        if type(found) is Chosen:
+            found.settle()
         return None if found is None or found.is_whole else found
 
     def chosen_at(self, owner: Any, *path: str) -> Chosen | Later | None:
@@ -559,7 +561,7 @@ class State(Calls):
     def is_still(self, value: Chosen | Later) -> None:
         """A loop over all places of a list that an object holds is over: the run ends if somebody has got the list meanwhile,
         and may have changed it; in the next one, it is known which items such lists have."""
-        if value.is_whole:
+        if value.is_whole or (type(value) is Chosen and value.is_resumed):
             raise self.trace.refuse(Otherwise(frozenset([KEPT])))
 
     def is_chosen(self, *values: Any) -> bool:
