@@ -78,6 +78,9 @@ class Inert:
     def given_default(self, owner: Any, key: Any, value: Any) -> Any:
         return owner.setdefault(key, value)
 
+    def append_of(self, owner: Any) -> Any:
+        return owner.append
+
     attribute_for = lent = attribute_unasked = attribute
     item_for = item_unasked = item
 

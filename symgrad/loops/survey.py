@@ -94,6 +94,8 @@ class Survey:
         if kind in (float, complex) or isinstance(value, np.generic):
             return (kind, repr(value))
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
+            if type(value) is BuiltinFunctionType and value.__name__ == "append" and type(value.__self__) is list:
+                self._find_list(value.__self__, Holders((*key, 0), ()))
             held = [self._look(part, (*key, i), depth) for i, part in enumerate(self._held(value))]  # wrappers are no depth
             if isinstance(value, FunctionType) and not (vars(value).keys() - {"__wrapped__"}):  # each call may have another one
                 return ("code", value.__code__, id(value.__globals__), *held)
@@ -160,7 +162,10 @@ class Survey:
                 known += [(item, Holders((*key, name, part), dicts)) for part, item in held.items() if type(part) is str]
         for item, holders in known:
             if type(item) is list:
-                self.lists[id(item)] = None if id(item) in self.lists else holders
+                self._find_list(item, holders)
+
+    def _find_list(self, value: list[Any], holders: Holders) -> None:
+        self.lists[id(value)] = None if id(value) in self.lists else holders
 
     def _may_look(self, items: list[Any]) -> bool:
         """Whether it is worth to look at all of these: loops without a pattern that fill lists would do little else."""

@@ -2,8 +2,8 @@
 
 ``losses = []``, ``def note(x): losses.append(x)`` runs as ``holder = ...``, ``holder.losses = []``,
 ``def note(x): holder.losses.append(x)``: whoever asks for the list is seen, wherever the loop runs that calls ``note``.
-``fit(losses.append)`` is the same without a name for ``note``. And of a list in ``fit(x, losses)``, a function that appends to
-its parameter gets the object instead of the list, which is *lent* to it.
+So it is with ``fit(losses.append)``. And of a list in ``fit(x, losses)``, a function that appends to its parameter gets an
+object that has it, to which it is *lent*.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from symgrad.source.syntax import (
     assigned,
     blocks_of,
     fresh,
+    given,
     is_append,
+    is_append_of,
     is_default,
     is_plain_call,
-    located,
     mentioned,
     names_read,
     names_stored,
@@ -62,10 +63,6 @@ def _hold(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> 
     made = dict.fromkeys(filter(_alone(function, False), _made(function)))
     if not made:
         return
-    for call in [part for part in walk(function) if isinstance(part, ast.Call)]:
-        call.args = [_as_function(value, made) for value in call.args]
-        for word in call.keywords:
-            word.value = _as_function(word.value, made)
     wanted = _appended_within(function) | _handed_on(function, space, taken) | _by_keys(function)
     known = [name for name in made if name in wanted]
     if known:
@@ -74,16 +71,6 @@ def _hold(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> 
         function.body = [reader.visit(statement) for statement in function.body]
         one = assigned(holder, ast.Call(ast.Name(HOLDER, ast.Load()), [], []), function.body[0])
         function.body.insert(ast.get_docstring(function, clean=False) is not None, one)
-
-
-def _as_function(value: Any, lists: Collection[str]) -> ast.expr:
-    """``lambda item: losses.append(item)`` for ``losses.append`` of one of these lists; anything else as it is."""
-    if not isinstance(value, ast.Attribute) or value.attr != "append" or getattr(value.value, "id", "") not in lists:
-        return value  # type: ignore[no-any-return]
-    item = fresh("item", {*lists})
-    parameter = ast.arguments([ast.arg(item)], [], None, [], [], None, [])
-    body = ast.Call(value, [ast.Name(item, ast.Load())], [])
-    return located(placed(ast.Lambda(parameter, body), value))  # type: ignore[no-any-return]
 
 
 def _by_keys(function: ast.FunctionDef) -> set[str]:
@@ -98,8 +85,8 @@ def _by_keys(function: ast.FunctionDef) -> set[str]:
 
 
 def _handed_on(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> set[str]:
-    """The lists that a function hands to others which fill them, or may do so; and those that others read, to which some
-    iterations append nothing."""
+    """The lists that a function hands to others which fill them, or may do so, or their ``append``; and those that others read,
+    to which some iterations append nothing."""
     every = [*walk(function)]
     own, some = [{part.func.value.id for part in parts if is_append(part)} for parts in (every, _sometimes(function.body))]  # type: ignore[attr-defined]
     inner = bound_anywhere(function)
@@ -107,6 +94,7 @@ def _handed_on(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken
     for call in every:
         if isinstance(call, ast.Call) and is_plain_call(call):
             found |= {name for name, fills in _handed(call, inner, space, taken) if fills or name not in own or name in some}
+            found |= {getattr(value.value, "id", "") for value in given(call) if is_append_of(value)}  # type: ignore[attr-defined]
     return found
 
 
@@ -132,8 +120,7 @@ def _handed(call: ast.Call, inner: Collection[str], space: Mapping[str, Any], ta
             if isinstance(value, ast.Name) and parameter in alone:
                 yield value.id, parameter in filled
     elif isinstance(fun, ast.Attribute) and fun.attr not in METHODS and may_be_users(fun, (), inner, space):
-        values = [*call.args, *[word.value for word in call.keywords]]
-        yield from [(value.id, False) for value in values if isinstance(value, ast.Name)]
+        yield from [(value.id, False) for value in given(call) if isinstance(value, ast.Name)]
 
 
 def _arguments(call: ast.Call, fun: FunctionType) -> Iterator[tuple[ast.expr, str]]:

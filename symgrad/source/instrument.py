@@ -79,8 +79,10 @@ from symgrad.source.syntax import (
     copied,
     counted_by,
     declared,
+    given,
     in_class,
     int_of,
+    is_append_of,
     is_default,
     is_plain_call,
     is_range,
@@ -633,7 +635,7 @@ def _may_lend(node: ast.Call) -> bool:
     name = getattr(first, "id", "")
     if not is_plain_call(node) or name in (MODULES if first is not fun else _LOOKING):
         return False
-    return any([isinstance(value, ast.Attribute) for value in (*node.args, *[word.value for word in node.keywords])])
+    return any([isinstance(value, ast.Attribute) for value in given(node)])
 
 
 def _followed(node: ast.Call) -> Any:
@@ -1075,7 +1077,9 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def _lent(self, value: ast.expr) -> Any:
-        """The same where a function of the user's may be given what holds a list."""
+        """The same where a function of the user's may be given what holds a list, or its ``append``."""
+        if is_append_of(value) and isinstance(value.value, _HELD):  # type: ignore[attr-defined]
+            return _hook("append_of", value, self._unasked(value.value))  # type: ignore[attr-defined]
         made = self._given(value)
         if isinstance(value, ast.Attribute) and made.func.attr == "attribute_for":
             made.func.attr = "lent"

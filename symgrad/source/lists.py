@@ -661,7 +661,7 @@ def _put(handed: Sequence[_Use]) -> None:
     for use in handed:
         if use.cut is not None:
             use.name.use = placed(ast.Constant("cut"), use.name)
-            use.cut.cut = copied(use.of) if isinstance(use.of, (ast.Name, ast.Attribute)) else ast.Constant("cut")
+            use.cut.cut = ast.Constant("cut") if isinstance(use.of, ast.Assign) else copied(use.of)
         elif isinstance(use.of, (ast.For, ast.Expr)):
             every = [use.name] if isinstance(use.of, ast.Expr) else use.of.runs.names(use.of)  # type: ignore[attr-defined]
             for one in every:
@@ -773,7 +773,7 @@ def _is_at_place(node: Any) -> bool:
 def _use_of_part(part: Any, node: Any) -> Any:
     """The same as ``_use_of`` for a part of a list."""
     if _is_at_place(part):
-        return placed(ast.Constant("cut"), part)
+        return placed(ast.Constant("item"), part)
     use = _use_of(part, node)
     return use if isinstance(use, (ast.Name, ast.Attribute, ast.Assign)) else None
 

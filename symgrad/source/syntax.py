@@ -123,6 +123,16 @@ def is_default(node: Any) -> bool:
     return len(node.args) == 2 and not node.keywords and isinstance(node.args[1], ast.List) and not node.args[1].elts
 
 
+def given(call: ast.Call) -> list[ast.expr]:
+    """What a call gives a function."""
+    return [*call.args, *[word.value for word in call.keywords]]
+
+
+def is_append_of(node: ast.expr) -> bool:
+    """Whether it is ``x.append``, which is not called here."""
+    return isinstance(node, ast.Attribute) and node.attr == "append"
+
+
 def is_plain_call(call: ast.Call) -> bool:
     """Whether all that a function is given is there one by one."""
     return all([word.arg for word in call.keywords]) and not any([isinstance(item, ast.Starred) for item in call.args])

@@ -63,6 +63,7 @@ from symgrad.source.origins import (
     is_library_module,
     is_made_anew,
     is_object,
+    is_plain_class,
     is_pure,
     is_users,
     is_users_class,
@@ -330,11 +331,26 @@ class Calls(Reads):
         return self.call(self.attribute(owner, "setdefault"), key, value)
 
     def lent(self, owner: Any, name: str) -> Any:
-        """``owner.name``, which a function is given; a list, or a dict, that an object of the call's own has is ``Lent``."""
-        held = owner.__dict__ if is_object(owner) and hasattr(owner, "__dict__") else None
-        if type(held) is dict and type(held.get(name)) in (list, dict) and self.path_of(owner) is None:
-            return Lent(owner, name)
-        return self.attribute_for(owner, name)
+        """``owner.name``, which a function is given; a list, or a dict, that an object of the call's own has is ``Lent``:
+        something else holds it, too, for that object may have another one there soon."""
+        plain = is_object(owner) and is_plain_class(type(owner)) and not is_users(of_class(type(owner), "__getattribute__"))
+        held = getattr(owner, "__dict__", None) if plain else None
+        value = held.get(name) if type(held) is dict else None
+        if type(value) not in (list, dict) or self.path_of(owner) is not None or of_class(type(owner), name) is not None:
+            return self.attribute_for(owner, name)
+        if type(owner) is Holder:
+            return Lent(owner, name, owner)
+        made = Holder()
+        setattr(made, name, value)
+        self.lend(value, made)
+        return Lent(made, name, owner)
+
+    def append_of(self, owner: Any) -> Any:
+        """``owner.append``, which a function is given."""
+        made = self.attribute(owner, "append")
+        if type(owner) is list and self.path_of(owner) is None:
+            self.lend(owner, made)
+        return made
 
     def _call_lending(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call with arguments that are ``Lent``: functions of the user's that do no more than to look at such a list, or to
@@ -353,11 +369,17 @@ class Calls(Reads):
             return self._call_function(function, (*own, *every[: len(args)]), named, there)
         return self.call(fun, *every[: len(args)], **named)
 
-    def _unlent(self, value: Any, fun: Any, holder: bool) -> Any:
-        """What a function is given for an argument: the holder, if it does with that."""
-        if type(value) is Lent:
-            return value.holder if holder else self.attribute_for(*value)
-        return self.handed(value, fun) if self.chosen_later else value
+    def _unlent(self, value: Any, fun: Any, lends: bool) -> Any:
+        """What a function is given for an argument: what holds it, if it does with that."""
+        if type(value) is not Lent:
+            return self.handed(value, fun) if self.chosen_later else value
+        holder, name, owner = value
+        if lends:
+            return holder
+        if owner.__dict__.get(name) is holder.__dict__[name]:
+            return self.attribute_for(owner, name)
+        self._mention(holder.__dict__[name])
+        return holder.__dict__[name]
 
     def is_ready(self, function: FrameType, place: Any) -> bool:
         """Whether who has called a function, which returns, is ready for such a list at a place: its frame is the second or
@@ -1724,11 +1746,18 @@ _OF_OPERANDS = OPERATORS.keys() | AS_ARRAYS | {f"__{name}__" for name in _AS_NUM
 _OPERATING = frozenset({abs, divmod, *[getattr(operator, name) for name in OPERATORS if hasattr(operator, name)]})
 
 
+class Holder:
+    """What holds locals that other functions fill."""
+
+    __module__ = "holders"  # as if it were the user's
+
+
 class Lent(NamedTuple):
-    """A list that a holder has under a name."""
+    """A list that a holder has under a name, or a dict, and the object that it is of."""
 
     holder: Any
     name: str
+    owner: Any
 
 
 class Frame:

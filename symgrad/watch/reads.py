@@ -165,6 +165,10 @@ class _Spliced:
         self.owner[key] = self.state.iterate(value)
 
 
+def _has(holder: Any, value: Any) -> bool:
+    return any([held is value for held in vars(holder).values()])
+
+
 class Reads:
     """The hooks for what is read, and written, outside; and what they found. ``leaves`` are the arguments of the call."""
 
@@ -206,6 +210,7 @@ class Reads:
         self.shown_at = 0  # when somebody who is not followed may have read all of them last
         # of lists, and dicts that have such (by identity), those of which nobody has asked yet which items they have
         self.chosen_later: dict[int, list[Any]] = {}
+        self.lendings: dict[int, list[Any]] = {}  # what else holds lists (their identities) that functions are lent
         self.appends: list[tuple[Path, Any, str, Any]] = []  # what was appended to lists outside
         self.puts: list[tuple[Path, Any]] = []  # what code is to put outside as it ends
         self.counted: set[Path] = set()  # ints that were read, and put there anew: they are another in each call
@@ -674,8 +679,15 @@ class Reads:
         return found if type(found) is Chosen and not found.is_whole else None
 
     def told_of(self, value: list[Any]) -> int:
-        """How many such there are, or were, that hold a list."""
-        return sum([one.owner is value for one in self.chosen_later.get(id(value), ())])
+        """How many such there are, or were, that hold a list; and how many functions are lent it."""
+        lent = [one for known in self.lendings.get(id(value), ()) if (one := known()) is not None]
+        holding = [one.__self__ is value if isinstance(one, BuiltinMethodType) else _has(one, value) for one in lent]
+        return sum([one.owner is value for one in self.chosen_later.get(id(value), ())]) + sum(holding)
+
+    def lend(self, value: Any, holder: Any) -> None:
+        """Something holds a list, or a dict, for as long as a function is lent it."""
+        known = [one for one in self.lendings.get(id(value), ()) if one() is not None]
+        self.lendings[id(value)] = [*known, weakref.ref(holder)]
 
     def _shown_all(self) -> None:
         """Somebody who is not followed may read all lists that objects hold."""

@@ -58,6 +58,7 @@ from symgrad.watch.calls import (
     COMPARING,
     OF_FUNCTIONS,
     Calls,
+    Holder,
     handed,
     is_foreign,
     is_number,
@@ -79,10 +80,6 @@ _LISTS = (list, collections.deque)
 _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
 _NO_FIELDS = (FunctionType, staticmethod, classmethod, type)  # of what is in classes
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
-
-
-class _Holder:
-    __module__ = "holders"  # as if it were the user's
 
 
 class State(Calls):
@@ -377,9 +374,10 @@ class State(Calls):
         return (owner.at_index(key), 0) if known and is_index(key) else (owner.listed(), key)
 
     def cut(self, owner: Any, key: Any, fun: Any) -> Any:
-        """``owner[key]``, where ``fun`` is given what it is, or a word; None: anything is done with it."""
+        """``owner[key]``, where ``fun`` is given what it is, or a word: ``"item"`` of what is no slice in the source."""
         if type(owner) in (Chosen, Later):
-            made = owner.cut(key) if type(owner) is Chosen and type(key) is slice and not owner.is_whole else None
+            part = type(owner) is Chosen and type(key) is slice and not owner.is_whole and fun != "item"
+            made = owner.cut(key) if part else None
             if made is not None:
                 return self.handed(made, fun)
             owner, key = (owner.listed(), key) if type(key) is slice else self.part_of(owner, key)
@@ -556,7 +554,7 @@ class State(Calls):
 
     def holder(self) -> Any:
         """What holds locals that functions within fill, as an object of the user's holds its attributes."""
-        return _Holder()
+        return Holder()
 
     def is_still(self, value: Chosen | Later) -> None:
         """A loop over all places of a list that an object holds is over: the run ends if somebody has got the list meanwhile,
