@@ -733,7 +733,9 @@ def _uses(nodes: Sequence[ast.AST], around: tuple[ast.AST, ...]) -> Iterator[_Us
         for part in parts_of(node):
             if _is_slice(part) or _is_at_place(part):
                 yield _Use(part.value, around, _use_of_part(part, node), cut=part)  # type: ignore[attr-defined]
-                yield from _uses([ast.Expr(part.slice)], around)  # type: ignore[attr-defined]
+                at: Any = part.slice  # type: ignore[attr-defined]
+                alone = isinstance(at, ast.Name)
+                yield from [_Use(at, around, _use_of(at, part))] if alone else _uses([ast.Expr(at)], around)
             elif isinstance(part, ast.Name):
                 added_to = isinstance(node, ast.AugAssign) and part is node.target  # which reads it, too
                 name = placed(ast.Name(part.id, ast.Load()), part) if added_to else part
