@@ -3157,6 +3157,8 @@ class Controller:
             self.sum += 0.05 * error
         return u
 
+    __call__ = step
+
 
 def by_a_function(x, aims):
     y, v, cost = 0.0, 0.0, 0.0
@@ -3185,6 +3187,15 @@ def by_an_object(x, aims):
     return cost
 
 
+def by_a_call_of_an_object(x, aims):
+    control, y, cost = Controller(x[0], x[1]), 0.0, 0.0
+    for aim in aims:
+        u = control(aim - y)
+        y += 0.1 * (u - 0.3 * y)
+        cost += abs(aim - y) + 0.01 * u**2
+    return cost
+
+
 def several_limits(x, aims):
     y, v, held = 0.0, 0.0, []
     for aim in aims:
@@ -3196,7 +3207,7 @@ def several_limits(x, aims):
     return y + sum(held) * 0.1
 
 
-@pytest.mark.parametrize("fun", [by_a_function, by_ints, by_an_object, several_limits])
+@pytest.mark.parametrize("fun", [by_a_function, by_ints, by_an_object, by_a_call_of_an_object, several_limits])
 def test_numbers_that_functions_give_now_plain_and_now_traced_are_in_one_loop(fun):
     """Such loops were written out, each iteration on its own, and traced anew for each way through them."""
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")

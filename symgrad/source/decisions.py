@@ -36,9 +36,10 @@ def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> Functio
     def called(call: ast.Call) -> list[Any]:
         name = call.func
         if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == "self":
-            return [getattr(kind, in_class(name.attr, owner), None)]
-        if isinstance(name, ast.Name) and name.id in inner:
-            return [inner[name.id]]
+            method = getattr(kind, in_class(name.attr, owner), None)
+            return [method] if method is not None else own_calls
+        if isinstance(name, ast.Name) and name.id in bound:
+            return [inner[name.id]] if name.id in inner else own_calls
         known = found(name)
         if known is None and isinstance(name, ast.Attribute):  # of an object that is not there yet
             return [inspect.getattr_static(item, name.attr, None) for item in kinds]
@@ -60,6 +61,7 @@ def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> Functio
 
     bound = bound_anywhere(node)
     kinds = [item for item in space.values() if isinstance(item, type) and is_users_class(item)]
+    own_calls = [inspect.getattr_static(item, "__call__", None) for item in kinds]  # of objects that are not there yet
     for name in walk(node):
         if isinstance(name, (ast.Name, ast.Attribute)):
             name.whole = type(constant(name, space, bound)) in (int, bool)  # type: ignore[union-attr]
