@@ -87,6 +87,13 @@ def test_plain_scipy_special_registers_itself():
     assert math.isclose(float(run.stdout), 2 / math.sqrt(math.pi))
 
 
+@pytest.mark.parametrize("fun", [scipy.special.zeta, scipy.special.lambertw])
+def test_functions_that_are_no_ufuncs_are_named_where_they_have_a_rule(fun):
+    args = (3.0,) if fun is scipy.special.zeta else ()
+    with pytest.raises(NotDifferentiable, match=f"write symgrad.scipy.special.{fun.__name__}"):
+        grad(lambda x: np.sum(np.real(fun(*args, x))))(np.array([2.5, 3.5]))
+
+
 def test_an_argument_without_a_rule():
     with pytest.raises(NotDifferentiable, match=r"scipy\.special\.jv has no derivative rule by v"):
         grad(lambda v: scipy.special.jv(v, 1.0))(0.5)

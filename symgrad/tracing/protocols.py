@@ -20,7 +20,7 @@ from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced, d
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS, cast
 from symgrad.ops.scan import Running, Segments
-from symgrad.tracing.frames import where
+from symgrad.tracing.frames import instead_of_scipys, where
 from symgrad.tracing.kinds import place_of_out, positional_names
 from symgrad.tracing.opaque import opaque, static
 from symgrad.tracing.tracer import ADVICE, NUMBERS, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
@@ -269,7 +269,7 @@ def _plainly(trace: Run, func: Any, args: Any, kwargs: Any, why: str) -> Any:
         if tracer.tape is not trace or not trace.open:
             raise escaped(tracer)
     if any([tracer.node.differentiated for tracer in found]):
-        raise trace.refuse(NotDifferentiable(f"{where()}: {why}"))
+        raise trace.refuse(NotDifferentiable(f"{where()}: {instead_of_scipys() or why}"))
     if any([tracer.node.active for tracer in found]):
         if all([isinstance(arg, (np.ndarray, np.generic, int, float, complex)) for arg in args]):
             try:
