@@ -505,7 +505,7 @@ class Chosen:
             made = self.array[self.taken]
             items = [index.GETITEM(made, spec=(i,)) for i in range(len(made))]
             self.owner[self.begin : self.begin] = self.numbers(items)
-            self.is_whole = True
+            self.is_whole, self.is_resumed = True, False
         return self.owner
 
     def settle(self) -> None:
@@ -527,7 +527,7 @@ class Chosen:
         if self.is_whole or kinds[0] != kinds[1] or more.array.node in mixed or len(self.owner) != self.begin:
             self.listed()
             return Chosen(self.owner, more.array, more.taken, more.python, more.parted, more.place)
-        self.is_whole = True  # they are in another one now
+        self.is_whole, self.is_resumed = True, False  # they are in another one now
         array: Any = np.concatenate([self.array, more.array])
         taken: Any = np.concatenate([self.taken, more.taken])
         return Chosen(self.owner, array, taken, self.python, self.parted | more.parted, more.place)
