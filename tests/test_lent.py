@@ -2,6 +2,7 @@
 done with them sees what there is."""
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -522,6 +523,29 @@ def test_whatever_else_is_done_with_them(fun):
     derivative = value_and_grad(fun)
     for rate in RATES:
         right_at(derivative, fun, np.array([0.4, -0.3, 0.8, rate]), value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
+
+
+THEN = [
+    "l[-1] = x[1]", "l.pop()", "l.clear()", "l.sort()", "l.extend([x[1], x[1]])", "l.insert(0, x[1])", "del l[0]",
+    "l += [x[2]]", "known = 3.0 in l", "m = l.copy()", "l[:] = l[1:]", "fit.losses = [*l[::-1]]",
+    "l.reverse()", "l *= 2", "n = l.index(l[1])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", THEN)
+def test_whatever_is_done_with_a_list_that_goes_on(statement, tmp_path):
+    statement = re.sub(r"\bl\b", "fit.losses", statement)
+    source = (
+        "def f(x):\n    fit = Fit(x)\n    descend(x, fit.losses, tolerance=1e-2)\n    fit.losses.append(x[0])\n"
+        f"    {statement}\n    fit.losses.append(x[1])\n"
+        "    descend(0.9 * x, fit.losses, tolerance=1e-2)\n    return sum(fit.losses) + fit.losses[0] * fit.losses[-1]\n"
+    )
+    space = {"Fit": Fit, "descend": descend}
+    (path := tmp_path / "program.py").write_text(source)
+    exec(compile(source, str(path), "exec"), space)
+    derivative = value_and_grad(space["f"])
+    for rate in RATES:
+        right_at(derivative, space["f"], np.array([0.4, -0.3, 0.8, rate]), value=(1e-11, 1e-13), slope=(1e-9, 1e-11))
 
 
 def test_another_function_in_the_place_of_one_that_fills_a_list(monkeypatch):
