@@ -473,7 +473,7 @@ class Family:
         self.laid |= state.trace.laid
         if not state.trace.apart <= self.apart:
             new = state.trace.apart - self.apart
-            since = (TURNING, SLIDING)  # it has been so since the trace began
+            since = (TURNING, SLIDING, PLAIN_DRAWS)  # it has been so since the trace began
             begun = all([one in since or type(one) in _BEGUN for one in new])
             # iterations that end a loop now plainly, now not, are likely to need these numbers, too
             begun &= self.told == self.moving or not any([type(one) in (Ended, Flag) for one in new])
