@@ -53,7 +53,7 @@ from symgrad.source.origins import METHODS, OWN, is_object, is_users
 from symgrad.tracing.frames import INTO_PLAIN
 from symgrad.tracing.mixed import Otherwise, is_narrow
 from symgrad.tracing.nans import WatchedTrace
-from symgrad.tracing.trace import SLIDING, TURNING, Carried, Tape, Trace, running, tracing
+from symgrad.tracing.trace import SLIDING, TURNING, Carried, Tape, Trace, Varied, running, tracing
 from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
@@ -102,6 +102,7 @@ _BEGUN = (
     Moved,
     Resumed,
     Turned,
+    Varied,
 )  # what runs begin with that learn of it
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
@@ -249,6 +250,7 @@ class Family:
         # whether its ways meet outside of loops, too, for there are many, and in those that decide in these lines
         self.sections: frozenset[tuple[str, int]] | None = None
         self.laid = False  # whether arrays lay by columns in loops with one way for all
+        self.ranges: dict[Any, set[tuple[int, int]]] = {}  # what loops ran over where arguments tell that, by their lines
         self.fills = False  # whether arrays were filled that no function was seen to fill
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
@@ -316,6 +318,7 @@ class Family:
         if kind is Trace:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*apart}
             trace.moving, trace.sections, trace.laid = {**self.moving}, self.sections, self.laid
+            trace.known_ranges = self.ranges
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             drafts = [self.draft] if self.draft is not None else []
@@ -471,6 +474,7 @@ class Family:
         self.learnt += 1
         self.told = state.trace.moving
         self.laid |= state.trace.laid
+        self.ranges |= {line: self.ranges.get(line, set()) | ends for line, ends in state.trace.ranges.items()}
         if not state.trace.apart <= self.apart:
             new = state.trace.apart - self.apart
             since = (TURNING, SLIDING, PLAIN_DRAWS)  # it has been so since the trace began

@@ -192,7 +192,7 @@ class Run(NamedTuple):
         if any([self.rest[name] != begin.rest[name] for name in self.rest.keys() & begin.rest.keys()]):
             return None
         before = {key: node for key, node in self.nodes.items() if key in begin.nodes}
-        if any([key not in before or begin.nodes[key].aval != before[key].aval for key in self.keys]):
+        if any([key not in before or not self._may_begin(key, before[key].aval, begin.nodes[key].aval) for key in self.keys]):
             return None
         steps, after, *_ = self.pattern
         try:
@@ -205,6 +205,10 @@ class Run(NamedTuple):
             return self.pattern._replace(steps=made, after={key: here(part) for key, part in after.items()})
         except Unclear:
             return None
+
+    def _may_begin(self, key: Key, before: Any, here: Any) -> bool:
+        """Whether what goes round may begin with this: as it did there, or as a number of Python's that becomes NumPy's."""
+        return bool(here == before or joined_kind(here, self.kinds[key]) == self.kinds[key])
 
 
 def _part(recall: Recall, part: Part) -> Part:

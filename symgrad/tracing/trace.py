@@ -70,6 +70,12 @@ _BOOL = aval_of(False)
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
 
+class Varied(NamedTuple):
+    """Among what is ``apart``: how often the loop over a range in this line runs hangs on arguments, in code, too."""
+
+    line: Any
+
+
 class Named(NamedTuple):
     """Among what is ``apart``: somebody can tell whether a name that is given at this ``place``, in a loop, is of an array of
     its own."""
@@ -178,6 +184,9 @@ class Trace:
         self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.copied: set[Any] = set()  # those that left copies where there was one array
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that iterations of a loop change, by loop
+        # the ends of ranges that hang on arguments, by the loops' lines: of this call, and of earlier ones
+        self.ranges: dict[Any, set[tuple[int, int]]] = {}
+        self.known_ranges: Mapping[Any, set[tuple[int, int]]] = {}
         self.leaps = True  # whether long loops may leap
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
@@ -786,6 +795,18 @@ class Trace:
                 return False  # what the function has done outside, it would do again
             raise self.refuse(Otherwise(frozenset(asked)))
         return True
+
+    def varies(self, line: Any, ends: tuple[int, int]) -> bool:
+        """Whether code is to run a loop over a range as often as arguments tell: it had other ``ends`` in an earlier call."""
+        if not self.spans or self.lanes or self.exemplary:
+            return False
+        self.ranges.setdefault(line, set()).add(ends)
+        known = Varied(line) in self.apart
+        if not known and ends not in self.known_ranges.get(line, (ends,)):
+            if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:
+                return False
+            raise self.refuse(Otherwise(frozenset([Varied(line)])))
+        return known
 
     def goes_far(self, node: Node) -> bool:
         """Whether a number hangs on the index of a loop that runs and has many iterations."""

@@ -47,6 +47,7 @@ from symgrad.source.origins import (
     of_class,
 )
 from symgrad.tracing.drafts import Drafts
+from symgrad.tracing.frames import user_line
 from symgrad.tracing.kept import Holders, assigned_outside
 from symgrad.tracing.kinds import CACHED, UNBOUND, Within, attributes, fields_of, refuse_unfollowed
 from symgrad.tracing.mixed import Otherwise
@@ -246,6 +247,9 @@ class State(Calls):
                 first, last = (end.value if type(end) is Tracer else end for end in (start, stop))
                 plain = type(first) is int and type(last) is int
                 if plain and self.trace.turns(start, stop, count=len(range(first, last, step))):
+                    return Ends(start, stop, step, target)
+                told = plain and any([type(end) is Tracer and end.node.active for end in (start, stop)])
+                if told and self.trace.varies(user_line(), (first, last)):
                     return Ends(start, stop, step, target)
         return self.call(fun, *args)
 
