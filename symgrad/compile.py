@@ -250,7 +250,7 @@ class Family:
         # whether its ways meet outside of loops, too, for there are many, and in those that decide in these lines
         self.sections: frozenset[tuple[str, int]] | None = None
         self.laid = False  # whether arrays lay by columns in loops with one way for all
-        self.ranges: dict[Any, set[tuple[int, int]]] = {}  # what loops ran over where arguments tell that, by their lines
+        self.ranges: dict[Any, set[tuple[int, ...]]] = {}  # what loops ran over where arguments tell that, by their lines
         self.fills = False  # whether arrays were filled that no function was seen to fill
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went

@@ -24,6 +24,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import INDEX, ITEM, TO_PYTHON, TOTAL
 from symgrad.source.lists import FAR
 from symgrad.tracing.mixed import Mixed
+from symgrad.tracing.selections import place_of
 from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Run, Tracer, plain
 
@@ -479,9 +480,8 @@ class Chosen:
     def at_index(self, key: Tracer) -> list[Any]:
         """The same for a place that is traced."""
         array, taken = self.parts()
-        places: Any = np.cumsum(taken)
-        place = _from_the_end(key, places[-1])
-        return self._alone(array[np.argmax(places > place)]) if (place >= 0) & (place < places[-1]) else []
+        count = np.count_nonzero(taken)
+        return self._alone(array[place_of(key, taken)]) if (key < count) & (key >= -count) else []
 
     def end(self, last: bool) -> list[Any]:
         """A list with the first item, or the ``last`` one."""

@@ -6,7 +6,7 @@ however often; what it becomes runs over the range, which its code makes in each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,18 @@ from symgrad.transform.loop import Body, copied
 
 
 class Ends(NamedTuple):
-    """A range whose ends hang on the index of a loop around, for a ``for`` statement with this ``target``."""
+    """A range whose ends hang on the index of a loop around, or on arguments, for a ``for`` statement with this ``target``;
+    or one that runs over what is ``at`` these places."""
 
     start: Any
     stop: Any
     step: int
     target: str
+    at: Callable[[Any], Any] | None = None
+
+    def item(self, place: Any) -> Any:
+        """What the statement gets at a place."""
+        return place if self.at is None else self.at(place)
 
 
 class Ranged(NamedTuple):

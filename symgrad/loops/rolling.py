@@ -231,6 +231,7 @@ class Roller:
         self.look = WAYS  # iterations before it is asked whether all go ways of their own
         self.flags: set[Node] = set()  # that tell whether one of these went another way
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
+        self.last: Any = None  # which one that is of the last item
         self.tests: list[Node] = []
         self.parts: list[Tracer] = []  # of the test that is being computed, but for its last one
         self.anew: set[Node] = set()  # arrays that iterations made for themselves, if nothing else holds them
@@ -331,21 +332,49 @@ class Roller:
 
     def __iter__(self) -> Iterator[Any]:
         """What the ``for`` statement gets, item by item."""
-        return self._by_index() if self.ends is None else self._span(self.ends)
+        return self._by_index() if self.ends is None else self._left_early(self.ends) if self.tested else self._span(self.ends)
 
     def _span(self, ends: Ends) -> Iterator[Any]:
         """The numbers of a range whose ends are traced."""
         frame = sys._getframe(1)
-        start, stop, step, _ = ends
-        traced = type(start) is Tracer  # then another node than that, and than the counters of other loops that begin there
-        at: Any = self.trace.record(IDENTITY, (start,), {"token": self.serial}) if traced else self.number("i", start)
-        begun, last = start.node if traced else at.node, None
+        start, stop, step, *_ = ends
+        at = self._begin_at(start)
+        begun, last = start.node if type(start) is Tracer else at.node, None
         while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
             last = at
-            yield at
+            yield ends.item(at)
             at = at + step
         if last is not None and is_held_so_often(last, 0, 1):  # by the local alone, which is read no more
             last.node, last.value = begun, plain(start)
+
+    def _begin_at(self, start: Any) -> Any:
+        """The first number of such a range, of another node than that, and than the counters of others that begin there."""
+        if type(start) is Tracer:
+            return self.trace.record(IDENTITY, (start,), {"token": self.serial})
+        return self.number("i", start)
+
+    def _left_early(self, ends: Ends) -> Iterator[Any]:
+        """The same in a loop that an ``if`` may leave, which tells whether there are more where it is met."""
+        start, stop, step, *_ = ends
+        more = start < stop if step > 0 else start > stop
+        self.last = stop - step
+        self.counter = (
+            self.number("i", start) if type(start) is int else self.trace.record(IDENTITY, (start,), {"token": self.serial})
+        )
+        while more:
+            met = len(self.tests)
+            yield ends.item(self.trace.lookup(self.counter.node))  # which a local goes round with on its own
+            more = self._is_before(plain(self.counter), plain(self.last)) if len(self.tests) > met else self._is_more()
+            if more:
+                self.counter = self.counter + step
+
+    def _is_more(self) -> Any:
+        """Whether there is an item after the one at hand."""
+        return self._is_before(self.counter, self.last)
+
+    def _is_before(self, one: Any, other: Any) -> Any:
+        step = self.ends.step if self.ends is not None else self.what.step  # type: ignore[union-attr]
+        return one < other if step > 0 else one > other
 
     def _by_index(self) -> Iterator[Any]:
         """What a ``for`` statement gets, item by item, by an index."""
@@ -355,7 +384,7 @@ class Roller:
         for array in self.what.tables:  # which no iteration makes
             self.trace.constant(array)
         if self.tested:
-            self.counter = self.number("i", start)
+            self.counter, self.last = self.number("i", start), start + step * (length - 1)
             place = 0
             while place < length and self.what.stays():
                 yield at(self.trace.lookup(self.counter.node))  # which a local goes round with on its own
@@ -410,9 +439,7 @@ class Roller:
         """A loop comes to the ``if`` by which it is left: is it?"""
         if self.counter is None:
             return not self._tested(frame, NOT(condition) if type(condition) is Tracer else not condition, {})
-        length, _, start, step, *_ = self.what  # type: ignore[misc]
-        last = start + step * (length - 1)
-        more = self.counter < last if step > 0 else self.counter > last
+        more = self._is_more()
         if self._is_told_by_ways(condition) and type(condition) is not Tracer:
             condition = self.number("leaves", np.bool_(bool(condition)))
         if type(condition) is not Tracer:

@@ -1111,7 +1111,7 @@ class _Rewriter(ast.NodeTransformer):
             site = _constant((node.lineno, node.col_offset))
             made = _hook("room", node, site, *names, anew, ast.Constant(decides), known[-1], self._apart(node))
         else:
-            own = () if private is None else (*private, *doubtful)
+            own = () if private is None else (*names_stored(node.target),) if tested else (*private, *doubtful)
             part = node.iter, node.target, decides, changed_in(node.body)
             found = self._span(node, own) or self._part(*part, records=bool(decides) or not lists)
             made = _hook("loop", node.iter, found, *names, *known, self._apart(node))
@@ -1358,14 +1358,14 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self._body(node.body)
         return node
 
-    def _span(self, loop: ast.For, private: Sequence[str]) -> Any:
-        """``range(...)`` that a ``for`` statement runs over, whose target nobody reads when that is over; None for others."""
+    def _span(self, loop: ast.For, names: Sequence[str]) -> Any:
+        """``range(...)`` that a ``for`` statement runs over, whose target is one of these names; None for others."""
         node, target = loop.iter, loop.target
         if not is_range(node):
             return None
         if self._local("range") or not isinstance(target, ast.Name) or any([isinstance(arg, ast.Starred) for arg in node.args]):
             return None
-        if target.id not in private:
+        if target.id not in names:
             return None
         return _hook("span", node, self.visit(node.func), ast.Constant(target.id), *map(self.visit, node.args))
 

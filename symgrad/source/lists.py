@@ -694,7 +694,8 @@ def _handed(
     if there are other uses. ``others`` are names that have given it that."""
     own = [use for use in uses.get(name, ()) if not any([one in but for one in use.around])] if name not in others else []
     found = [use for use in own if not isinstance(use.name.ctx, ast.Store)]
-    if any([use.around != around and not _is_of_own(use) for use in own]) or any([use.of is None for use in found]):
+    apart = [use for use in own if use.around != around and not (_is_of_own(use) or _is_read_in_loops(use, around))]
+    if apart or any([use.of is None for use in found]):
         return None
     for use in [use for use in found if isinstance(use.of, ast.Assign)]:
         more = _handed(use.of.targets[0].id, uses, around, others | {name}, but)
@@ -713,6 +714,14 @@ class _Use(NamedTuple):
     of: Any
     place: Any = -1
     cut: Any = None
+
+
+def _is_read_in_loops(use: _Use, around: tuple[ast.AST, ...]) -> bool:
+    """Whether loops do no more there than to read an item, or to ask how many there are."""
+    within = use.around[: len(around)] == around and all([isinstance(one, _LOOPS) for one in use.around[len(around) :]])
+    return within and (
+        _is_at_place(use.cut) or getattr(use.of, "id", "") == "len" or getattr(use.of, "value", "") in _ENDS.values()
+    )
 
 
 def _is_of_own(use: _Use) -> bool:

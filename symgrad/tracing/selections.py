@@ -630,6 +630,8 @@ class Selections:
             return None
         if op is GETITEM and len(nodes) == rank == 1 and type(params["spec"][0]) is int and params["spec"][0] in _ENDS:
             return self._end(mask, args[0], params)
+        if op is GETITEM and rank == 1 and _is_item(nodes, params["spec"]):
+            return self._item(mask, args, params)
         if (
             op is _LSTSQ
             and rank == 1
@@ -689,6 +691,21 @@ class Selections:
             found.show(x, GETITEM, (), params)
         return found
 
+    def _item(self, mask: Node, args: Sequence[Any], params: dict[str, Any]) -> Tracer | None:
+        """The number or row that is selected at a place, which may be traced, counted from the end if it is negative."""
+        x, *index = args
+        whole, count = self._ready(x.node), self.count_of(mask)
+        place: Any = index[0] if index else params["spec"][0]
+        known = (place < count) & (place >= -count) if index else count > place if place >= 0 else count >= -place
+        if whole is None or not bool(known):
+            return None
+        _, *rest = params["spec"]
+        where = place_of(place, self.trace.lookup(mask))
+        found: Tracer = self.trace.record(GETITEM, (whole, where), {"spec": (Hole(0), *rest)})
+        if type(found.like) is np.ndarray:
+            found.show(x, GETITEM, tuple(index), params)
+        return found
+
     def _interpolated(self, mask: Node, args: Sequence[Any], nodes: Sequence[Any]) -> Any:
         """A line through points that are selected: it goes on beyond the last one, as there is room for more, but what is asked
         for is up to there."""
@@ -734,6 +751,14 @@ class Selections:
         return off, np.maximum(count - ddof, 0) if ddof else count
 
 
+def place_of(place: Any, taken: Any) -> Any:
+    """Where what a mask selects at a ``place`` is, which may be traced: there are so many, from the end if it is negative."""
+    first, last = [np.argsort(one, kind="stable") for one in (np.logical_not(taken), taken)]
+    if type(place) is int:
+        return (first if place >= 0 else last)[place]
+    return np.concatenate([first, last])[place]
+
+
 def _row_label(subscripts: str, own: Sequence[bool]) -> str:
     """The label of the first axis of those operands that are one's ``own``, if no other axis has it; else an empty one."""
     labels = subscripts.partition("->")[0].split(",")
@@ -748,6 +773,14 @@ def _is_over_rows(subscripts: str, own: Sequence[bool]) -> bool:
     """Whether an ``einsum`` adds up what it computes of each row."""
     row = _row_label(subscripts, own)
     return row != "" and row not in subscripts.partition("->")[2] and "->" in subscripts
+
+
+def _is_item(nodes: Sequence[Any], spec: Sequence[Any]) -> bool:
+    """Whether an item of all is read, at a place, and no others are gathered from it."""
+    first, *rest = spec
+    one = type(first) is int and len(nodes) == 1
+    one |= type(first) is Hole and len(nodes) == 2 and not nodes[1].aval.shape and nodes[1].aval.dtype.kind in "iu"
+    return one and all([type(part) in (int, Slice) for part in rest])
 
 
 def _is_row(mask: Node, nodes: Sequence[Node], params: dict[str, Any]) -> bool:

@@ -185,8 +185,8 @@ class Trace:
         self.copied: set[Any] = set()  # those that left copies where there was one array
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that iterations of a loop change, by loop
         # the ends of ranges that hang on arguments, by the loops' lines: of this call, and of earlier ones
-        self.ranges: dict[Any, set[tuple[int, int]]] = {}
-        self.known_ranges: Mapping[Any, set[tuple[int, int]]] = {}
+        self.ranges: dict[Any, set[tuple[int, ...]]] = {}
+        self.known_ranges: Mapping[Any, set[tuple[int, ...]]] = {}
         self.leaps = True  # whether long loops may leap
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
@@ -796,13 +796,17 @@ class Trace:
             raise self.refuse(Otherwise(frozenset(asked)))
         return True
 
-    def varies(self, line: Any, ends: tuple[int, int]) -> bool:
-        """Whether code is to run a loop over a range as often as arguments tell: it had other ``ends`` in an earlier call."""
+    def varies(self, line: Any, *ends: Any) -> bool:
+        """Whether code is to run the loop in a line over a range as often as arguments tell: other calls had other ``ends``."""
+        nodes = [end.node for end in ends if type(end) is Tracer]
+        known = Varied(line) in self.apart
+        if not any([node.active and self._plain_int(node) is None for node in nodes]):
+            return False
         if not self.spans or self.lanes or self.exemplary:
             return False
-        self.ranges.setdefault(line, set()).add(ends)
-        known = Varied(line) in self.apart
-        if not known and ends not in self.known_ranges.get(line, (ends,)):
+        numbers = tuple(map(plain, ends))
+        self.ranges.setdefault(line, set()).add(numbers)
+        if not known and numbers not in self.known_ranges.get(line, (numbers,)):
             if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:
                 return False
             raise self.refuse(Otherwise(frozenset([Varied(line)])))

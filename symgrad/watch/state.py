@@ -110,10 +110,15 @@ class State(Calls):
         ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table, 2 if none leaves it; ``lists`` and
         ``apart``: as in ``Roller``.
         """
+        if type(value) is Tracer and nested is None and private is not None and not lists:
+            value = self._as_many((value,), value.__getitem__) or value
         if type(value) is Ends:
-            if private is not None and not tested and not lists:
-                return Roller(self.trace, None, (*private, value.target), stored, tested, targets, ends=value, apart=apart)
-            value = range(*map(operator.index, value[:3]))
+            if private is not None and not lists:
+                own = tested or value.at is not None  # then a target may be read when it has ended
+                names = private if own else (*private, value.target)
+                return Roller(self.trace, None, names, stored, tested, targets, ends=value, apart=apart)
+            numbers = range(*map(operator.index, value[:3]))
+            value = numbers if value.at is None else map(value.at, numbers)
         often, shortest = how_often(value), self._shortest(decides)
         value = value.items if type(value) is Turns else value
         if type(value) is not Over:
@@ -136,6 +141,24 @@ class State(Calls):
         if private is None or value.length < shortest or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
         return Roller(self.trace, value, private, stored, tested, targets, lists, bool(decides), apart=apart)
+
+    def _as_many(self, arrays: Sequence[Any], at: Callable[[Any], Any]) -> Ends | None:
+        """The places of arrays, of which a mask selects as many as code is to find out, and what is ``at`` each; else None."""
+        known = self.trace.selections
+        if known is None or not self.trace.symbolic or not all([type(one) is Tracer and np.ndim(one.like) for one in arrays]):
+            return None
+        counts = [known.asked(one, "len") for one in arrays]
+        if not all([type(one) is Tracer and one.node is counts[0].node for one in counts]):
+            return None
+        return Ends(0, counts[0], 1, "i", at) if self.trace.varies(user_line(), counts[0]) else None
+
+    def _as_many_of_all(self, fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Ends | None:
+        """The same of what ``enumerate``, or ``zip``, is given."""
+        if fun is zip and args and not options.keys() - {"strict"}:
+            return self._as_many(args, lambda place: tuple([one[place] for one in args]))
+        if fun is not enumerate or len(args) != 1 or options:
+            return None
+        return self._as_many(args, lambda place: (place, args[0][place]))
 
     def _shortest(self, decides: int) -> int:
         """Of how few iterations a loop is watched; a user's that ``decides``: each would learn its ways alone."""
@@ -181,6 +204,8 @@ class State(Calls):
 
     def over(self, fun: Any, decides: int, *args: Any, **options: Any) -> Any:
         """``zip``, ``combinations`` or their kin as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
+        if (places := self._as_many_of_all(fun, args, options)) is not None:
+            return places
         made = paired if fun in _OF_ITEMS else picked if fun in _SNAPSHOTS else None
         if made is not None and self.trace.symbolic:
             fewest = self._shortest(decides) if decides else None
@@ -245,11 +270,10 @@ class State(Calls):
             if type(step) is int and step:
                 start, stop = [self._as_index(end) for end in (start, stop)]
                 first, last = (end.value if type(end) is Tracer else end for end in (start, stop))
-                plain = type(first) is int and type(last) is int
-                if plain and self.trace.turns(start, stop, count=len(range(first, last, step))):
+                are_ints = type(first) is int and type(last) is int
+                if are_ints and self.trace.turns(start, stop, count=len(range(first, last, step))):
                     return Ends(start, stop, step, target)
-                told = plain and any([type(end) is Tracer and end.node.active for end in (start, stop)])
-                if told and self.trace.varies(user_line(), (first, last)):
+                if are_ints and self.trace.varies(user_line(), start, stop):
                     return Ends(start, stop, step, target)
         return self.call(fun, *args)
 
