@@ -19,6 +19,7 @@ from symgrad.ir import Aval, Node, aval_of
 from symgrad.ops.core import REGISTRY, literal
 from symgrad.ops.engine import ASTYPE, ITEM, STOP, TO_PYTHON
 from symgrad.ops.index import CUT, EVERY, GETITEM, IN_SLICE, INDEX_ADD, LAST_WRITE, SCATTER, SETITEM, SPLICE, Hole, Slice
+from symgrad.ops.scan import Running
 from symgrad.ops.signal import INTERP
 from symgrad.tracing.tracer import WHOLE, Run, Tracer, look_at_size
 
@@ -85,10 +86,15 @@ class Selections:
         return mask
 
     def made_like(self, fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        """``np.ones_like(x[m])`` and its kin, ``np.ones(len(x[m]))`` or ``np.arange(len(x[m]))``, as what ``m`` selects; None
-        for other calls."""
+        """``np.ones_like(x[m])`` and its kin, ``np.ones(len(x[m]))``, ``np.arange(1, len(x[m]) + 1)`` or ``np.linspace(a, b,
+        len(x[m]))``, as what ``m`` selects; None for other calls."""
         if not any([fun is one for one in _MADE]):
             return None
+        start, end = 0, None
+        if fun is np.arange and len(args) == 2 and type(args[0]) is int:
+            start, args = args[0], (self._less(args[1], args[0]),)
+        if fun is np.linspace and len(args) == 3:
+            (start, end), args = args[:2], args[2:]
         fill, first = _FILLS.get(fun), (args or (None,))[0]
         if options.keys() - {"dtype"} or self._busy() or self.trace.iterates or not self.trace.user:
             return None
@@ -100,18 +106,34 @@ class Selections:
         else:
             length, *rest = first if type(first) is tuple and first else (first,)
             mask, dtype = self._counted(length), options.get("dtype") or (int if fun is np.arange else float)
+        if fun is np.linspace and not (mask is not None and options == {} and all([_is_real(one) for one in (start, end)])):
+            return None
         if len(args) != 1 or mask is None or mask in self.looked or not all([type(n) is int for n in rest]):
             return None
         self.indices.setdefault(mask, mask)
         taken: Any = self.trace.lookup(mask)
         if fill is None:
             whole: Any = np.reshape(np.cumsum(taken), mask.aval.shape) - 1
+            if end is not None:
+                whole = _between(start, end, whole, self.count_of(mask))
+            elif start:
+                whole = whole + start
         else:
             whole = self.trace.lookup(self.trace.constant(np.full((*mask.aval.shape, *rest), fill, dtype))[0])
         found = self.trace.record(GETITEM, (whole, taken), {"spec": WHOLE})
-        if fill is None:
+        if fill is None and end is None and not start:
             self.numbered.add(found.node)
         return found
+
+    def _less(self, length: Any, number: int) -> Any:
+        """How many there are, where that is known to be so many less than ``length``; else None."""
+        if number == 0 or type(length) is not Tracer or length.node.op not in (_ADD, _SUBTRACT):
+            return length if number == 0 else None
+        more, (one, other) = literal(length.node.args[1]), length.node.args
+        if length.node.op is _ADD and type(literal(one)) is int:
+            one, more = other, literal(one)
+        known = type(more) is int and (more if length.node.op is _ADD else -more) == number
+        return self.trace.lookup(one) if known else None
 
     def _counted(self, length: Any) -> Node | None:
         """The mask that selects so many, where somebody asked how many these are."""
@@ -259,6 +281,8 @@ class Selections:
         masks = [mask for mask in self._of(op, nodes) if mask not in self.looked]
         if not masks:
             return None
+        if len(masks) == 2 and len(args) == 2 and (found := self._side_by_side(masks, op, args, nodes)) is not None:
+            args, nodes, masks = found, [self._node(arg) for arg in found], masks[:1]
         inner = op is GETITEM and nodes[0] in self.masks and nodes[-1] in self.indices
         if (inner or len(masks) == 1) and not self._busy() and self.trace.user:
             mask = self.indices[nodes[-1]] if inner else masks[0]
@@ -274,6 +298,25 @@ class Selections:
         for mask in masks:
             self.look(mask)
         return None
+
+    def _side_by_side(self, masks: Sequence[Node], op: Any, args: Sequence[Any], nodes: Sequence[Node]) -> list[Any] | None:
+        """Two rows that masks select, as many by one as by the other: both as the first of the ``masks`` does."""
+        first, other = masks
+        counts = [self.counts.get(mask) for mask in masks]
+        alike = all([type(one) is Tracer and one.node is counts[0].node for one in counts])  # type: ignore[union-attr]
+        rows = [self.masks.get(node) for node in nodes] in ([first, other], [other, first])
+        rows = rows and all([len(one.aval.shape) == 1 for one in (*masks, *nodes)])
+        if not (alike and rows and (_is_elementwise(op) or op in _PRODUCTS)) or self._busy():
+            return None
+        place = [self.masks.get(node) for node in nodes].index(other)
+        whole: Any = self._ready(nodes[place]) if nodes[place].aval.dtype.kind != "b" else None
+        if whole is None:
+            return None
+        taken: Any = self.trace.lookup(first)
+        order: Any = np.argsort(np.logical_not(self.trace.lookup(other)), kind="stable")
+        moved = whole[order[np.maximum(np.cumsum(taken) - 1, 0)]]
+        found = self._from(moved, taken, counts[0], _POSITIVE, (args[place],), {})
+        return [found if i == place else arg for i, arg in enumerate(args)]
 
     def _node(self, arg: Any) -> Any:
         if type(arg) is not Tracer:
@@ -349,6 +392,11 @@ class Selections:
         taken: Any = self.trace.lookup(mask)
         filled: Any = self._filled(nodes[0], 0)
         count = self.count_of(mask)
+        if op in _RUNNING:
+            if nodes[0].aval.dtype.kind != "f":
+                return None
+            extreme = self.trace.record(op, (self._filled(nodes[0], _RUNNING[op]),), params)
+            return self._from(extreme, taken, count, op, args, params)
         if op is _CUMSUM:
             return self._from(np.cumsum(filled, axis=0), taken, count, op, args, params)
         if op is _SORT:
@@ -759,6 +807,18 @@ def place_of(place: Any, taken: Any) -> Any:
     return np.concatenate([first, last])[place]
 
 
+def _is_real(value: Any) -> bool:
+    """Whether it is a real number of default precision, traced or not."""
+    like = value.like if type(value) is Tracer else value
+    return type(like) in (int, float, np.int64, np.float64)
+
+
+def _between(start: Any, end: Any, places: Any, count: Any) -> Any:
+    """What ``np.linspace`` has at these ``places``, of so many."""
+    evenly = places * ((end - start) / np.maximum(count - 1, 1)) + start
+    return np.where((places == count - 1) & (places > 0), end, evenly)
+
+
 def _row_label(subscripts: str, own: Sequence[bool]) -> str:
     """The label of the first axis of those operands that are one's ``own``, if no other axis has it; else an empty one."""
     labels = subscripts.partition("->")[0].split(",")
@@ -805,7 +865,7 @@ def _ends_cut(op: Any, nodes: Sequence[Node], params: dict[str, Any]) -> tuple[i
 
 def _is_down(mask: Node, op: Any, nodes: Sequence[Node], params: dict[str, Any]) -> bool:
     """Whether an operation adds up all rows that are selected, one by one, or takes each from the next one."""
-    down = op is not _SORT and len(nodes) == len(mask.aval.shape) == 1 and params == {"axis": 0}
+    down = op in (_CUMSUM, _DIFF) and len(nodes) == len(mask.aval.shape) == 1 and params == {"axis": 0}
     return down and nodes[0].aval.dtype.kind != "b"
 
 
@@ -867,11 +927,14 @@ _INDEXING = (GETITEM, SCATTER, INDEX_ADD, LAST_WRITE)
 _PRODUCTS = tuple(REGISTRY[fun] for fun in (np.dot, np.inner, np.matmul))
 _EINSUM, _TRANSPOSE, _RESHAPE, _RAVEL = (REGISTRY[fun] for fun in (np.einsum, np.transpose, np.reshape, np.ravel))
 _LSTSQ = REGISTRY[np.linalg.lstsq]
-_CUMSUM, _SORT, _DIFF = _ARRANGED = tuple(REGISTRY[fun] for fun in (np.cumsum, np.sort, np.diff))
+_CUMSUM, _SORT, _DIFF = (REGISTRY[fun] for fun in (np.cumsum, np.sort, np.diff))
+_RUNNING = {REGISTRY[Running(fun)]: end for fun, end in ((np.maximum, -np.inf), (np.minimum, np.inf))}
+_ARRANGED = (_CUMSUM, _SORT, _DIFF, *_RUNNING)
+_ADD, _SUBTRACT, _POSITIVE = (REGISTRY[fun] for fun in (np.add, np.subtract, np.positive))
 _QUANTILES = tuple(REGISTRY[fun] for fun in (np.median, np.quantile))
 _COUNTING = tuple(REGISTRY[fun] for fun in (np.sum, np.count_nonzero))
 _FILLS = {np.ones_like: 1, np.zeros_like: 0, np.ones: 1, np.zeros: 0}
-_LIKE, _MADE = (np.ones_like, np.zeros_like), (*_FILLS, np.arange)
+_LIKE, _MADE = (np.ones_like, np.zeros_like), (*_FILLS, np.arange, np.linspace)
 _JOINS = tuple(REGISTRY[fun] for fun in (np.stack, np.concatenate))
 _CONCATENATE = _JOINS[1]
 _TOTAL_ALONG = frozenset([

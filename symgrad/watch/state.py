@@ -497,6 +497,7 @@ class State(Calls):
             isinstance(fun, (np.ufunc, type(np.sum)))
             or (type(fun) is str and fun != "items")
             or any([fun is one for one in _OF_CHOSEN])
+            or type(getattr(fun, "__self__", None)) is np.ufunc
         )
         if value.is_whole or not known or (fun == "index" and value.array.dtype.kind not in "iu"):
             return value.listed()
