@@ -260,9 +260,30 @@ def left_behind(x):
     return total
 
 
+def through_its_numbers(x):
+    out, r = 0.0, 0.0
+    for i in range(6):
+        v = x[i]
+        while abs(v) > 1:
+            r = r + v * 0.1
+            v = v * 0.5
+        try:
+            out = out + v * (1 / r)
+        except ZeroDivisionError:
+            out = out + 100.0
+    return out
+
+
 CODE = [line_search, line_search_until, shrunk, shrunk_by_size, halved_until, rows_shrunk, rows_shrunk_in_place, written_into]
 CODE += [one_in_another, counted, with_another_name, with_a_step, in_a_dict, in_an_object, one_after_the_other, left_behind]
-OTHERS = [seen_by_a_view, two_names_of_an_array, two_names_by_slices, two_names_by_out, two_names_of_a_dict]
+OTHERS = [
+    seen_by_a_view,
+    two_names_of_an_array,
+    two_names_by_slices,
+    two_names_by_out,
+    two_names_of_a_dict,
+    through_its_numbers,
+]
 
 
 @pytest.mark.parametrize("fun", [*CODE, *OTHERS])

@@ -1307,6 +1307,8 @@ class Roller:
         items = self._items()
         if items is None:
             return
+        if self.open and len(bounds) + skipped <= SHORTEST:  # longer runs tell more
+            trace.understood |= {guard.line for guard in trace.guards[bounds[0].guards :]}
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
         shortest = 1 if self.section else SHORT if self.what is not None and self.what.length < SHORTEST else SHORTEST

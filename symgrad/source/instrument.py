@@ -102,7 +102,7 @@ from symgrad.source.syntax import (
 from symgrad.source.tables import Group, with_tables
 from symgrad.source.targets import one_by_one, taken_apart
 from symgrad.source.texts import numbered
-from symgrad.source.tuples import item_by_item
+from symgrad.source.tuples import in_turn, item_by_item
 
 HOOKS = "__symgrad__"
 _FACTORY = "__symgrad_factory__"
@@ -225,7 +225,7 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
             if one is not None and found is not None and isinstance(found[0], ast.FunctionDef):
                 codes[name], generators[name] = one, found[0]
                 waiting += called(found[0])
-        tree = as_locals(displayed(as_ifs(inlined(tree, generators, around)), space), space)
+        tree = as_locals(displayed(as_ifs(inlined(in_turn(tree), generators, around)), space), space)
         tree = in_columns(tree, space)
         tree = by_place(last_items(at_the_end(tree, space, with_lists=True), around), around)
         tree = with_tables(item_by_item(one_by_one(tree)), how.tables, around)

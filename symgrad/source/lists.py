@@ -14,6 +14,7 @@ from symgrad.source.constants import bound_anywhere, constant
 from symgrad.source.exits import has_test, way_out
 from symgrad.source.iterators import STARTED
 from symgrad.source.liveness import Ends, live
+from symgrad.source.origins import is_users
 from symgrad.source.syntax import (
     LOCAL_READERS,
     FunctionNode,
@@ -541,7 +542,9 @@ def may_be_users(called: Any, inner: Collection[str], stored: Collection[str], s
     if not isinstance(first, ast.Name):  # of what a call gives, say
         return first is not called
     known = None if first.id in stored else space.get(first.id)
-    return isinstance(known, FunctionType) or first.id in inner or (first is not called and not isinstance(known, ModuleType))
+    if isinstance(known, ModuleType):
+        return is_users(constant(called, space, stored))
+    return isinstance(known, FunctionType) or first.id in inner or first is not called
 
 
 def _statements(statements: Sequence[Any], around: tuple[ast.AST, ...]) -> Iterator[tuple[Any, Any]]:
