@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import operator
 import sys
 import traceback
 import weakref
@@ -106,6 +107,9 @@ class Inert:
 
     def span(self, fun: Any, target: str, *args: Any) -> Any:
         return self.call(fun, *args)
+
+    def whole_number(self, end: Any) -> Any:
+        return operator.index(end)
 
     def in_turn(self, *lists: Any) -> list[Any]:
         return [item for items in zip(*lists, strict=True) for item in items]

@@ -51,6 +51,7 @@ from symgrad.source.lists import (
     ROWS_OF,
     STILL,
     TAKEN,
+    WHOLE,
     Appended,
     appended,
     in_room,
@@ -446,7 +447,7 @@ _OWN = {
     ROWS_AT: "has_rows_at", PART: "column", STILL: "is_still", ROWS_OF: "rows_of", ITEMS: "every_item",
     TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
-    REST: "rest_of", SHORT: "short", HOLDER: "holder",
+    REST: "rest_of", SHORT: "short", HOLDER: "holder", WHOLE: "whole_number",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

@@ -28,6 +28,7 @@ from symgrad.source.syntax import (
     int_of,
     is_append,
     is_none,
+    is_range,
     located,
     mentioned,
     names_stored,
@@ -51,6 +52,7 @@ _WORDS = [
     for word in ("chosen", "items", "taken", "item", "behind", "chosen_at", "at", "rows", "rows_at", "part", "still", "rows_of")
 ]
 CHOSEN, ITEMS, TAKEN, ITEM, BEHIND, CHOSEN_AT, AT, ROWS, ROWS_AT, PART, STILL, ROWS_OF = _WORDS
+WHOLE = "__symgrad_whole__"  # what makes an end of a range an int
 IN_TURN = "__symgrad_in_turn__"  # what has the items of some lists: see ``several.py``
 RAGGED = "__symgrad_ragged__"  # what lists the pairs of ranges with ends that are looked up: see ``nests.py``
 ROW = "__symgrad_row__"  # what makes an array of a row, if there are but numbers in it: see ``rows.py``
@@ -104,7 +106,7 @@ def _constants(value: ast.expr) -> Iterator[str]:
 def in_room(function: FunctionNode, lines: Collection[int] = ()) -> FunctionNode:
     """The function, changed in place, as are those in it: where a ``while`` loop appends to a list, there is to be room for all
     items, so ``while a: b`` becomes ``for turn in room: if not a: break; b``, marked ``room``. In these ``lines``, loops do so
-    of which the source does not tell."""
+    of which the source does not tell; and those over ranges, as ``while`` loops that count."""
     if not isinstance(function, ast.Lambda):
         _Rooms(lines).visit(function)
     return function
@@ -114,12 +116,32 @@ class _Rooms(ast.NodeTransformer):
     def __init__(self, lines: Collection[int]) -> None:
         self.lines = lines
         self.own: set[str] = set()  # what the function that it is in assigns
+        self.names: set[str] = set()  # and what it mentions
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        before, self.own = self.own, {name for item in node.body for name in names_stored(item)} - declared(node)
+        before = self.own, self.names
+        self.own, self.names = {name for item in node.body for name in names_stored(item)} - declared(node), mentioned(node)
         self.generic_visit(node)
-        self.own = before
+        self.own, self.names = before
         return node
+
+    def visit_For(self, node: ast.For) -> Any:
+        self.generic_visit(node)
+        leaves = node.orelse or any([isinstance(part, (ast.Break, ast.Return)) for part in walk(node)])
+        if node.lineno not in self.lines or not is_range(node.iter) or not isinstance(node.target, ast.Name) or leaves:
+            return node
+        args = node.iter.args
+        start, stop, step = (*([ast.Constant(0)] if len(args) == 1 else []), *args, ast.Constant(1))[:3]
+        by = int_of(step)
+        if not by or any([isinstance(arg, ast.Starred) for arg in args]):
+            return node
+        coming, end = [fresh(f"{node.target.id}_{word}", self.names) for word in ("next", "end")]
+        more = ast.Compare(_at(coming), [ast.Lt() if by > 0 else ast.Gt()], [_at(end)])
+        taken = [assigned(node.target.id, _at(coming), node), assigned(coming, ast.BinOp(_at(coming), ast.Add(), step), node)]
+        loop = self.visit_While(located(placed(ast.While(more, [*taken, *node.body], []), node)))
+        if isinstance(loop, ast.While):
+            return node
+        return [assigned(coming, called(WHOLE, start), node), assigned(end, called(WHOLE, stop), node), loop]
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)

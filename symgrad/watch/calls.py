@@ -80,6 +80,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.kinds import CACHED, UNBOUND, attributes, place_of_out, refuse_unfollowed
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.protocols import is_of_objects
+from symgrad.tracing.trace import Varied
 from symgrad.tracing.tracer import AS_ARRAYS, Tracer, plain, unwritable
 from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
@@ -711,7 +712,8 @@ class Calls(Reads):
         self.check(self.home(fun).then("attr", "__code__"), "is", code)
         arrays = tables.groups(self.trace.apart, code)
         sections = None if self.trace.sections is None else _lines_of(code, self.trace.sections)
-        rooms = _lines_of(code, frozenset([(one.file, one.line) for one in self.trace.apart if type(one) is Counted]))
+        told = [one.line for one in self.trace.apart if type(one) is Varied]
+        rooms = _lines_of(code, frozenset([*told, *[(one.file, one.line) for one in self.trace.apart if type(one) is Counted]]))
         inside = instrumented(fun, Frame(self, fun, arrays), sections=sections, tables=arrays, rooms=rooms, lent=lent)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:

@@ -277,6 +277,11 @@ class State(Calls):
                     return Ends(start, stop, step, target)
         return self.call(fun, *args)
 
+    def whole_number(self, end: Any) -> Any:
+        """An end of a range that a loop counts up to."""
+        end = self._as_index(end)
+        return end if type(end) is Tracer and type(end.value) is int else operator.index(end)
+
     def _as_index(self, end: Any) -> Any:
         """An end of a range as Python's int, of which the numbers are made that it gives."""
         return TO_PYTHON(end) if type(end) is Tracer and isinstance(end.value, np.integer) else end
