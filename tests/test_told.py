@@ -199,16 +199,58 @@ def pairs_at_places(x):
     return t
 
 
-CODE = [horner, euler, every_third, between_two, filled, with_ways, in_another, left_early, found_at, returned, none_left]
-CODE += [selected, selected_until, side_by_side, places, rows]
-CODE += [neighbours, from_both_ends, backwards, by_hand, largest, pairs_at_places]
-
-
 def appended(x):
     found = []
     for i in range(told(x)):
         found.append(x[0] * i)
     return sum(found) + x[1]
+
+
+def appended_to_the_last(x):
+    found = [x[0]]
+    for i in range(told(x)):
+        found.append(found[-1] * x[1] + i)
+    return np.sum(np.array(found)) + found[-1]
+
+
+def path(x):
+    states = [x[:2]]
+    for _ in range(told(x)):
+        states.append(states[-1] * 0.9 + x[2:4])
+    every = np.array(states)
+    return np.sum(every[:, 0] * every[:, 1]) + every[-1, 0]
+
+
+def history(x):
+    log, v = {"t": [], "v": []}, x[0]
+    for i in range(told(x)):
+        v = v + 0.1 * (x[1] - v)
+        log["t"].append(i * 0.1)
+        log["v"].append(v)
+    return sum([t * v for t, v in zip(log["t"], log["v"])])  # noqa: B905
+
+
+def two_lists_of_last_items(x):
+    one, other = [x[0]], [x[1]]
+    for _ in range(told(x)):
+        one.append(one[-1] * 0.8 + other[-1] * 0.1)
+        other.append(other[-1] * 0.9 - one[-1] * 0.1)
+    return one[-1] * other[-1] + sum(one) + sum(other)
+
+
+def until_close(x):
+    found = [x[0]]
+    for _ in range(60):
+        if len(found) > 1 and abs(found[-1] - found[-2]) < 0.05:
+            break
+        found.append(found[-1] * 0.6 + 0.1 * x[1])
+    return sum(found) * found[-1]
+
+
+CODE = [horner, euler, every_third, between_two, filled, with_ways, in_another, left_early, found_at, returned, none_left]
+CODE += [selected, selected_until, side_by_side, places, rows]
+CODE += [appended, appended_to_the_last, path, history, two_lists_of_last_items, until_close]
+CODE += [neighbours, from_both_ends, backwards, by_hand, largest, pairs_at_places]
 
 
 def read_later(x):
@@ -248,7 +290,7 @@ def put_in(x):
     return t + sum(some)
 
 
-OTHERS = [appended, read_later, beyond, beyond_a_list, written, put_in]
+OTHERS = [read_later, beyond, beyond_a_list, written, put_in]
 
 
 @pytest.mark.parametrize("fun", [*CODE, *OTHERS])

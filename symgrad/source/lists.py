@@ -86,7 +86,7 @@ def appended(loop: ast.For, own: Collection[str]) -> list[Appended]:
             every, early = set[int]().union(*_counts(loop.body, statements)), way_out(loop) is not None
             items = _items(loop, name)
             read = [item for item in items if from_the_end(item.slice) == 0 and not isinstance(item.slice, ast.Constant)]
-            some = (0 in every or early) and 2 not in every and not (items or loop.orelse)
+            some = (0 in every or early) and 2 not in every and not loop.orelse and not (items if 0 in every else read)
             if some or not (early or 2 in every):  # two at times, and none at others, are one each only as it happens
                 kinds = {kind for item in statements for kind in _constants(item.value.args[0])}
                 one = next(iter(kinds)) if len(kinds) == 1 else "some" if kinds & {"int", "bool"} else ""
