@@ -127,8 +127,9 @@ class _Rooms(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        leaves = node.orelse or any([isinstance(part, (ast.Break, ast.Return)) for part in walk(node)])
-        if node.lineno not in self.lines or not is_range(node.iter) or not isinstance(node.target, ast.Name) or leaves:
+        known = node.lineno in self.lines and is_range(node.iter) and isinstance(node.target, ast.Name) and not node.orelse
+        every = [*walk(node)] if known else []
+        if not any(map(is_append, every)) or any([isinstance(part, (ast.Break, ast.Return)) for part in every]):
             return node
         args = node.iter.args
         start, stop, step = (*([ast.Constant(0)] if len(args) == 1 else []), *args, ast.Constant(1))[:3]
@@ -138,13 +139,16 @@ class _Rooms(ast.NodeTransformer):
         coming, end = [fresh(f"{node.target.id}_{word}", self.names) for word in ("next", "end")]
         more = ast.Compare(_at(coming), [ast.Lt() if by > 0 else ast.Gt()], [_at(end)])
         taken = [assigned(node.target.id, _at(coming), node), assigned(coming, ast.BinOp(_at(coming), ast.Add(), step), node)]
-        loop = self.visit_While(located(placed(ast.While(more, [*taken, *node.body], []), node)))
+        loop = self._in_room(located(placed(ast.While(more, [*taken, *node.body], []), node)))
         if isinstance(loop, ast.While):
             return node
         return [assigned(coming, called(WHOLE, start), node), assigned(end, called(WHOLE, stop), node), loop]
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)
+        return self._in_room(node)
+
+    def _in_room(self, node: ast.While) -> Any:
         never = isinstance(node.test, ast.Constant) and not node.test.value
         if never or node.orelse or any([isinstance(item, ast.NamedExpr) for item in walk(node.test)]):
             return node
