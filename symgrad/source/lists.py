@@ -129,7 +129,7 @@ class _Rooms(ast.NodeTransformer):
         self.generic_visit(node)
         known = node.lineno in self.lines and is_range(node.iter) and isinstance(node.target, ast.Name) and not node.orelse
         every = [*walk(node)] if known else []
-        if not any(map(is_append, every)) or any([isinstance(part, (ast.Break, ast.Return)) for part in every]):
+        if not any([is_append(part, ast.expr) for part in every]) or any([isinstance(part, (ast.Break, ast.Return)) for part in every]):
             return node
         args = node.iter.args
         start, stop, step = (*([ast.Constant(0)] if len(args) == 1 else []), *args, ast.Constant(1))[:3]
