@@ -238,6 +238,13 @@ def two_lists_of_last_items(x):
     return one[-1] * other[-1] + sum(one) + sum(other)
 
 
+def read_later(x):
+    i, t = 0, x[0]
+    for i in range(told(x)):
+        t = t * x[1] + i
+    return t * i
+
+
 def until_close(x):
     found = [x[0]]
     for _ in range(60):
@@ -249,15 +256,8 @@ def until_close(x):
 
 CODE = [horner, euler, every_third, between_two, filled, with_ways, in_another, left_early, found_at, returned, none_left]
 CODE += [selected, selected_until, side_by_side, places, rows]
-CODE += [appended, appended_to_the_last, path, history, two_lists_of_last_items, until_close]
+CODE += [read_later, appended, appended_to_the_last, path, history, two_lists_of_last_items, until_close]
 CODE += [neighbours, from_both_ends, backwards, by_hand, largest, pairs_at_places]
-
-
-def read_later(x):
-    i, t = 0, x[0]
-    for i in range(told(x)):
-        t = t * x[1] + i
-    return t * i
 
 
 def beyond(x):
@@ -290,7 +290,7 @@ def put_in(x):
     return t + sum(some)
 
 
-OTHERS = [read_later, beyond, beyond_a_list, written, put_in]
+OTHERS = [beyond, beyond_a_list, written, put_in]
 
 
 @pytest.mark.parametrize("fun", [*CODE, *OTHERS])

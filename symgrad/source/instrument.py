@@ -1360,15 +1360,14 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _span(self, loop: ast.For, names: Sequence[str]) -> Any:
-        """``range(...)`` that a ``for`` statement runs over, whose target is one of these names; None for others."""
+        """``range(...)`` that a ``for`` statement runs over, with its target if that is one of these names; None for others."""
         node, target = loop.iter, loop.target
         if not is_range(node):
             return None
         if self._local("range") or not isinstance(target, ast.Name) or any([isinstance(arg, ast.Starred) for arg in node.args]):
             return None
-        if target.id not in names:
-            return None
-        return _hook("span", node, self.visit(node.func), ast.Constant(target.id), *map(self.visit, node.args))
+        name = ast.Constant(target.id if target.id in names else None)
+        return _hook("span", node, self.visit(node.func), name, *map(self.visit, node.args))
 
     def _over(self, node: ast.expr, target: ast.expr | None, decides: int, changed: Set[str]) -> Any:
         """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by

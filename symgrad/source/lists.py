@@ -117,28 +117,41 @@ class _Rooms(ast.NodeTransformer):
         self.lines = lines
         self.own: set[str] = set()  # what the function that it is in assigns
         self.names: set[str] = set()  # and what it mentions
+        self.read = Counter[str]()  # and reads
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        before = self.own, self.names
-        self.own, self.names = {name for item in node.body for name in names_stored(item)} - declared(node), mentioned(node)
+        before = self.own, self.names, self.read
+        self.own = {name for item in node.body for name in names_stored(item)} - declared(node)
+        self.names, self.read = mentioned(node), loads(node)
         self.generic_visit(node)
-        self.own, self.names = before
+        self.own, self.names, self.read = before
         return node
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        known = node.lineno in self.lines and is_range(node.iter) and isinstance(node.target, ast.Name) and not node.orelse
-        every = [*walk(node)] if known else []
-        if not any([is_append(part, ast.expr) for part in every]) or any([isinstance(part, (ast.Break, ast.Return)) for part in every]):
+        target, span = node.target, node.iter
+        if node.lineno not in self.lines or not is_range(span) or not isinstance(target, ast.Name) or node.orelse:
             return node
-        args = node.iter.args
+        every = [*walk(node)]
+        if any([isinstance(part, (ast.Break, ast.Return)) for part in every]):
+            return node
+        if any([is_append(part, ast.expr) for part in every]):
+            return self._counting(node, target.id, span.args)
+        if target.id in self.own and self.read[target.id] > loads(node)[target.id]:  # what an iteration has left there
+            place = fresh(f"{target.id}_place", self.names)
+            node.target = placed(ast.Name(place, ast.Store()), target)
+            node.body.insert(0, assigned(target.id, _at(place), node))
+        return node
+
+    def _counting(self, node: ast.For, name: str, args: Sequence[ast.expr]) -> Any:
+        """The loop as a ``while`` loop that counts, in room."""
         start, stop, step = (*([ast.Constant(0)] if len(args) == 1 else []), *args, ast.Constant(1))[:3]
         by = int_of(step)
         if not by or any([isinstance(arg, ast.Starred) for arg in args]):
             return node
-        coming, end = [fresh(f"{node.target.id}_{word}", self.names) for word in ("next", "end")]
+        coming, end = [fresh(f"{name}_{word}", self.names) for word in ("next", "end")]
         more = ast.Compare(_at(coming), [ast.Lt() if by > 0 else ast.Gt()], [_at(end)])
-        taken = [assigned(node.target.id, _at(coming), node), assigned(coming, ast.BinOp(_at(coming), ast.Add(), step), node)]
+        taken = [assigned(name, _at(coming), node), assigned(coming, ast.BinOp(_at(coming), ast.Add(), step), node)]
         loop = self._in_room(located(placed(ast.While(more, [*taken, *node.body], []), node)))
         if isinstance(loop, ast.While):
             return node

@@ -263,17 +263,18 @@ class State(Calls):
         made = self.coming(value)
         return copy if made is value else itertools.chain(itertools.islice(copy, read), itertools.islice(made, read, None))
 
-    def span(self, fun: Any, target: str, *args: Any) -> Any:
-        """``range(...)`` as what a ``for`` statement runs over; its ends may hang on the index of a loop around."""
+    def span(self, fun: Any, target: str | None, *args: Any) -> Any:
+        """``range(...)`` as what a ``for`` statement runs over, whose ends may hang on the index of a loop around, or on
+        arguments. It has no ``target`` where that is read later."""
         if fun is range and 1 <= len(args) <= 3 and self.trace.symbolic:
             start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
             if type(step) is int and step:
                 start, stop = [self._as_index(end) for end in (start, stop)]
                 first, last = (end.value if type(end) is Tracer else end for end in (start, stop))
                 are_ints = type(first) is int and type(last) is int
-                if are_ints and self.trace.turns(start, stop, count=len(range(first, last, step))):
+                if are_ints and target is not None and self.trace.turns(start, stop, count=len(range(first, last, step))):
                     return Ends(start, stop, step, target)
-                if are_ints and self.trace.varies(user_line(), start, stop):
+                if are_ints and self.trace.varies(user_line(), start, stop) and target is not None:
                     return Ends(start, stop, step, target)
         return self.call(fun, *args)
 
@@ -1032,7 +1033,7 @@ class Finished(State):
         """A call, like any."""
         return fun(*args, **options)
 
-    def span(self, fun: Any, target: str, *args: Any) -> Any:
+    def span(self, fun: Any, target: str | None, *args: Any) -> Any:
         """A call, like any."""
         return fun(*args)
 
