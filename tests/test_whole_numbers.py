@@ -346,7 +346,48 @@ def from_a_traced_int(x):
     return s * x[1]
 
 
-@pytest.mark.parametrize("fun", [from_the_second_on, every_few, from_a_traced_int])
+def from_a_number_cut_off(x):
+    s = int(abs(x[0]) * 3)
+    for v in x:
+        if v > 0.5:
+            s = s + v
+        elif v < 0.2:
+            s = s * 2
+    return s * x[1]
+
+
+def largest_from_an_int(x):
+    best = int(abs(x[0]) * 2)
+    for v in x:
+        if v > best:
+            best = v
+    return best * x[3]
+
+
+def divided_by_what_may_be_an_int(x):
+    s = int(abs(x[0]) * 3)
+    for v in x:
+        if v > 1.0:
+            s = v
+    try:
+        return x[1] / s
+    except ZeroDivisionError:
+        return x[2]
+
+
+def flags_as_places(x):
+    weights, found, count = [0.3, 0.9], [0.0, 0.0], 0
+    for v in x:
+        found[int(v > 0)] += v * weights[int(v > 0.5)]
+        count += int(v > 0.2)
+    return found[0] * found[1] + count * x[count % 7]
+
+
+FROM_INTS = [from_the_second_on, every_few, from_a_traced_int, from_a_number_cut_off, largest_from_an_int]
+FROM_INTS += [divided_by_what_may_be_an_int, flags_as_places]
+
+
+@pytest.mark.parametrize("fun", FROM_INTS)
 def test_sums_that_begin_as_ints_are_code(fun):
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for i in range(30):

@@ -49,6 +49,7 @@ from symgrad.loops.patterns import (
     BOOL,
     COUNTER,
     EXIT,
+    INT,
     OF_LOOPS,
     OUTSIDE,
     TAKEN,
@@ -73,7 +74,7 @@ from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise
 from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, holds_plain, inner, moved, without_twins
 from symgrad.loops.views import shown
 from symgrad.loops.ways import is_float, joined_kind
-from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_NUMPY
+from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_FLOAT, TO_NUMPY
 from symgrad.source.lists import FAR as DEEP
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed, Otherwise
@@ -2035,8 +2036,10 @@ class Roller:
         number = number_of(node, aval)
         if number is not None:
             return self.trace.constant(number)[0]
+        if self.forked and node.aval in (INT, BOOL) and is_float(aval) and aval.dtype == np.float64:  # see ``Fork.coarse``
+            node = self.trace.run(TO_FLOAT, (self.trace.lookup(node),), {})
         if self.forked and isinstance(node.aval, Aval) and node.aval == aval._replace(kind="python"):
-            return self.trace.run(TO_NUMPY, (self.trace.lookup(node),), {})
+            return self.trace.run(TO_NUMPY, (self.trace.lookup(node),), {}) if node.aval != aval else node
         return None
 
     def _course(self, first: int, keys: list[Key], ahead: int = 0) -> Course:

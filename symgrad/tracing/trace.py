@@ -800,7 +800,7 @@ class Trace:
         """Whether code is to run the loop in a line over a range as often as arguments tell: other calls had other ``ends``."""
         nodes = [end.node for end in ends if type(end) is Tracer]
         known = Varied(line) in self.apart
-        if not any([node.active and self._plain_int(node) is None for node in nodes]):
+        if not any(map(self.is_open, nodes)):
             return False
         if not self.spans or self.lanes or self.exemplary:
             return False
@@ -1054,6 +1054,10 @@ class Trace:
                 often = -often if node.op.key is np.subtract and right is None else often
             node = b if right is None else a
         return node, often, more
+
+    def is_open(self, node: Node) -> bool:
+        """Whether calls may have several ints there: it hangs on arguments, and nobody has looked at it."""
+        return node.active and self._plain_int(node) is None
 
     def _plain_int(self, node: Node) -> int | None:
         """An int that is there in the code, or that calls of this code have in common; None for others."""

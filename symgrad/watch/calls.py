@@ -1251,7 +1251,7 @@ class Calls(Reads):
 
     def _int(self, x: Tracer) -> Any:
         """``int(x)``, a number that nobody has looked at yet."""
-        if not x.node.active or x.node.aval.dtype.kind not in "fiu" or self.trace.lanes:
+        if not x.node.active or x.node.aval.dtype.kind not in "fiub" or self.trace.lanes:
             return int(x)
         found = self.trace.record(INT, (x,), {})
         if not self.trace.iterates:
