@@ -3222,3 +3222,99 @@ def test_numbers_that_functions_give_now_plain_and_now_traced_are_in_one_loop(fu
         np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-12)
     assert derivative.cache_info().misses <= 4
     assert len(derivative.source(x, aim, fast=True).splitlines()) < 200
+
+
+DRAWN = np.random.default_rng(51).gamma(2.0, 3.0, size=60)
+LIMITS = [(-2, 2), (-1, 1.5), (-2, 2), (-3, 3), (-1.5, 1.5)] * 4
+WEIGHTS = [1, 2.5, 3, 0.5, 2, 1.5, 1, 4] * 4
+
+
+class Store:
+    def __init__(self, p):
+        self.p, self.x = p, 30.0
+
+    def step(self, demand):
+        self.x = self.x - demand
+        cost = self.x * self.x
+        if self.x < self.p["low"]:
+            self.x = self.p["high"]
+        return cost
+
+
+def filled_up(p):
+    x, cost = 30.0, 0.0
+    for demand in DRAWN:
+        x = x - demand
+        cost += x * x
+        if x < p["low"]:
+            x = p["high"]
+    return cost
+
+
+def filled_up_by_a_method(p):
+    store, cost = Store(p), 0.0
+    for demand in DRAWN:
+        cost += store.step(demand)
+    return cost
+
+
+def bucket(p):
+    x, total = 75.0, 0.0
+    for k in range(60):
+        q = 0.0 if k % 7 < p["low"] - 12 else DRAWN[k]
+        r = q * x / p["high"]
+        x = max(x + q - r - 4.0, 0.0)
+        total += r**2
+    return total
+
+
+def beyond_limits(p):
+    cost = 0.0
+    for k, (low, high) in enumerate(LIMITS):
+        v = 4 * np.sin(k * p["low"]) * p["high"] / 40
+        if v < low:
+            cost += (low - v) ** 2
+        elif v > high:
+            cost += (v - high) ** 2
+    return cost
+
+
+def weighted_by_kind(p):
+    total = 0.0
+    for k, w in enumerate(WEIGHTS):
+        v = np.sin(k * p["low"])
+        if isinstance(w, int) and v > 0:
+            total += w // 2 * v
+        else:
+            total += v * w / p["high"]
+    return total
+
+
+@pytest.mark.parametrize("fun", [filled_up, filled_up_by_a_method, bucket, beyond_limits, weighted_by_kind])
+def test_what_arguments_and_lists_outside_hold_goes_round(fun):
+    """Parameters that a way puts into what goes round, or that divide numbers of Python's; ints among floats."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for k in range(12):
+        p = {"low": 12.0 + 0.3 * k, "high": 40.0 + k}
+        (value, slope), (_, other) = derivative(p), dynamic(p)
+        assert value == pytest.approx(fun(p), rel=1e-12)
+        assert slope == pytest.approx(other, rel=1e-9)
+    assert fun is weighted_by_kind or derivative.cache_info().misses <= 5
+
+
+def test_a_divisor_that_is_zero_divides_as_it_does_in_python():
+    def fun(p):
+        total, x = 0.0, 75.0
+        for k in range(20):
+            q = 0.0 if k < p["low"] else x
+            x = x * 0.9
+            try:
+                total += q / p["high"]
+            except ZeroDivisionError:
+                total += 1.0
+        return total + x * p["low"]
+
+    derivative = value_and_grad(fun)
+    for k in (3.0, 2.0, 1.0, 0.0, 4.0, 0.0, 5.0):
+        p = {"low": 7.5 + k, "high": k}
+        assert derivative(p)[0] == pytest.approx(fun(p), rel=1e-12)

@@ -82,12 +82,14 @@ from symgrad.loops.ways import (
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT
 from symgrad.ops.spans import Span
+from symgrad.tracing.frames import user_line
 from symgrad.tracing.trace import Guard, Named, Trace, loop_number
 from symgrad.tracing.tracer import Tracer
 from symgrad.transform.loop import Loop
 
 MOST = 16  # ways through a stretch
 _INDEX = operator.attrgetter("index")
+_EQUAL: Any = REGISTRY[np.equal]
 DEEPEST = 24  # decisions of a stretch: each is one more ``if`` within another
 
 
@@ -380,7 +382,7 @@ class _Reader:
         while plain != before:
             before = plain
             for stretch, ways in zip(stretches, every, strict=True):
-                plain = set().union(*[plain_after(way, plain, stretch.kinds, mixed) for way in ways.values()])
+                plain = set().union(*[plain_after(way, plain, stretch.kinds, mixed, self._divides) for way in ways.values()])
             if self.section:  # it runs once
                 break
             plain |= before
@@ -420,6 +422,15 @@ class _Reader:
             unlike,
             coarse or bool(unlike),
         )
+
+    def _divides(self, divisor: Node) -> bool:
+        """Whether a number is no zero, by which Python and NumPy divide alike; other calls look at that."""
+        if divisor.aval.dtype.kind not in "iuf" or not self.trace.computed(divisor):
+            return False
+        is_zero = self.trace.run(_EQUAL, (self.trace.lookup(divisor), 0.0), {})
+        if is_zero.active:
+            self.fixed[is_zero] = False, user_line()
+        return True
 
     def _are_ints_floats(self, stretches: list[Stretch], every: list[Taken]) -> bool:
         """Whether floats go round in place of ints, or flags, that a local holds at first, or after some ways."""

@@ -30,6 +30,7 @@ EITHER = "a list of either's numbers"  # a cause of ``Mixed``
 _ENDS = frozenset([np.dtype(np.int32), np.dtype(np.int64)])  # of arrays of ends: sums of others may be too large for them
 _NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
 _WORDS = frozenset([str, type(None)])
+_EXACT = 1 << 53  # up to which floats stand for ints
 _KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
 Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
 
@@ -205,8 +206,8 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
         return listed(value, before, _read(value, before, traced[0].tape.gather(value)))
     if kinds == {Tracer, np.ndarray}:
         return _table_of_rows(value, traced)
-    if Tracer in kinds and all(map(_is_double, value)):
-        return _table_of_either(value)
+    if (Tracer in kinds or kinds == {int, float}) and all([_is_double(item) or _is_small(item) for item in value]):
+        return _table_of_either(value, once)
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
     if column is None or column.dtype.kind not in "biuf" or (kinds == {int} and column.dtype.kind == "f"):
         return None  # of ints on both sides of what NumPy has room for, it makes floats
@@ -246,13 +247,22 @@ def _table_of_rows(value: Items, traced: list[Any]) -> Over | None:
     return listed(value, before, at)
 
 
-def _table_of_either(value: Items) -> Over | None:
-    """A list with numbers of Python's beside NumPy's, read as one of NumPy's: see ``Mixed``."""
-    trace = next(item.tape for item in value if type(item) is Tracer)
+def _table_of_either(value: Items, once: Callable[[Any], Any]) -> Over | None:
+    """A list with numbers of Python's beside NumPy's, or ints beside floats, read as one of NumPy's floats: see ``Mixed``."""
+    before, floats = [*value], [float(item) if type(item) is int else item for item in value]
+    trace = next((item.tape for item in value if type(item) is Tracer), None)
+    if trace is None:
+        column = once(np.array(floats))
+        return listed(value, before, _read(value, before, column, frozenset({EITHER}), int in map(type, value)), (column,))
     if not isinstance(trace, Trace) or EITHER in trace.apart:
         return None
-    before, column = [*value], trace.gather(value)
-    return listed(value, before, _read(value, before, column, frozenset({EITHER})))
+    column = trace.gather(floats)
+    return listed(value, before, _read(value, before, column, frozenset({EITHER}), int in map(type, value)))
+
+
+def _is_small(item: Any) -> bool:
+    """Whether it is an int for which a float may stand."""
+    return type(item) is int and abs(item) <= _EXACT
 
 
 def _is_double(item: Any) -> bool:
@@ -471,13 +481,17 @@ def _tables(parts: Sequence[Over]) -> tuple[Any, ...]:
 
 
 def _read(
-    value: Items, before: Sequence[Any] | np.ndarray[Any, Any], column: Any, causes: frozenset[Any] | None = None
+    value: Items,
+    before: Sequence[Any] | np.ndarray[Any, Any],
+    column: Any,
+    causes: frozenset[Any] | None = None,
+    whole: bool = False,
 ) -> Callable[[Any], Any]:
     """The items of ``value``, by an index that may be traced: those of ``column``, if they are what they were ``before``.
-    ``causes``: what made Python's numbers NumPy's, where it did; see ``Mixed``."""
+    ``causes``: what made Python's numbers NumPy's, where it did, or ints floats (``whole``); see ``Mixed``."""
     mixed = column.tape.mixed if type(column) is Tracer else {}
     known = [mixed[item.node] for item in before if type(item) is Tracer and item.node in mixed] if mixed else []
-    whole = any([one.whole for one in known])
+    whole = whole or any([one.whole for one in known])
     if known:
         causes = (causes or frozenset()).union(*[one.causes for one in known])
 
@@ -486,13 +500,16 @@ def _read(
         item = value[place]
         if type(i) is not Tracer or not _is_still(item, before[place]):
             return item
+        if causes is not None and (not isinstance(i.tape, Trace) or EITHER in i.tape.apart):
+            return value[operator.index(i)]
         traced: Any = column if type(column) is Tracer else i.tape.lookup(i.tape.constant(column)[0])
         kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float, bool) else ""
         if causes is None:
             return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
         made = traced[i]
         own = mixed.get(item.node) if type(item) is Tracer else None
-        mixed[made.node] = Mixed(own.python if own else kind == "python", causes, whole=whole)
+        i.tape.coarse |= whole
+        i.tape.mixed[made.node] = Mixed(own.python if own else kind == "python", causes, whole=whole)
         return made
 
     return at

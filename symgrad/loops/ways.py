@@ -108,9 +108,12 @@ def read_by(ways: Iterable[Way]) -> list[Node]:
     return [part[1] for parts in parts_of(ways) for part in parts.values() if part[0] == "same"]
 
 
-def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Container[Node]) -> set[Key]:
+def plain_after(
+    way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Container[Node], divides: Callable[[Node], bool]
+) -> set[Key]:
     """Which locals hold Python's numbers after a stretch, where NumPy's go on, if these do at its beginning; where that
-    matters, nothing is sure. ``mixed`` are numbers that may be Python's."""
+    matters, nothing is sure. ``mixed`` are numbers that may be Python's; ``divides`` takes a number from outside of the loop to
+    be no zero, if that is so."""
     made: list[bool] = []  # whether a step gives a Python number then
 
     def is_plain(part: Part) -> bool:
@@ -128,7 +131,9 @@ def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Contain
         if op not in _KEEPING and found and all(found) and isinstance(aval, Aval) and is_narrow(aval):
             raise Unclear  # Python's numbers would be computed with in double precision
         if made[-1] and op in _RISKY and aval.kind != "python" and not all(map(_RISKY[op], args[1].values())):
-            raise Unclear
+            outside = op in DIVISIONS and all([kind == "same" and what.aval.shape == () for kind, what in args[1].values()])
+            if not outside or not all([divides(what) for _, what in args[1].values()]):
+                raise Unclear
     ends = [(key, parts, aval) for key, (parts, aval) in way.after.items() if kinds[key].kind != "python"]
     return {key for key, parts, aval in ends if aval.kind == "python" or any(map(is_plain, parts.values()))}
 

@@ -1920,7 +1920,12 @@ def _renamed(value: ast.expr, target: ast.expr, passing: Collection[str] | None)
     elif isinstance(value, ast.Name):
         last = passing is not None and isinstance(target, ast.Name) and {value.id, target.id}.isdisjoint(passing)
         return _under_another_name(value, last)
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _READING:
+        return _under_another_name(value) if getattr(value.func.value, "id", "") == HOOKS else value
     return value
+
+
+_READING = frozenset(["item", "item_unasked", "attribute", "attribute_unasked", "glob", "cell"])  # what somebody else holds
 
 
 def _under_another_name(value: ast.expr, lasts: bool = False) -> ast.expr:

@@ -172,6 +172,9 @@ class Trace:
         self.plainly = 0  # how many solvers evaluate functions of plain numbers, one in another
         self.written_out = 0  # how many functions are being written out, one in another: see symgrad.transform.solver
         self.patterns: dict[Any, Any] = {}  # what ways through loops became: see symgrad.loops.again
+        self.told: dict[int, Any] = {}  # those of which it is known what they hold, by identity
+        self.held_apart = Counter[Node]()  # how often they hold each node
+        self.counted: set[int] = set()  # the notes of theirs (ids) that are counted
         self.recalled = False  # whether it took in what earlier calls did
         self.understood: set[Any] = set()  # lines in which loops decide that are rolled up, or come to be so
         self.laid = False  # whether arrays lay by columns in loops with one way for all, of this call or an earlier one
@@ -398,9 +401,11 @@ class Trace:
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
         apart = self.ways.values() if TURNING in self.apart else ()  # what runs of loops told stands apart from this one
-        seen = set[int]()
-        noted = itertools.chain.from_iterable([ways.held(seen) for every in apart for ways in every])
-        self.graph.sweep(start, self.values, self.likes, self.mixed, self.ends, held=noted)
+        for ways in itertools.chain.from_iterable(apart):
+            if id(ways) not in self.told:
+                self.told[id(ways)] = ways  # which is there for as long as what it holds is counted
+                self.held_apart.update(ways.held(self.counted))
+        self.graph.sweep(start, self.values, self.likes, self.mixed, self.ends, held=self.held_apart)
         self.untidy = True
 
     def add(self, op: Any, args: tuple[Node, ...], params: Any, aval: Any) -> Node:

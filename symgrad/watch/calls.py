@@ -1464,7 +1464,7 @@ class Calls(Reads):
                     self.trace.writes.append(owner)
                 if name == "__getitem__" and "__missing__" in own_ways(type(owner)):
                     self._operand(owner)
-                if name in _FINDING:
+                if name in _FINDING and not (name == "pop" and isinstance(owner, list)):  # of an item at a place
                     self._operands([owner, *args])
                     self.itself([owner, *args])
                 if name == "sort" and not args and not own_ways(type(owner)):

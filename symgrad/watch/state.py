@@ -708,8 +708,10 @@ class State(Calls):
         """A number that is put into one of the function's own objects, where iterations decide on those: under one more name,
         as two objects may get the same one. Those that the iteration makes are counted anew in each."""
         loop = self.trace.innermost_loop()
-        if loop is None or loop.moving is None or not loop.boundaries or self._places(owner) is None:
+        if loop is None or not (loop.hangs or loop.moving is not None) or not loop.boundaries or self._places(owner) is None:
             return value
+        if loop.moving is None:
+            return self.renamed(value, f"put {key}")  # type: ignore[no-any-return]
         begun = loop.boundaries[-1]
         turn = loop.serial, begun.length
         if self._turn != turn:
