@@ -559,3 +559,51 @@ def test_another_function_in_the_place_of_one_that_fills_a_list(monkeypatch):
     monkeypatch.setitem(globals(), "descend", other)
     for _ in range(3):
         assert derivative(x)[0] == pytest.approx(by_position(x), rel=1e-12) != pytest.approx(before)
+
+
+def last_of(x=None, *, l=()):
+    return l[-1]
+
+
+def doubled(x, l):
+    l += [v * 0.5 for v in l]
+    return l[-1]
+
+
+class Reader:
+    def __init__(self, l):
+        self.l = l
+
+    def first_two(self, l):
+        return l[:2]
+
+
+BY_NAME = [
+    "descend(0.9 * x, losses=losses, tolerance=1e-2)", "n = last_of(l=losses)", "n = doubled(x, l=losses)",
+    "n = sum(Reader(l=losses).l[1:])", "n = sum(Reader(None).first_two(l=losses))", "n = partial(doubled, x)(l=losses)",
+    "n = partial(last_of, l=losses)()", "n = max(losses, key=lambda v: -v)", "n = min(losses, key=lambda v: (v - 0.3) ** 2)",
+    "n = max(losses, key=lambda v: -v, default=1.0)", "n = max(losses, [x[1]])[0]", "n = sum(losses, x[1])",
+    "n = sum(sorted(losses, key=lambda v: -v)[:2])", "n = np.sum(a=losses)", "n = np.max(losses, initial=x[3])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("before", ["n = len(losses)", "n = losses[-1]", "n = 1.0"])
+@pytest.mark.parametrize("statement", BY_NAME)
+@pytest.mark.parametrize("holder", ["losses = []", "fit = Fit(x)"])
+def test_lists_that_are_handed_on_by_name_and_with_a_key(holder, statement, before, tmp_path):
+    statements = [
+        holder,
+        "descend(x, losses, tolerance=1e-2)",
+        before,
+        statement,
+        "return sum(losses) * n + x[1] * len(losses)",
+    ]
+    lines = [re.sub(r"(?<!tolerance=)\blosses\b(?!=)", "fit.losses", one) if "Fit" in holder else one for one in statements]
+    source = "def f(x):\n" + "".join([f"    {line}\n" for line in lines])
+    names = {"Fit": Fit, "descend": descend, "last_of": last_of, "doubled": doubled, "Reader": Reader}
+    space = names | {"np": np, "partial": functools.partial}
+    (path := tmp_path / "program.py").write_text(source)
+    exec(compile(source, str(path), "exec"), space)
+    derivative = value_and_grad(space["f"])
+    for rate in RATES[:4]:
+        right_at(derivative, space["f"], np.array([0.4, -0.3, 0.8, rate]), value=(1e-11, 1e-13), slope=(1e-9, 1e-11))

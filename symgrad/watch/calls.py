@@ -234,7 +234,10 @@ class Calls(Reads):
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
         if self.chosen_later:
-            args = tuple([self.handed(value, fun) for value in args])
+            alone = len(args) == 1 and kwargs.keys() <= {"default"}
+            taker = None if (fun is min or fun is max) and not alone else fun
+            args = tuple([self.handed(value, taker) for value in args])
+            kwargs = {name: self.handed(value, taker) for name, value in kwargs.items()}
         if self.trace.selections is not None and (made := self.trace.selections.made_like(fun, args, kwargs)) is not None:
             return self.own(fun, made, args)
         if type(fun) is FunctionType:

@@ -254,6 +254,14 @@ def _shown(value: Any) -> str:
     return repr(value.path) if type(value) is At else f"{value!r:.40}"
 
 
+@dataclass(slots=True)
+class _Drawn:
+    """How often an iteration of a loop has drawn a number ``itself``, and the loops ``within`` it that have."""
+
+    itself: int
+    within: dict[Any, None]
+
+
 class Met(NamedTuple):
     """A draw, where the loops around it were, as which one of its kind there, and what it has given."""
 
@@ -419,7 +427,7 @@ class Draws:
         self._found: list[Any] = []
         self._states: dict[int, tuple[Any, Any]] = {}
         self._numbers = Counter[Any]()
-        self._turned: dict[Any, dict[Any, Counter[Any]]] = {}  # how often loops draw each number, by where they are
+        self._turned: dict[Any, dict[Any, dict[Any, _Drawn]]] = {}  # how often loops draw each number, by where they are
         self._loops: dict[Any, Any] = {}  # that draw, by what they draw, where those around them are, and their own place
 
     def begin(self, trace: Trace, leaves: Sequence[Any]) -> None:
@@ -482,9 +490,22 @@ class Draws:
         turns, loops = self._turns()
         number = self._numbers[draw, turns]
         self._numbers[draw, turns] += 1
-        for loop, (_, turn) in zip(loops, turns, strict=True):
-            self._turned.setdefault(loop, {}).setdefault((draw, number), Counter())[turn] += 1
+        for i, (loop, (_, turn)) in enumerate(zip(loops, turns, strict=True)):
+            drawn = self._turned.setdefault(loop, {}).setdefault((draw, number), {}).setdefault(turn, _Drawn(0, {}))
+            if i + 1 < len(loops):
+                drawn.within[loops[i + 1]] = None
+            else:
+                drawn.itself += 1
         return turns, loops, number
+
+    def _often(self, loop: Any, what: Any) -> list[int]:
+        """How often each iteration of a loop has drawn something, in the loops in it, too, and in what those passed over."""
+        every = self._turned[loop][what].values()
+        return [drawn.itself + sum([self._in_all(one, what) for one in drawn.within]) for drawn in every]
+
+    def _in_all(self, loop: Any, what: Any) -> int:
+        often = self._often(loop, what)
+        return sum(often) + often[-1] * sum(map(len, loop.passed_over))
 
     def _turns(self) -> tuple[tuple[tuple[Any, Any], ...], list[Any]]:
         """Where the loops are that run, and these, the outermost first."""
@@ -569,8 +590,9 @@ class Draws:
         for loop, every in self._turned.items():
             passed = sum(map(len, loop.passed_over))
             whole = loop.counts and loop.what is not None
-            for often in every.values() if loop.hangs else ():
-                if not whole or len(often) + passed != loop.what.length or len({*often.values()}) > 1:
+            for what in every if loop.hangs else ():
+                often = self._often(loop, what)
+                if not whole or len(often) + passed != loop.what.length or len({*often}) > 1:
                     return False
         return True
 
