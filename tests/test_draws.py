@@ -829,3 +829,52 @@ def test_a_seed_that_is_refused():
         assert derivative(2.0, 5) == pytest.approx(np.random.RandomState(5).rand())
         with pytest.raises(ValueError, match="Seed must be between"):
             derivative(2.0, -1)
+
+
+def lowest_of_each_path(p):
+    total, rng = 0.0, np.random.default_rng(123)
+    for _ in range(30):
+        s, low = 100.0, 100.0
+        for _ in range(20):
+            s = s * np.exp(p[0] * rng.standard_normal())
+            if s < low:
+                low = s
+        if low > p[1]:
+            total += s
+    return total / 30
+
+
+def numbers_of_the_path_as_well(p):
+    total, rng = 0.0, np.random.default_rng(1)
+    for _ in range(20):
+        s = 1.0 + 0.1 * rng.random()
+        for _ in range(30):
+            s = s * 0.9 + 0.1 * rng.normal() * p[0]
+            if s < 0.3:
+                s = s + 0.5
+        if s > p[1] / 100:
+            total += s
+    return total
+
+
+def left_early(p):
+    total, rng = 0.0, np.random.default_rng(1)
+    for _ in range(20):
+        s = 1.0
+        for _ in range(30):
+            s = s * 0.9 + rng.normal() * p[0]
+            if s < p[1] / 100 - 1:
+                break
+        total += s
+    return total
+
+
+@pytest.mark.parametrize("fun", [lowest_of_each_path, numbers_of_the_path_as_well, left_early])
+def test_paths_in_a_loop_that_decide(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for k in range(7):
+        p = np.array([0.05 + 0.01 * k, 80.0 + 2 * k])
+        (value, slope), (_, other) = derivative(p), dynamic(p)
+        assert value == pytest.approx(fun(p), rel=1e-11)
+        np.testing.assert_allclose(slope, other, rtol=1e-8, atol=1e-11)
+    assert fun is left_early or derivative.cache_info().misses <= 5

@@ -902,3 +902,42 @@ def test_ifs_that_are_masks_now_look_at_sums_as_numpy_rounds_them():
             limits[:6] = np.inf
         limits += np.inf if k % 3 == 2 else 0.0
         assert derivative(limits, *args)[0] == pytest.approx(fun(limits, *args), rel=1e-12)
+
+
+def test_numbers_that_two_indices_tell():
+    """The nodes of a tree of 40 steps, each list shorter than the last: one call for all in a step, as far as they are many."""
+
+    def fun(p):
+        up, strike = np.exp(0.1 * p[0]), 100.0
+        down = 1 / up
+        values = [max(strike - p[1] * up**j * down ** (40 - j), 0.0) for j in range(41)]
+        for step in range(39, -1, -1):
+            new = []
+            for j in range(step + 1):
+                kept = 0.999 * (0.48 * values[j + 1] + 0.52 * values[j])
+                new.append(max(kept, strike - p[1] * up**j * down ** (step - j)))
+            values = new
+        return values[0]
+
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for p in ([0.3, 100.0], [0.25, 98.0], [0.4, 104.0], [0.2, 101.0]):
+        (value, slope), (_, other) = derivative(np.array(p)), dynamic(np.array(p))
+        assert value == pytest.approx(fun(np.array(p)), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-9)
+    assert "for i in range" not in derivative.source(np.array(p), fast=True)
+
+
+def test_ints_of_two_indices_are_pythons():
+    def fun(x):
+        total, far = 0.0, 2**62
+        for i in range(far, far + 40):
+            row = []
+            for j in range(40):
+                row.append(x[0] * float((i + i - j) // 2**60) + (i - far - j) * x[1])
+            total = total * 0.5 + sum(row)
+        return total
+
+    x = np.array([0.3, 0.5])
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        assert derivative(x)[0] == pytest.approx(fun(x), rel=1e-12)

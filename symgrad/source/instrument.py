@@ -101,9 +101,9 @@ from symgrad.source.syntax import (
     without_notes,
 )
 from symgrad.source.tables import Group, with_tables
-from symgrad.source.targets import one_by_one, taken_apart
+from symgrad.source.targets import in_turn, one_by_one, taken_apart
 from symgrad.source.texts import numbered
-from symgrad.source.tuples import in_turn, item_by_item
+from symgrad.source.tuples import item_by_item
 
 HOOKS = "__symgrad__"
 _FACTORY = "__symgrad_factory__"

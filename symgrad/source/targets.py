@@ -3,25 +3,31 @@
 ``a = b = f(x)`` is ``a = f(x)``, ``b = a``: so what follows only meets statements that assign to one target, and in a loop each
 name goes round on its own. What is unpacked into items and attributes, or bound to them by a loop or ``with``, has names
 first: ``a[0], b = f(x)`` is ``c, d = f(x)``, ``a[0] = c``, ``b = d``. ``best, s = None, 0.0`` is two statements, too, where one
-of the constants is None or a tuple: others ask what a name only ever stands for.
+of the constants is None or a tuple: others ask what a name only ever stands for; and so is ``w, losses = fit(x), []``. A target
+that nobody reads is another one in each loop: ``for _ in range(3)`` in one like it.
 """
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import Any
 
 from symgrad.source.syntax import (
     LOCAL_READERS,
+    SCOPES,
     FunctionNode,
     assigned,
     copied,
+    declared,
     fresh,
     is_none,
     located,
     mentioned,
     names_read,
+    names_read_in,
     names_stored,
+    own_parts,
     paired,
     parts_of,
     placed,
@@ -54,6 +60,54 @@ def taken_apart(function: FunctionNode) -> FunctionNode:
                 field[:] = [statement for part in field for statement in _with_names(part, name, taken)]
         waiting += parts_of(node)
     return function
+
+
+def in_turn(function: FunctionNode) -> FunctionNode:
+    """The function, changed in place, as are those in it: what calls give, with other values, gets one name after the other,
+    where nobody can tell: each name is a local, and what comes later does not read it. So nobody can which name the target of
+    a loop has that is not read at all."""
+    for node in [*walk(function)]:
+        if isinstance(node, ast.FunctionDef) and mentioned(node).isdisjoint(LOCAL_READERS):
+            within = [part for part in walk(node) if isinstance(part, SCOPES) and part is not node]
+            others = declared(node).union(*map(mentioned, within))
+            _in_blocks(node.body, others)
+            _with_targets_of_their_own(node, others)
+    return function
+
+
+def _with_targets_of_their_own(function: ast.FunctionDef, others: set[str]) -> None:
+    every = [part for part in own_parts(function) if isinstance(part, ast.For) and isinstance(part.target, ast.Name)]
+    often = Counter([loop.target.id for loop in every])  # type: ignore[attr-defined]
+    gone = [part.id for part in walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Del)]
+    known = others.union(names_read_in(function), gone)
+    taken = mentioned(function)
+    for loop in every:
+        name: str = loop.target.id  # type: ignore[attr-defined]
+        if often[name] > 1 and name not in known:
+            loop.target = placed(ast.Name(fresh(name, taken), ast.Store()), loop.target)
+
+
+def _in_blocks(block: list[ast.stmt], others: set[str]) -> None:
+    statements: list[ast.stmt] = []
+    for statement in block:
+        if isinstance(statement, (ast.If, ast.For, ast.While)):  # what raises in a ``try`` would leave other names
+            _in_blocks(statement.body, others)
+            _in_blocks(statement.orelse, others)
+        statements += _calls_apart(statement, others) if isinstance(statement, ast.Assign) else [statement]
+    block[:] = statements
+
+
+def _calls_apart(statement: ast.Assign, others: set[str]) -> list[ast.stmt]:
+    (target, *more), value = statement.targets, statement.value
+    pairs = paired(target, value) if not more else []
+    names = [one.id for one, _ in pairs if isinstance(one, ast.Name)]
+    alone = len(pairs) == len({*names}) > 1 and others.isdisjoint(names)
+    if not alone or not any([isinstance(one, ast.Call) for _, one in pairs]):
+        return [statement]
+    for i, (_, one) in enumerate(pairs):
+        if isinstance(one, ast.Starred) or not names_read(one).keys().isdisjoint(names[:i]):
+            return [statement]
+    return [assigned(name, one, statement) for name, (_, one) in zip(names, pairs, strict=True)]
 
 
 def _with_names(node: Any, name: str, taken: set[str]) -> list[Any]:

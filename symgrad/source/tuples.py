@@ -2,8 +2,6 @@
 
 ``best = (d, i)``, ``if d < best[0]:``, ``d, i = best`` is ``best_0, best_1 = d, i``, ``if d < best_0:``, ``d, i = best_0,
 best_1``: what is known of loops over locals holds for it, too. One that is None at times has a flag beside it.
-
-``w, losses = fit(x), []`` is ``w = fit(x)``, ``losses = []``.
 """
 
 from __future__ import annotations
@@ -17,19 +15,14 @@ from typing import Any
 from symgrad.source.lists import tells_apart
 from symgrad.source.syntax import (
     LOCAL_READERS,
-    SCOPES,
     FunctionNode,
     assigned,
     copied,
-    declared,
     ends_of,
     fresh,
     int_of,
     is_none,
     located,
-    mentioned,
-    names_read,
-    paired,
     placed,
     walk,
 )
@@ -55,39 +48,6 @@ def item_by_item(function: FunctionNode) -> FunctionNode:
             if found:
                 _Items(found).generic_visit(node)
     return function
-
-
-def in_turn(function: FunctionNode) -> FunctionNode:
-    """The function, changed in place, as are those in it: what calls give, with other values, gets one name after the other,
-    where nobody can tell: each name is a local, and what comes later does not read it."""
-    for node in [*walk(function)]:
-        if isinstance(node, ast.FunctionDef) and mentioned(node).isdisjoint(LOCAL_READERS):
-            within = [part for part in walk(node) if isinstance(part, SCOPES) and part is not node]
-            _split(node.body, declared(node).union(*map(mentioned, within)))
-    return function
-
-
-def _split(block: list[ast.stmt], others: set[str]) -> None:
-    statements: list[ast.stmt] = []
-    for statement in block:
-        if isinstance(statement, (ast.If, *_LOOPS)):  # what raises in a ``try`` would leave other names
-            _split(statement.body, others)
-            _split(statement.orelse, others)
-        statements += _one_by_one(statement, others) if isinstance(statement, ast.Assign) else [statement]
-    block[:] = statements
-
-
-def _one_by_one(statement: ast.Assign, others: set[str]) -> list[ast.stmt]:
-    (target, *more), value = statement.targets, statement.value
-    pairs = paired(target, value) if not more else []
-    names = [one.id for one, _ in pairs if isinstance(one, ast.Name)]
-    alone = len(pairs) == len({*names}) > 1 and others.isdisjoint(names)
-    if not alone or not any([isinstance(one, ast.Call) for _, one in pairs]):
-        return [statement]
-    for i, (_, one) in enumerate(pairs):
-        if isinstance(one, ast.Starred) or not names_read(one).keys().isdisjoint(names[:i]):
-            return [statement]
-    return [assigned(name, one, statement) for name, (_, one) in zip(names, pairs, strict=True)]
 
 
 def _tuples(function: ast.FunctionDef) -> dict[str, _Tuple]:

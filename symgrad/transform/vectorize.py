@@ -17,8 +17,8 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ops import index
-from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, ASTYPE, BOOL, INT, ITEM, NOT, RANGE, TO_NUMPY, TO_PYTHON
+from symgrad.ops.core import REGISTRY, literal
+from symgrad.ops.engine import AND, ASTYPE, BOOL, INDEX, INT, ITEM, NOT, RANGE, TO_NUMPY, TO_PYTHON
 from symgrad.ops.scan import RECURRENCE
 from symgrad.tracing.frames import user_line
 from symgrad.tracing.trace import Trace, is_plain_number
@@ -44,6 +44,8 @@ ROW = 16_384  # bytes of a value in one iteration, on average, from which on the
 ALL = 67_108_864  # bytes of all values in all iterations, which are in memory at the same time
 
 _INT = Aval((), np.dtype(int), "python")
+_SMALL_OF_SMALL = {ADD, SUBTRACT, REGISTRY[np.negative]}  # of Python's ints, which NumPy has room for if they are
+_FAR = 1 << 62  # how far it has
 _HARMLESS = {ADD, SUBTRACT, REGISTRY[np.multiply], REGISTRY[np.negative], TO_PYTHON}  # of Python's floats
 # of Python's truth values
 _LOGIC = {
@@ -553,13 +555,28 @@ class _Together(Batch):
         sums = {term.steps[-1] for item, end in ends for term in self.reading.terms(item, end)}
         fixed = {item: x.value for item, x in self.alike.items() if x.node.op in (CONST, CAPTURED)}
         numbers = _counted(self.body, self.course, fixed, list(self.starts.values()))
-        same = set(self.alike)
+        same, small = set(self.alike), self._indices()
         for node in self.nodes:
+            if node.op in _SMALL_OF_SMALL and node.aval == _INT and all([arg in small for arg in node.args]):
+                small[node] = sum([small[arg] for arg in node.args])
             if not node.args or all([arg in same for arg in node.args]):  # which stay what they are
                 same.add(node)
+            elif node in small and small[node] < _FAR:
+                pass  # NumPy has room for them
             elif not (node in numbers or node in sums or _is_harmless(node, numbers) or self._is_place(node)):
                 raise CannotBatch("Python's numbers raise where NumPy's do not, or know no bounds")
         return numbers
+
+    def _indices(self) -> dict[Node, int]:
+        """The indices of this loop, and of those around it, and ints that are there in the code, with how large they are."""
+        course, found = self.course, dict[Node, int]()
+        found[self.body.index] = max(abs(course.start), abs(course.start + course.step * self.size))
+        for item, x in self.alike.items():
+            of_loop = x.node.op is INDEX and type(dict(x.node.params)["loop"]) is int
+            if (of_loop or x.node.op is CONST) and type(x.value) is int:
+                found[item] = abs(x.value)
+        found.update({node: abs(value) for node in self.nodes if node.op is CONST and type(value := literal(node)) is int})
+        return found
 
     def _is_place(self, node: Node) -> bool:
         """Whether it is an index, and no more: what is far out of bounds raises as an index of NumPy's, too."""
