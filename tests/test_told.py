@@ -356,7 +356,12 @@ def of_extremes(x):
     return np.sum(np.maximum.accumulate(s) - s) + np.sum(np.minimum.accumulate(s) ** 2) + s[1] * s[-2]
 
 
-@pytest.mark.parametrize("fun", [of_ranks, of_weights, of_extremes])
+def of_floats(x):
+    k = np.arange(1, len(x[x > 0]) + 1, dtype=float)
+    return np.sum(x[x > 0] * k**-1) * (1.0 if k.dtype == np.float64 else 2.0)
+
+
+@pytest.mark.parametrize("fun", [of_ranks, of_weights, of_extremes, of_floats])
 def test_what_is_made_of_as_many_hangs_on_no_count(fun):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     rng = np.random.default_rng(2)

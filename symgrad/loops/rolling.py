@@ -359,9 +359,7 @@ class Roller:
         start, stop, step, *_ = ends
         more = start < stop if step > 0 else start > stop
         self.last = stop - step
-        self.counter = (
-            self.number("i", start) if type(start) is int else self.trace.record(IDENTITY, (start,), {"token": self.serial})
-        )
+        self.counter = self._begin_at(start)
         while more:
             met = len(self.tests)
             yield ends.item(self.trace.lookup(self.counter.node))  # which a local goes round with on its own

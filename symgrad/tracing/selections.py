@@ -118,10 +118,12 @@ class Selections:
                 whole = _between(start, end, whole, self.count_of(mask))
             elif start:
                 whole = whole + start
+            if end is None and np.dtype(dtype) != whole.dtype:
+                whole = whole.astype(dtype)
         else:
             whole = self.trace.lookup(self.trace.constant(np.full((*mask.aval.shape, *rest), fill, dtype))[0])
         found = self.trace.record(GETITEM, (whole, taken), {"spec": WHOLE})
-        if fill is None and end is None and not start:
+        if fill is None and end is None and not start and found.dtype == int:
             self.numbered.add(found.node)
         return found
 

@@ -804,18 +804,16 @@ class Trace:
     def varies(self, line: Any, *ends: Any) -> bool:
         """Whether code is to run the loop in a line over a range as often as arguments tell: other calls had other ``ends``."""
         nodes = [end.node for end in ends if type(end) is Tracer]
-        known = Varied(line) in self.apart
-        if not any(map(self.is_open, nodes)):
+        if not any(map(self.is_open, nodes)) or not self.spans or self.lanes or self.exemplary:
             return False
-        if not self.spans or self.lanes or self.exemplary:
-            return False
+        if Varied(line) in self.apart:
+            return True
         numbers = tuple(map(plain, ends))
         self.ranges.setdefault(line, set()).add(numbers)
-        if not known and numbers not in self.known_ranges.get(line, (numbers,)):
-            if self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects:
-                return False
+        again = not (self.impure or self.hooks is None or self.hooks.impure or self.hooks.effects)
+        if again and numbers not in self.known_ranges.get(line, (numbers,)):
             raise self.refuse(Otherwise(frozenset([Varied(line)])))
-        return known
+        return False
 
     def goes_far(self, node: Node) -> bool:
         """Whether a number hangs on the index of a loop that runs and has many iterations."""
