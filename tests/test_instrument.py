@@ -108,6 +108,9 @@ class Inert:
     def span(self, fun: Any, target: str, *args: Any) -> Any:
         return self.call(fun, *args)
 
+    def stretch(self, owner: Any, start: Any, stop: Any) -> Any:
+        return owner[start:stop]
+
     def whole_number(self, end: Any) -> Any:
         return operator.index(end)
 

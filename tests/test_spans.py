@@ -373,3 +373,96 @@ def test_short_nests_that_decide_have_code_for_all_their_ways():
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-11)
     assert derivative.cache_info().misses <= 4
+
+
+def pairs_of_a_list(x):
+    items, total = [v * 2 for v in x], 0.0
+    for i, u in enumerate(items):
+        for v in items[i + 1 :]:
+            total += u * v if u > v else 0.1 * v
+    return total
+
+
+def up_to_the_first(x):
+    items, total = [v * 2 for v in x], 0.0
+    for i in range(len(items)):
+        for v in items[:i]:
+            if v > 2:
+                break
+            total += v
+        else:
+            total += 10
+    return total
+
+
+def a_list_that_is_written_into(x):
+    items, total = [v * 2 for v in x], 0.0
+    for i in range(len(items) - 1):
+        for v in items[i + 1 :]:
+            items[-1] = items[-1] * 0.99 + v * 0.01
+            total += v if v > 0 else 0.0
+    return total + items[-1]
+
+
+def an_array_that_is_written_into(x):
+    items, total = x * 2.0, 0.0
+    for i in range(len(items)):
+        for v in items[i + 1 :]:
+            items[-1] += 0.01 * v
+            total += v if v > 0 else 0.0
+    return total
+
+
+def a_list_that_grows(x):
+    items, total = [v * 2 for v in x], 0.0
+    for i in range(len(items)):
+        for v in items[i + 1 :]:
+            if v > 1 and len(items) < 12:
+                items.append(v * 0.5)
+            total += v
+    return total
+
+
+def from_before_the_first(x):
+    items, total = [v * 2 for v in x], 0.0
+    for i in range(len(items)):
+        for v in items[i - 1 :]:
+            total += v * i
+    return total
+
+
+def many_of_an_array(x):
+    items, total = np.concatenate([x] * 5), 0.0
+    for i in range(40):
+        for v in items[i + 1 :]:
+            if v > items[i]:
+                total += np.cos(v - items[i])
+    return total
+
+
+STRETCHES = [pairs_of_a_list, up_to_the_first, a_list_that_is_written_into, an_array_that_is_written_into]
+STRETCHES += [a_list_that_grows, from_before_the_first, many_of_an_array]
+
+
+@pytest.mark.parametrize("fun", STRETCHES)
+def test_parts_that_move_are_run_over(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in R(size=(8, 8)):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x.copy()), rel=1e-11)
+        np.testing.assert_allclose(slope, other, rtol=1e-8, atol=1e-11)
+
+
+def test_pairs_of_many_by_parts_are_a_loop_in_a_loop():
+    def fun(x):
+        items, total = [x[0] * k + x[1] for k in range(40)], 0.0
+        for i, u in enumerate(items):
+            for v in items[i + 1 :]:
+                if abs(u - v) < 3.0:
+                    total += 1 / ((u - v) ** 2 + 0.1)
+        return total
+
+    derivative, x = value_and_grad(fun), np.array([1.1, 0.5])
+    for _ in range(3):
+        assert derivative(x)[0] == pytest.approx(fun(x), rel=1e-11)
+    assert derivative.source(x, fast=True).count("\n") < 400

@@ -1369,6 +1369,13 @@ class _Rewriter(ast.NodeTransformer):
         name = ast.Constant(target.id if target.id in names else None)
         return _hook("span", node, self.visit(node.func), name, *map(self.visit, node.args))
 
+    def _stretch(self, node: Any) -> Any:
+        """``items[i + 1:]`` that a ``for`` statement runs over; None for others, and for constant ends."""
+        if not _is_part(node):
+            return None
+        given = [ast.Constant(None) if end is None else self.visit(end) for end in (node.slice.lower, node.slice.upper)]
+        return _hook("stretch", node, self.visit(node.value), *given)
+
     def _over(self, node: ast.expr, target: ast.expr | None, decides: int, changed: Set[str]) -> Any:
         """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
         index. Of which names it has ``changed`` what is in them."""
@@ -1388,7 +1395,7 @@ class _Rewriter(ast.NodeTransformer):
     ) -> Any:
         """What a ``for`` statement runs over, or what ``zip`` and its like are ``given``; the items of which are assigned to
         ``target``, where that is known; they may be ``records``."""
-        found = self._over(node, target, decides, changed)
+        found = (None if given else self._stretch(node)) or self._over(node, target, decides, changed)
         if isinstance(target, ast.Name) and records and target.id not in changed:
             return _hook("records", node, found, ast.Constant(decides))
         if not (given and isinstance(target, (ast.Tuple, ast.List))):
@@ -1695,6 +1702,13 @@ def _parts(node: Any, target: Any) -> list[ast.expr | None]:
     if known and made == "enumerate" and len(target.elts) == 2:
         return [target.elts[1], *[None for _ in node.args[1:]]]
     return [None for _ in node.args]
+
+
+def _is_part(node: Any) -> bool:
+    """Whether it is ``items[a:b]``, where one of these is no constant."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice) or node.slice.step is not None:
+        return False
+    return not all([end is None or int_of(end) is not None for end in (node.slice.lower, node.slice.upper)])
 
 
 def _nested(target: ast.Tuple | ast.List) -> bool:

@@ -31,6 +31,7 @@ from symgrad.source.syntax import (
     is_range,
     located,
     mentioned,
+    names_read,
     names_stored,
     own_parts,
     paired,
@@ -216,10 +217,11 @@ def _name_parts(function: ast.FunctionDef, space: Mapping[str, Any]) -> None:
     lists = {part.func.value.id for part in appends}
     lists.update(*[names_stored(statement.targets[0]) for statement, _ in _given(function, space)])
     taken = mentioned(function)
+    moving = {name for part in walk(function) if isinstance(part, ast.For) for name in names_stored(part.target)}
     for block in blocks:
         for i, loop in reversed([*enumerate(block)]):
             over: Any = loop.iter if isinstance(loop, ast.For) else None
-            if _is_slice(over) and over.value.id in lists:
+            if _is_slice(over) and over.value.id in lists and moving.isdisjoint(names_read(over.slice)):
                 name = fresh(f"{over.value.id}_part", taken)
                 block.insert(i, assigned(name, over, loop))
                 loop.iter = placed(ast.Name(name, ast.Load()), over)  # type: ignore[attr-defined]

@@ -53,7 +53,7 @@ from symgrad.tracing.kinds import CACHED, UNBOUND, Within, attributes, fields_of
 from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.trace import NAMES, Named, Trace
-from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, OWN, Tracer, tracers
+from symgrad.tracing.tracer import AS_ARRAYS, NUMBERS, OWN, Tracer, plain, tracers
 from symgrad.watch import standard
 from symgrad.watch.calls import (
     COMPARING,
@@ -277,6 +277,33 @@ class State(Calls):
                 if are_ints and self.trace.varies(user_line(), start, stop) and target is not None:
                     return Ends(start, stop, step, target)
         return self.call(fun, *args)
+
+    def stretch(self, owner: Any, start: Any, stop: Any) -> Any:
+        """``owner[start:stop]`` as what a ``for`` statement runs over; its ends may hang on the index of a loop around."""
+        array = type(owner) in (Tracer, np.ndarray) and np.ndim(owner) > 0
+        if self.trace.symbolic and (array or type(owner) in (list, tuple)) and Tracer in (type(start), type(stop)):
+            first = 0 if start is None else self._as_index(start)
+            last = len(owner) if stop is None else self._as_index(stop)
+            ends = [end.value if type(end) is Tracer else end for end in (first, last)]
+            known = all([type(end) is int and 0 <= end <= len(owner) for end in ends])
+            turns = known and self.trace.turns(first, last, count=max(ends[1] - ends[0], 0))
+            if turns and all([bool(end >= 0) and bool(end <= len(owner)) for end in (first, last)]):
+                return Ends(first, last, 1, "i", self._at_places(owner, array))
+        return self.item(owner, slice(start, stop))
+
+    def _at_places(self, owner: Any, array: bool) -> Callable[[Any], Any]:
+        """What reads the items of an array as they are, and of a list as they are now."""
+        if array:
+            return lambda place: self.item(owner, place)
+        self.make_table(owner, MAX_ITEMS, 1)
+        before = [*owner]
+
+        def at(place: Tracer) -> Any:
+            now = plain(place)
+            same = len(owner) == len(before) and owner[now] is before[now]
+            return self.item(owner, place) if same else before[now]
+
+        return at
 
     def whole_number(self, end: Any) -> Any:
         """An end of a range that a loop counts up to."""
@@ -1038,6 +1065,10 @@ class Finished(State):
     def span(self, fun: Any, target: str | None, *args: Any) -> Any:
         """A call, like any."""
         return fun(*args)
+
+    def stretch(self, owner: Any, start: Any, stop: Any) -> Any:
+        """A part, as it is."""
+        return owner[start:stop]
 
     def two(self, one: Any, other: Any, *rows: Any) -> Any:
         """Whether they are two."""
