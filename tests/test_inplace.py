@@ -1936,3 +1936,18 @@ def test_arrays_of_what_is_no_number_are_plain(mode):
     derivative = grad(with_texts_and_objects, mode=mode)
     for _ in range(3):
         np.testing.assert_array_equal(derivative(np.arange(3.0)), [6.0, 7.0, 8.0])
+
+
+def test_constants_written_into_what_is_selected_as_a_whole():
+    """Where the tangent may be other than zero, one test tells for all elements."""
+
+    def fun(x):
+        y = np.where(np.sum(x) > 0.05, np.sqrt(np.abs(np.sum(x)) + 0.2), x)
+        z = np.log(np.abs(y) + 0.2)
+        z[y < 0.3] = 0.07
+        return np.sum(np.sin(z))
+
+    for x in ([0.3, 0.2, 0.1], [-0.3, 0.02, 0.1], [0.5, -0.2, 0.01]):
+        value, tangent = jvp(fun, (np.array(x),), (np.array([0.4, -1.0, 0.7]),))
+        assert value == pytest.approx(fun(np.array(x)))
+        assert tangent == pytest.approx(grad(fun)(np.array(x)) @ [0.4, -1.0, 0.7])

@@ -146,7 +146,8 @@ def _moved(node: Node, active: list[int], args: list[Any], live: dict[Node, Any]
     """Where the tangent of what an operation moves, or writes into, may be other than zero; None: anywhere."""
     (base, *_), op, params = node.args, node.op, dict(node.params)
     if op is SETITEM and active == [0]:  # a constant is written
-        return op(live[base] if base in live else mask_like(args[0], True), False, *args[2:], **params)
+        somewhere = np.broadcast_to(live[base], base.aval.shape) if base in live else mask_like(args[0], True)
+        return op(somewhere, False, *args[2:], **params)
     if base not in live or (len(args) > 1 and op is not GETITEM):
         return None
     lane = op.lanes_of(0)
