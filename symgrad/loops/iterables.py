@@ -492,6 +492,7 @@ def _read(
     mixed = column.tape.mixed if type(column) is Tracer else {}
     known = [mixed[item.node] for item in before if type(item) is Tracer and item.node in mixed] if mixed else []
     whole = whole or any([one.whole for one in known])
+    python = all([(item.node.aval.kind if type(item) is Tracer else type(item)) in ("python", int, float) for item in before])
     if known:
         causes = (causes or frozenset()).union(*[one.causes for one in known])
 
@@ -506,7 +507,7 @@ def _read(
         kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float, bool) else ""
         if causes is None:
             return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
-        made = traced[i]
+        made = TO_PYTHON(traced[i]) if python else traced[i]
         own = mixed.get(item.node) if type(item) is Tracer else None
         i.tape.coarse |= whole
         i.tape.mixed[made.node] = Mixed(own.python if own else kind == "python", causes, whole=whole)

@@ -342,8 +342,8 @@ class Roller:
         at = self._begin_at(start)
         begun, last = start.node if type(start) is Tracer else at.node, None
         while self._tested(frame, at < stop if step > 0 else at > stop, {COUNTER: at}):
-            last = at
-            yield ends.item(at)
+            last = at if ends.at is None else None
+            yield at if ends.at is None else ends.at(self.trace.lookup(at.node))  # which may go round on its own
             at = at + step
         if last is not None and is_held_so_often(last, 0, 1):  # by the local alone, which is read no more
             last.node, last.value = begun, plain(start)

@@ -115,6 +115,11 @@ def plain_after(
     matters, nothing is sure. ``mixed`` are numbers that may be Python's; ``divides`` takes a number from outside of the loop to
     be no zero, if that is so."""
     made: list[bool] = []  # whether a step gives a Python number then
+    others: list[bool] = []  # and whether NumPy's stand for what it is made of
+
+    def is_other(part: Part) -> bool:
+        kind, what = part
+        return others[what] if kind == "step" else what in plain if kind == "carry" else kind != "index" and what in mixed
 
     def is_plain(part: Part) -> bool:
         kind, what = part
@@ -128,9 +133,11 @@ def plain_after(
         found = [any(map(is_plain, parts.values())) for parts in args]
         appends = op is index.SETITEM and any([kind == "carry" and what[-1] == WHOLE for kind, what in args[0].values()])
         made.append(any(found[:2]) if appends else op in _OPERATORS and all(found))  # or items of which some are Python's
+        others.append(any([is_other(part) for parts in args for part in parts.values()]))
         if op not in _KEEPING and found and all(found) and isinstance(aval, Aval) and is_narrow(aval):
             raise Unclear  # Python's numbers would be computed with in double precision
-        if made[-1] and op in _RISKY and aval.kind != "python" and not all(map(_RISKY[op], args[1].values())):
+        risky = made[-1] and op in _RISKY and (aval.kind != "python" or others[-1])
+        if risky and not all(map(_RISKY[op], args[1].values())):
             outside = op in DIVISIONS and all([kind == "same" and what.aval.shape == () for kind, what in args[1].values()])
             if not outside or not all([divides(what) for _, what in args[1].values()]):
                 raise Unclear

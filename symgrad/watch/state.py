@@ -204,6 +204,10 @@ class State(Calls):
 
     def over(self, fun: Any, decides: int, *args: Any, **options: Any) -> Any:
         """``zip``, ``combinations`` or their kin as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
+        if fun is enumerate and len(args) == 1 and not options and type(args[0]) is Ends:
+            every = args[0]
+            return every._replace(at=lambda place: (place, every.item(place)))
+        args = tuple([map(arg.item, range(*map(operator.index, arg[:3]))) if type(arg) is Ends else arg for arg in args])
         if (places := self._as_many_of_all(fun, args, options)) is not None:
             return places
         made = paired if fun in _OF_ITEMS else picked if fun in _SNAPSHOTS else None
