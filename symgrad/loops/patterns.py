@@ -25,7 +25,8 @@ TEST: Key = ("while",)  # whether a loop goes on
 EXIT: Key = ("if",)  # whether the ``if`` that leaves it does so
 COUNTER: Key = ("for",)  # how often a loop has gone round
 UNSEEN: Key = ("else",)  # whether an iteration went a way that no call has gone
-OF_LOOPS = frozenset([TEST, EXIT, COUNTER, UNSEEN])  # which are no locals
+STOP: Key = ("in",)  # where the range ends that a loop runs over, if that is traced
+OF_LOOPS = frozenset([TEST, EXIT, COUNTER, UNSEEN, STOP])  # which are no locals
 TRACED = ("traced",)  # what is noted of a local that holds a traced value
 
 

@@ -52,6 +52,7 @@ from symgrad.loops.patterns import (
     INT,
     OF_LOOPS,
     OUTSIDE,
+    STOP,
     TAKEN,
     TEST,
     TRACED,
@@ -194,6 +195,7 @@ class Roller:
         trace.rollers.add(self)
         self.place: tuple[Any, ...] = ()  # where the statement is, after the numbers of all runs
         self.ends = ends
+        self.stop = trace.lookup(ends.stop.node) if ends is not None and type(ends.stop) is Tracer else None
         self.open = ends is not None
         self.put: set[Node] = set()  # numbers that iterations put into locals
         self.section = what is not None and what.section  # whether it is no loop: its one iteration is
@@ -468,7 +470,8 @@ class Roller:
     def _tested(self, frame: FrameType, test: Any, more: dict[Key, Tracer]) -> bool:
         """A boundary where the loop may end."""
         trace = self.trace
-        if self.open and self.boundaries and type(test) is not Tracer:  # as one that hangs on something
+        counted = self.open and (self.boundaries or self.ends is not None)
+        if counted and type(test) is not Tracer:  # as one that hangs on something
             test = self.number("again", np.bool_(bool(test)))
         if type(test) is Tracer:
             self._note_decisions()
@@ -584,6 +587,10 @@ class Roller:
             survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
         if more:
             holds.update(more)
+        if self.stop is not None:
+            holds[STOP] = self.stop
+        elif self.ends is not None:
+            survey.rest[STOP[0]] = ("stop", self.ends.stop)
         if trace.hooks is not None and trace.hooks.round:
             holds.update(trace.hooks.going_round())
             survey.containers.update(map(id, trace.hooks.owners()))

@@ -434,6 +434,8 @@ class State(Calls):
         if type(key) is int and key in ENDS:
             return self.handed(owner, ENDS[key]), key
         known = type(owner) is Chosen and not owner.is_whole and owner.alike
+        if known and owner.array.ndim > 1:  # it is a copy
+            self.trace.copied.add(owner.place)
         if known and type(key) is int:
             return owner.at_place(key), 0
         return (owner.at_index(key), 0) if known and is_index(key) else (owner.listed(), key)
