@@ -131,6 +131,7 @@ class Run(Protocol):
     def iterates(self) -> bool: ...
 
     def takes(self, mask: Tracer) -> bool: ...
+    def finds(self, x: Tracer, key: Any) -> None: ...
     def is_just_made(self, node: Node) -> bool: ...
     def names_some(self, start: Node, stop: Node, size: int) -> bool: ...
     def window(self, x: Tracer, key: Any) -> Any: ...
@@ -397,6 +398,7 @@ class Tracer(Traced):
         return None
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self.tape.finds(self, key)
         if self.tape.draft and self.base is None and type(value) in NUMBERS and _is_place(key):
             self.tape.draft.set(self, key, value)
             return
@@ -624,6 +626,7 @@ class Tracer(Traced):
 
     def __getitem__(self, key: Any) -> Any:
         self.come()
+        self.tape.finds(self, key)
         if self.tape.draft and self.base is None and _is_place(key):
             found = self.value[key]
             if type(found) is not np.ndarray:
