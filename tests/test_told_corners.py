@@ -1,4 +1,4 @@
-"""Corners of loops that run as often as arguments tell: each program against the plain run and dynamic mode, call after call."""
+"""Corners of loops that run as often as arguments tell: each program against the plain run and dynamic mode, often called."""
 
 import types
 
