@@ -641,3 +641,32 @@ def test_named_tuples_put_outside_are_plain():
         assert box["last"] == (1, True)
         assert {*map(type, box["last"])} <= {int, bool, np.bool_}
         assert type(box["last"]) is kind
+
+
+def test_what_an_operator_changes_in_place_changes_under_its_other_names():
+    held = types.SimpleNamespace(rates=np.array([1.0, 2.0]), rows={"a": [np.array([1.0, 2.0])]})
+
+    def of_attribute(x):
+        rates = held.rates
+        held.rates *= 0.5
+        return np.sum(rates * x)
+
+    def of_item(x):
+        part = held.rows["a"][0][1:]
+        held.rows["a"][0] += 1
+        return np.sum(part * x)
+
+    def twice(x):
+        rates = held.rates
+        before = rates * x
+        for _ in range(3):
+            held.rates -= 1
+            x = x * rates
+        return np.sum(rates * x) + np.sum(before)
+
+    for fun in (of_attribute, of_item, twice):
+        seen = []
+        for derivative in (lambda x, fun=fun: (fun(x),), value_and_grad(fun), value_and_grad(fun, mode="dynamic")):
+            held.rates, held.rows["a"][0] = np.array([1.0, 2.0]), np.array([1.0, 2.0])
+            seen.append([float(derivative(np.array([0.5, 1.5]))[0]) for _ in range(5)])
+        np.testing.assert_allclose(seen[1:], [seen[0]] * 2, rtol=1e-12)

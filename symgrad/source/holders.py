@@ -60,7 +60,8 @@ def held(
 
 
 def _hold(function: ast.FunctionDef, space: Mapping[str, Any], taken: Taken) -> None:
-    made = dict.fromkeys(filter(_alone(function, False), _made(function)))
+    is_alone = _alone(function, False)
+    made = dict.fromkeys([name for name in _made(function) if is_alone(name)])
     if not made:
         return
     wanted = _appended_within(function) | _handed_on(function, space, taken) | _by_keys(function)
@@ -140,7 +141,8 @@ def taken_by(function: FunctionNode, space: Mapping[str, Any], taken: Taken) -> 
         return _NONE
     group = function.args
     names = [part.arg for part in (*group.posonlyargs, *group.args, *group.kwonlyargs)]
-    alone = frozenset(filter(_alone(function, True), names))
+    is_alone = _alone(function, True)
+    alone = frozenset([name for name in names if is_alone(name)])
     filled = _appended(every)
     inner = bound_anywhere(function) - {*names}
     for part in every:

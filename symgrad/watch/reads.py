@@ -1559,6 +1559,7 @@ class Reads:
         self.trace.shows_kind(new)
         if how is not None and type(old) is np.ndarray:
             self._let_go(old)
+            self.wrote_memory(old)
         made = self.kept(value)
         if (operation or how is None) and (steady or (old is not NOTHING and self._can_be_put(new, place))):
             self.undo.append(functools.partial(put_at, owner, kind, key, old))
