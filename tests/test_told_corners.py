@@ -345,7 +345,32 @@ def caught_once(x):
     return np.sum(y * np.arange(1, 8))
 
 
+def caught_otherwise(x):
+    a, t = np.outer(x, x), x[0]
+    for i in range(int(abs(x[1]) * 8)):
+        try:
+            _ = a[..., i]
+        except IndexError:
+            t = t * 1.5
+        try:
+            _ = x[None, i]
+            _ = a[[0, 1], i + 1]
+            _ = x[[2, i + 2]]
+            _ = x[np.array([i + 3])]
+        except IndexError:
+            t = t * 1.25
+    return t
+
+
+def caught_for_many(x):
+    try:
+        return np.sum(x[np.array([0, 3, 6]) + int(abs(x[0]) * 3)])
+    except IndexError:
+        return x[2] * 2
+
+
 CAUGHT = [caught_reads, caught_used, caught_writes, caught_always, caught_past_the_end, caught_in_two_axes, caught_once]
+CAUGHT += [caught_otherwise, caught_for_many]
 
 
 @pytest.mark.parametrize("fun", CAUGHT)

@@ -50,6 +50,7 @@ from symgrad.tracing.tracer import (
     active_trace,
     escaped,
     look_at_size,
+    places_in,
     plain,
     slides,
 )
@@ -1308,18 +1309,14 @@ class Trace:
 
     def finds(self, x: Tracer, key: Any) -> None:
         """Where an exception may be caught: whether there is an element at a traced place is a decision."""
-        if not self.trying or not self.user:
-            return
-        for axis, (part, size) in enumerate(zip(key if type(key) is tuple else (key,), x.shape, strict=False)):
-            place: Any = part
-            if type(part) is int or type(part) is slice:
-                continue
-            if type(part) is not Tracer or np.shape(part.like) or part.node.aval.dtype.kind not in "iu":
-                return  # which axes the next ones are of is not told here
-            if not (place >= -size) & (place < size):
-                error = IndexError(f"index {place.value} is out of bounds for axis {axis} with size {size}")
-                self.hooks.foreseen.append(error)
-                raise error
+        for axis, place in places_in(key, x) if self.trying and self.user and not self.lanes else ():
+            if place.node.aval.dtype.kind in "iu":
+                size = x.shape[axis]
+                inside = (place >= -size) & (place < size)
+                if not (np.all(inside) if np.shape(place.like) else inside):
+                    error = IndexError(f"index {place.value} is out of bounds for axis {axis} with size {size}")
+                    self.hooks.foreseen.append(error)
+                    raise error
 
     def _annotate(self, node: Node) -> None:
         if node.line is not None or self.quiet:

@@ -1227,10 +1227,30 @@ def _without_flags(key: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ..
         if flag or part is Ellipsis:
             axes.append(None if flag else part)
         elif part is not None:
-            known = np.asarray(plain(part))
-            axes += [slice(None)] * (known.ndim if known.dtype == bool else 1)
+            axes += [slice(None)] * _axes_of(part)
         parts.append(np.zeros(1 if part else 0, int) if flag else part)
     return tuple(axes), tuple(parts)
+
+
+def _axes_of(part: Any) -> int:
+    """How many axes a part of an index is of."""
+    if part is None or part is Ellipsis:
+        return 0
+    known = np.asarray(plain(part))
+    return known.ndim if known.dtype == bool else 1
+
+
+def places_in(key: Any, x: Tracer) -> Iterator[tuple[int, Any]]:
+    """The traced parts of an index, also those in lists, and the axes that they are of."""
+    parts = key if type(key) is tuple else (key,)
+    axes, axis = [*map(_axes_of, parts)], 0
+    for k, part in enumerate(parts):
+        if part is Ellipsis:
+            axis = x.ndim - sum(axes[k:])
+        place = x.adopt(part) if type(part) is list and create.contains_traced(part) else part
+        if type(place) is Tracer and axis < x.ndim:
+            yield axis, place
+        axis += axes[k]
 
 
 def _counts(part: Any) -> bool:
