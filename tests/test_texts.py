@@ -262,6 +262,12 @@ def test_what_is_numbered():
     assert rewritten("s = None\nt = 'a' if x else s\nreturn s is None or t != 'c'") == (
         "s = 0\nt = 1 if x else s\nreturn s == 0 or t != 2"
     )
+    assert rewritten("s = 'a' if x else 'b'\nreturn x[s][1] + x.y.get(s, 0)") == (
+        "s = 0 if x else 1\nreturn (x['a'] if s == 0 else x['b'])[1] + (x.y.get('a', 0) if s == 0 else x.y.get('b', 0))"
+    )
+    assert rewritten("s, t = 'a', 'b'\nif x:\n    s = t\nreturn x[s][t]").endswith(
+        "return (x['a'] if s == 0 else x['b'])['a'] if t == 0 else (x['a'] if s == 0 else x['b'])['b']"
+    )
 
 
 def test_matches():
@@ -278,7 +284,12 @@ def test_matches():
     [
         "s = 'a'\nreturn s",
         "s = 'a'\nprint(s)\nreturn s == 'b'",
-        "s = 'a'\nreturn x[s]",
+        "s = 'a'\nreturn x(s)",
+        "s = 'a'\nreturn x[s, 0]",
+        "s = 'a'\nreturn x[0](1)[s]",
+        "s = 'a'\nx[s] = 1\nreturn s == 'b'",
+        "s = 'a'\nx[s] += 1\nreturn s == 'b'",
+        "s = 'a'\nreturn x.get(0, s)",
         "s = 'a'\ns += 'b'\nreturn s == 'ab'",
         "s = 'a'\nreturn 'a' in s",
         "s = 'a'\nreturn s < 'b'",
@@ -306,7 +317,7 @@ def test_matches():
         "y = ['a']\ny.append(x)\nreturn [s == 'a' for s in y]",
         "y = ['a']\ny.extend(x)\nreturn [s == 'a' for s in y]",
         "y = ['a']\nreturn [len(s) for s in y]",
-        "y = ['a']\nreturn [x[s] for s in y if s == 'a']",
+        "y = ['a']\nreturn [x(s) for s in y if s == 'a']",
         "y = ['ab']\nreturn [s == 'a' for s, t in y]",
         "y = ['a']\nfor s in y:\n    s = x\nreturn s == 'a'",
         "y = ['a', 'b']\nreturn y[0] < y[1]",
@@ -422,3 +433,84 @@ def test_texts_in_lists(fun):
         np.testing.assert_allclose(slope, other, rtol=1e-12, atol=1e-12)
     if fun in LISTS:
         assert derivative.cache_info().misses <= 6
+
+
+RATES = {"dry": 0.1, "wet": 0.7}
+PARAMETERS = {Phase.IDLE: {"a": 0.1, "b": 0.3}, Phase.RUN: {"a": 0.6, "b": -0.3}}
+STEPS = {"dry": lambda s, v: s * 0.9 + v, "wet": lambda s, v: s * 0.5 + v**2}
+
+
+def by_rates(x):
+    state, s, out = "dry", x[0], 0.0
+    for v in x:
+        s = s + v * RATES[state]
+        if s > 0.5:
+            state = "wet"
+        elif s < 0:
+            state = "dry"
+        out += s**2
+    return out
+
+
+def by_members(x):
+    phase, s, out = Phase.IDLE, x[0], 0.0
+    for v in x:
+        s = s * PARAMETERS[phase]["b"] + v * PARAMETERS[phase]["a"]
+        phase = Phase.RUN if s > 0.1 else Phase.IDLE
+        out += s**2
+    return out
+
+
+def by_traced_rates(x):
+    rates = {None: x[1], "up": x[2] * 2, "down": 0.3}
+    state, s, out = None, x[0], 0.0
+    for v in x:
+        s = 0.5 * s + v * rates.get(state, 1.0)
+        if s > 0.4:
+            state = "up"
+        elif s < 0:
+            state = "down"
+        else:
+            state = None
+        out += s**2
+    return out
+
+
+def by_steps(x):
+    state, s, out, k = "dry", x[0], 0.0, 0
+    while k < 200 and out < 20:
+        s = STEPS[state](s, x[k % len(x)])
+        state = "wet" if s > 0.5 else "dry"
+        out, k = out + np.abs(s), k + 1
+    return out
+
+
+@pytest.mark.parametrize("fun", [by_rates, by_members, by_traced_rates, by_steps])
+def test_what_dicts_have_for_texts(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for seed in range(12):
+        x = np.random.default_rng(seed).normal(size=40)
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().misses <= 5
+
+
+def test_texts_that_a_dict_does_not_have():
+    def fun(x):
+        state, s = "dry", x[0]
+        for v in x:
+            s = s + v * RATES[state]
+            state = "lost" if s < -1 else "wet" if s > 0.5 else "dry"
+        return s
+
+    derivative = value_and_grad(fun)
+    for seed in range(12):
+        x = np.random.default_rng(seed).normal(size=40)
+        try:
+            expected = fun(x)
+        except KeyError:
+            with pytest.raises(KeyError, match="lost"):
+                derivative(x)
+        else:
+            assert derivative(x)[0] == pytest.approx(expected, rel=1e-12)

@@ -1,9 +1,10 @@
 """Texts that only stand for states (``state = "idle"``, ``if state == "run":``) are numbers in the function that is traced.
 
 Numbers that an ``if`` assigns can go round a loop, and be decided on in code; texts cannot. A local is numbered if all that it
-is ever assigned is texts, None, and other such locals, and all that is done with it is to compare it with such. So is what a
-list holds (``kinds = ["up" if v > 0 else "down" for v in x]``), if it is only read, run over, and appended to. Members of an
-``Enum`` outside of the function are as good as texts.
+is ever assigned is texts, None, and other such locals, and all that is done with it is to compare it with such, or to read what
+a dict has for it: ``rates[state]`` is ``rates["idle"] if state == 0 else rates["run"]``. So is what a list holds, if it is only
+read, run over, and appended to (``kinds = ["up" if v > 0 else "down" for v in x]``). Members of an ``Enum`` outside of the
+function are as good as texts.
 """
 
 from __future__ import annotations
@@ -14,9 +15,22 @@ from enum import Enum
 from typing import Any
 
 from symgrad.source.constants import bound_anywhere, constant
-from symgrad.source.syntax import LOCAL_READERS, SCOPES, FunctionNode, ends_of, is_none, paired, parts_of, placed, walk
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    SCOPES,
+    FunctionNode,
+    copied,
+    ends_of,
+    is_none,
+    located,
+    paired,
+    parts_of,
+    placed,
+    walk,
+)
 
 _LISTS = (ast.Tuple, ast.List, ast.Set)
+_PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Dict, ast.Load)
 _RUNNING = frozenset(["enumerate", "len", "zip"])  # builtins that lists are given to
 _EQUALITIES = (object.__eq__, int.__eq__, str.__eq__)
 
@@ -34,7 +48,9 @@ def numbered(function: FunctionNode, space: Mapping[str, Any]) -> FunctionNode:
             while not lists <= (names := _states(node, lists)):  # what is in some is used for something else
                 lists &= names
             if names:
-                _Numbers(names - lists, lists).generic_visit(node)
+                numbers = _Numbers(names - lists, lists)
+                numbers.generic_visit(node)
+                _Keys(names - lists, numbers.texts).generic_visit(node)
     return function
 
 
@@ -156,7 +172,9 @@ def _known(every: list[ast.AST], names: set[str], lists: set[str]) -> list[ast.A
     found: list[ast.AST] = []
     states = names - lists
     for node in every:
-        if isinstance(node, ast.Assign):
+        if (key := _read_at(node, states)) is not None:
+            found.append(key)
+        elif isinstance(node, ast.Assign):
             for target, value in _pairs(node):
                 put = _put(value) if target.id in lists else [value]
                 if all([_stands_for_text(part, states) for part in put]):
@@ -203,6 +221,22 @@ def _is_code(node: ast.AST, names: set[str], lists: Collection[str] = ()) -> boo
     return is_none(node) or _is_text(node) or (isinstance(node, ast.Name) and node.id in names)
 
 
+def _read_at(node: ast.AST, names: set[str]) -> ast.expr | None:
+    """Such a name at which something is read, ``rates[state]`` or ``rates.get(state, 0.0)``, where all else may be repeated."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        key, *others = node.slice, node.value
+    elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get" and node.args and not node.keywords:
+        key, *others = *node.args, node.func
+    else:
+        return None
+    return key if isinstance(key, ast.Name) and key.id in names and all(map(_is_plain, others)) else None
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether it only names something, or is a display of such."""
+    return isinstance(node, _PLAIN) and all(map(_is_plain, parts_of(node)))
+
+
 def _stands_for_text(value: ast.expr, names: set[str]) -> bool:
     return all([_is_code(end, names) for end in ends_of(value)])
 
@@ -235,6 +269,7 @@ class _Numbers(ast.NodeTransformer):
     def __init__(self, names: set[str], lists: set[str]) -> None:
         self.names, self.lists = names, lists
         self.codes: dict[Any, int] = {}
+        self.texts: list[ast.expr] = []  # what these stand for
 
     def _code(self, node: Any) -> Any:
         if isinstance(node, ast.IfExp):
@@ -243,7 +278,10 @@ class _Numbers(ast.NodeTransformer):
         if not isinstance(node, ast.Constant) and not hasattr(node, "member"):
             return self.visit(node)
         value = node.member if hasattr(node, "member") else node.value
-        return placed(ast.Constant(self.codes.setdefault(value, len(self.codes))), node)
+        if value not in self.codes:
+            self.codes[value] = len(self.texts)
+            self.texts.append(node)
+        return placed(ast.Constant(self.codes[value]), node)
 
     def _given(self, target: ast.expr, value: Any) -> Any:
         """What a target is assigned."""
@@ -287,3 +325,28 @@ class _Numbers(ast.NodeTransformer):
         equal = {ast.Is: ast.Eq, ast.IsNot: ast.NotEq}
         node.ops = [equal.get(type(op), type(op))() for op in node.ops]
         return node
+
+
+class _Keys(ast.NodeTransformer):
+    """Reads what a dict has at these names, which are numbers by now, at each of the ``texts`` that they stand for."""
+
+    def __init__(self, names: set[str], texts: list[ast.expr]) -> None:
+        self.names, self.texts = names, texts
+
+    def _chosen(self, node: Any) -> Any:
+        key = _read_at(node, self.names)
+        self.generic_visit(node)
+        if key is None:
+            return node
+        *others, chosen = [self._at(node, text) for text in self.texts]
+        for number, other in reversed([*enumerate(others)]):
+            chosen = ast.IfExp(ast.Compare(copied(key), [ast.Eq()], [ast.Constant(number)]), other, chosen)
+        return located(placed(chosen, node))
+
+    def _at(self, node: Any, text: ast.expr) -> ast.expr:
+        """The same at a text."""
+        if isinstance(node, ast.Call):
+            return ast.Call(copied(node.func), [copied(text), *map(copied, node.args[1:])], [])
+        return ast.Subscript(copied(node.value), copied(text), ast.Load())
+
+    visit_Subscript = visit_Call = _chosen
