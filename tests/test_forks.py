@@ -3318,3 +3318,38 @@ def test_a_divisor_that_is_zero_divides_as_it_does_in_python():
     for k in (3.0, 2.0, 1.0, 0.0, 4.0, 0.0, 5.0):
         p = {"low": 7.5 + k, "high": k}
         assert derivative(p)[0] == pytest.approx(fun(p), rel=1e-12)
+
+
+class Rated:
+    def __init__(self, rate):
+        self.rate, self.seen = rate, 0
+
+
+def stores_by_state(x):
+    stores, state, s = {"a": Rated(0.2), "b": Rated(0.5)}, "a", x[0]
+    for v in x:
+        stores[state].seen += 1
+        stores[state].rate = stores[state].rate * 0.9 + v * 0.01
+        s = s + v * stores[state].rate
+        state = "b" if s > 0 else "a"
+    return s + stores["a"].seen * x[1] + stores["b"].rate
+
+
+def rows_by_state(x):
+    rows, state = {"a": {"n": 0, "sum": 0.0}, "b": {"n": 0, "sum": 0.0}}, "a"
+    for v in x:
+        rows[state]["n"] += 1
+        rows[state]["sum"] += v
+        state = "b" if v > 0.1 else "a"
+    return rows["a"]["sum"] / max(rows["a"]["n"], 1) + rows["b"]["sum"] ** 2 / max(rows["b"]["n"], 1)
+
+
+@pytest.mark.parametrize("fun", [stores_by_state, rows_by_state])
+def test_what_iterations_compute_and_put_into_objects_needs_no_other_name(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for seed in range(10):
+        x = np.random.default_rng(seed).normal(size=30)
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().misses <= 4

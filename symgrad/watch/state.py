@@ -743,9 +743,9 @@ class State(Calls):
         loop = self.trace.innermost_loop()
         if loop is None or not (loop.hangs or loop.moving is not None) or not loop.boundaries or self._places(owner) is None:
             return value
-        if loop.moving is None:
-            return self.renamed(value, f"put {key}")  # type: ignore[no-any-return]
-        begun = loop.boundaries[-1]
+        begun, node = loop.boundaries[-1], value.node
+        if loop.moving is None and node.args and node.index > self.trace.index_before(begun.length):
+            return value  # this iteration has computed it
         turn = loop.serial, begun.length
         if self._turn != turn:
             self._turn, self._made = turn, {}
