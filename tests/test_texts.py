@@ -461,6 +461,29 @@ def by_members(x):
     return out
 
 
+def by_rows(x):
+    phase, s, out = Phase.IDLE, x[0], 0.0
+    for v in x:
+        row = PARAMETERS[phase]
+        s = s * row["b"] + v * row["a"]
+        phase = Phase.RUN if s > 0.1 else Phase.IDLE
+        out += s**2 + row["a"]
+    return out
+
+
+def by_functions_in_rows(x):
+    state, s = "dry", x[0]
+    for v in x:
+        step = STEPS[state]
+        s = step(s, v) * 0.5
+        if s > 0.5:
+            state = "wet"
+        elif s < 0:
+            state = "dry"
+        s = step(s, 0.1)
+    return s
+
+
 def by_traced_rates(x):
     rates = {None: x[1], "up": x[2] * 2, "down": 0.3}
     state, s, out = None, x[0], 0.0
@@ -485,7 +508,7 @@ def by_steps(x):
     return out
 
 
-@pytest.mark.parametrize("fun", [by_rates, by_members, by_traced_rates, by_steps])
+@pytest.mark.parametrize("fun", [by_rates, by_members, by_rows, by_functions_in_rows, by_traced_rates, by_steps])
 def test_what_dicts_have_for_texts(fun):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for seed in range(12):

@@ -201,15 +201,18 @@ def fork(
 
 
 def meeting(trace: Trace, bounds: Sequence[Boundary]) -> tuple[Any, ...]:
-    """The statements behind which all ways through the iterations between ``bounds`` meet again, where some part."""
+    """The statements behind which all ways through the iterations between ``bounds`` meet again, where some part; but for those
+    behind which locals that are not traced tell which way was taken (``row = table[state]``)."""
     found: list[Any] = []
     before = [b for b, _ in iterations(bounds)]
     every = [bound.joins for bound in before]
     alike = _turned(bounds) is not None
     for site in every[0]:
         if all([site in joins for joins in every]) and (alike or not _is_inner(site)):
-            here = [joins[site].bound for joins in every]
-            if any([_decides(trace, b, c) for b, c in zip(before, here, strict=True)]):
+            here, dead = [joins[site].bound for joins in every], every[0][site].dead
+            first, *others = [{name: what for name, what in end.rest.items() if name not in dead} for end in here]
+            alike_here = all([other == first for other in others])
+            if alike_here and any([_decides(trace, b, c) for b, c in zip(before, here, strict=True)]):
                 found.append(site)
                 before = here
     return tuple(found)
