@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Node
-from symgrad.loops.patterns import BOOL, INT, MANY, TAKEN, WHOLE, Key
+from symgrad.loops.patterns import BOOL, EXACT, INT, MANY, TAKEN, WHOLE, Key
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import INDEX, ITEM, TO_PYTHON, TOTAL
@@ -31,7 +31,6 @@ from symgrad.tracing.tracer import NUMBERS, Run, Tracer, plain
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 KEPT = "a list of some items"  # a cause of ``Mixed``
 _SHIFTS = (REGISTRY[np.add], REGISTRY[np.subtract])
-EXACT = 1 << 53  # up to which a float is the int that it is made of
 LONG = 1 << 12  # items that were there before a loop, which are written into its array one by one
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 

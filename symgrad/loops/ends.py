@@ -6,7 +6,8 @@ however often; what it becomes runs over the range, which its code makes in each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,11 @@ class Ends(NamedTuple):
     step: int
     target: str
     at: Callable[[Any], Any] | None = None
+
+    def items(self) -> Iterable[Any]:
+        """What it runs over, if that is no loop of the code: its ends are looked at."""
+        numbers = range(*map(operator.index, self[:3]))
+        return numbers if self.at is None else map(self.at, numbers)
 
     def item(self, place: Any) -> Any:
         """What the statement gets at a place."""

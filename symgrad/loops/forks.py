@@ -210,12 +210,17 @@ def meeting(trace: Trace, bounds: Sequence[Boundary]) -> tuple[Any, ...]:
     for site in every[0]:
         if all([site in joins for joins in every]) and (alike or not _is_inner(site)):
             here, dead = [joins[site].bound for joins in every], every[0][site].dead
-            first, *others = [{name: what for name, what in end.rest.items() if name not in dead} for end in here]
-            alike_here = all([other == first for other in others])
-            if alike_here and any([_decides(trace, b, c) for b, c in zip(before, here, strict=True)]):
+            some = any([_decides(trace, b, c) for b, c in zip(before, here, strict=True)])
+            if some and _untold(here, dead) is not None:
                 found.append(site)
                 before = here
     return tuple(found)
+
+
+def _untold(ends: Sequence[Boundary], dead: Collection[str]) -> dict[str, Any] | None:
+    """What is not traced where ways meet, but for what is in ``dead`` locals; None if it tells them apart."""
+    first, *others = [{name: what for name, what in end.rest.items() if name not in dead} for end in ends]
+    return first if all([other == first for other in others]) else None
 
 
 def _is_inner(site: Any) -> bool:
@@ -523,10 +528,10 @@ class _Reader:
             common = set(ends[0].nodes).intersection(*(end.nodes for end in ends))
             if any([key not in common and key[0] not in dead for end in ends for key in end.nodes]):
                 raise Unclear  # it is there at times, and may be read
-            names = [{name: what for name, what in end.rest.items() if name not in dead} for end in ends]
-            if any([other != names[0] for other in names]):
+            untold = _untold(ends, dead)
+            if untold is None:
                 raise Unclear
-            self.rests.append(names[0])
+            self.rests.append(untold)
             for end in ends:
                 self._check_views(end, dead)
             live = {key for key in common if key[0] not in dead}

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.equal import is_same
+from symgrad.loops.patterns import EXACT
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import OWNERS, TO_PYTHON
 from symgrad.tracing.mixed import Mixed, Otherwise
@@ -30,7 +31,6 @@ EITHER = "a list of either's numbers"  # a cause of ``Mixed``
 _ENDS = frozenset([np.dtype(np.int32), np.dtype(np.int64)])  # of arrays of ends: sums of others may be too large for them
 _NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
 _WORDS = frozenset([str, type(None)])
-_EXACT = 1 << 53  # up to which floats stand for ints
 _KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
 Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
 
@@ -262,7 +262,7 @@ def _table_of_either(value: Items, once: Callable[[Any], Any]) -> Over | None:
 
 def _is_small(item: Any) -> bool:
     """Whether it is an int for which a float may stand."""
-    return type(item) is int and abs(item) <= _EXACT
+    return type(item) is int and abs(item) <= EXACT
 
 
 def _is_double(item: Any) -> bool:

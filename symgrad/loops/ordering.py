@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import Aval
+from symgrad.loops.patterns import EXACT
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.tracing.mixed import Bounds, Mixed, bounds_of
@@ -192,4 +193,4 @@ def _is_python(value: Any) -> bool:
 
 def _is_literal(value: Any) -> bool:
     """Whether it is one of Python's own numbers, that double precision has."""
-    return type(value) is float or (type(value) is int and abs(value) <= 2**53)
+    return type(value) is float or (type(value) is int and abs(value) <= EXACT)

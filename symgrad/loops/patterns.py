@@ -27,6 +27,7 @@ COUNTER: Key = ("for",)  # how often a loop has gone round
 UNSEEN: Key = ("else",)  # whether an iteration went a way that no call has gone
 STOP: Key = ("in",)  # where the range ends that a loop runs over, if that is traced
 OF_LOOPS = frozenset([TEST, EXIT, COUNTER, UNSEEN, STOP])  # which are no locals
+EXACT = 1 << 53  # up to which floats stand for ints
 TRACED = ("traced",)  # what is noted of a local that holds a traced value
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import Aval, Node
-from symgrad.loops.patterns import INT
+from symgrad.loops.patterns import EXACT, INT
 from symgrad.ops.core import REGISTRY, ops_of
 from symgrad.ops.engine import INDEX, NAMED
 from symgrad.tracing.mixed import Mixed, Otherwise
@@ -24,7 +24,6 @@ from symgrad.tracing.trace import Trace, is_held_so_often
 from symgrad.tracing.tracer import Tracer, plain
 
 MOST = 1 << 16  # items of such a list
-EXACT = 2**53  # up to which whole numbers are floats
 _GROWING = ops_of(np.add, np.multiply, np.power, np.left_shift)
 _FLOAT, _FLAG = np.dtype(float), np.dtype(bool)
 

@@ -117,8 +117,7 @@ class State(Calls):
                 own = tested or value.at is not None  # then a target may be read when it has ended
                 names = private if own else (*private, value.target)
                 return Roller(self.trace, None, names, stored, tested, targets, ends=value, apart=apart)
-            numbers = range(*map(operator.index, value[:3]))
-            value = numbers if value.at is None else map(value.at, numbers)
+            value = value.items()
         often, shortest = how_often(value), self._shortest(decides)
         value = value.items if type(value) is Turns else value
         if type(value) is not Over:
@@ -207,7 +206,7 @@ class State(Calls):
         if fun is enumerate and len(args) == 1 and not options and type(args[0]) is Ends:
             every = args[0]
             return every._replace(at=lambda place: (place, every.item(place)))
-        args = tuple([map(arg.item, range(*map(operator.index, arg[:3]))) if type(arg) is Ends else arg for arg in args])
+        args = tuple([arg.items() if type(arg) is Ends else arg for arg in args])
         if (places := self._as_many_of_all(fun, args, options)) is not None:
             return places
         made = paired if fun in _OF_ITEMS else picked if fun in _SNAPSHOTS else None
