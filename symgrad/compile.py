@@ -53,7 +53,7 @@ from symgrad.source.origins import METHODS, OWN, is_object, is_users
 from symgrad.tracing.frames import INTO_PLAIN
 from symgrad.tracing.mixed import Otherwise, is_narrow
 from symgrad.tracing.nans import WatchedTrace
-from symgrad.tracing.trace import SLIDING, TURNING, Carried, Tape, Trace, Varied, running, tracing
+from symgrad.tracing.trace import SLIDING, TURNING, Carried, Stated, Tape, Trace, Varied, running, tracing
 from symgrad.tracing.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
@@ -91,6 +91,7 @@ REDRAWN = 2  # runs that draw other numbers than the one before, before nobody e
 SEEDS = 8  # of generators that the function makes, whose numbers are kept in memory
 DIVERGED = 3  # runs with loops that decide, which contradict earlier ones, before nobody tries to make code of them
 _BEGUN = (
+    Stated,
     Lists,
     Begun,
     Counted,
@@ -247,6 +248,7 @@ class Family:
         self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
         self.told = self.moving  # all that are known by now
+        self.texts: dict[Any, Any] = {}  # those that go round its loops as numbers; see ``symgrad.source.states``
         # whether its ways meet outside of loops, too, for there are many, and in those that decide in these lines
         self.sections: frozenset[tuple[str, int]] | None = None
         self.laid = False  # whether arrays lay by columns in loops with one way for all
@@ -318,7 +320,7 @@ class Family:
         if kind is Trace:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*apart}
             trace.moving, trace.sections, trace.laid = {**self.moving}, self.sections, self.laid
-            trace.known_ranges = self.ranges
+            trace.known_ranges, trace.texts = self.ranges, self.texts
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             drafts = [self.draft] if self.draft is not None else []

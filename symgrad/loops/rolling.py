@@ -72,14 +72,14 @@ from symgrad.loops.patterns import (
 )
 from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out, told
-from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, holds_plain, inner, moved, without_twins
+from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, holds_plain, inner, is_text, moved, without_twins
 from symgrad.loops.views import shown
 from symgrad.loops.ways import is_float, joined_kind
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_FLOAT, TO_NUMPY
 from symgrad.source.lists import FAR as DEEP
 from symgrad.tracing.frames import HIDDEN
 from symgrad.tracing.mixed import Mixed, Otherwise
-from symgrad.tracing.trace import GONE, LAID, TURNING, Guard, Trace, is_held_so_often, loop_number
+from symgrad.tracing.trace import GONE, LAID, TURNING, Guard, Stated, Trace, is_held_so_often, loop_number
 from symgrad.tracing.tracer import NUMBERS, Peek, Tracer, plain
 from symgrad.transform.loop import Course, Loop, loop_of
 
@@ -1290,6 +1290,15 @@ class Roller:
         for name in sorted([name for kinds in (every, met) for name in kinds if len(kinds[name]) > 1]):
             self._ask_anew(Flag(self.place, name))
 
+    def _ask_for_texts(self) -> None:
+        """End the run where iterations leave now this text in a local, now that one: in the next one, numbers go round."""
+        left: dict[str, set[Any]] = {}
+        for name, what in [pair for bound in self.boundaries for pair in bound.rest.items()]:
+            if name not in self.unread and is_text(what):
+                left.setdefault(name, set()).add(what)
+        for name in sorted([name for name, texts in left.items() if len(texts) > 1]):
+            self._ask_anew(Stated((self.place[1].co_filename, self.place[2]), name))
+
     def flag(self, name: str, value: Any) -> Any:
         """What a call has left in a local: see ``Flag``."""
         return self.number(name, value) if Flag(self.place, name) in self.trace.apart else value
@@ -1304,6 +1313,7 @@ class Roller:
         if len(self.boundaries) == 1 and self.around is None and self.tested and not self.boundaries[0].nodes[TEST].active:
             return  # its first item has settled that it ends there
         self._ask_for_flags()
+        self._ask_for_texts()
         self.boundaries = bounds = without_twins(self.boundaries, self.private)
         way, skipped = self._way(), self.skipped
         if trace.trying and (self.what is None or any(map(may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))):

@@ -7,12 +7,13 @@ or object that has two names at all boundaries is noted of one of them.
 
 from __future__ import annotations
 
+import enum
 import functools
 import pickle
 import random
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,8 @@ class Survey:
         if turn is not None:
             return ("turn", id(turn))
         if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range):
+            return (kind, value)
+        if isinstance(value, enum.Enum):
             return (kind, value)
         if kind is slice:
             ends = value.start, value.stop, value.step
@@ -260,6 +263,12 @@ def moved(a: Any, b: Any, key: Key) -> set[Key] | None:
     names = a[1] if len(a) == 3 else range(len(a[-1]))
     found = [moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
     return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
+
+
+def is_text(what: Any) -> bool:
+    """Whether it describes a text, a member of an ``Enum``, or None."""
+    kind = what[0] if type(what) is tuple and len(what) == 2 else None
+    return isinstance(kind, type) and (kind in (str, NoneType) or issubclass(kind, enum.Enum))
 
 
 def _is_of_value(what: Any) -> bool:

@@ -65,6 +65,7 @@ from symgrad.source.rows import as_arrays
 from symgrad.source.sections import deciding, in_sections
 from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
+from symgrad.source.states import CODE, IS_TEXT, TEXT, codes_in, with_codes
 from symgrad.source.several import apart
 from symgrad.source.swaps import TWO, always
 from symgrad.source.syntax import (
@@ -119,6 +120,7 @@ class _How(NamedTuple):
     tables: frozenset[Group]
     rooms: frozenset[int]
     lent: frozenset[tuple[str, str]]
+    states: frozenset[tuple[int, str]]
 
 
 # by identity, and by rewriter: code objects of different files can be equal
@@ -136,16 +138,18 @@ def instrumented(
     tables: frozenset[Group] = frozenset(),
     rooms: frozenset[int] = frozenset(),
     lent: frozenset[tuple[str, str]] = frozenset(),
+    states: frozenset[tuple[int, str]] = frozenset(),
 ) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
     ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, ``a is b``, ``np.r_[...]``, ``np.c_[...]``
     and what is written into; ``sections``: see ``symgrad.source.sections``, and the lines that decide again and again, None
     where there are to be none; ``tables``: the lists that are arrays, see ``symgrad.source.tables``; ``rooms``: the lines of
-    ``while`` loops that append to lists in objects; ``lent``: the parameters that are holders, and the names of lists there.
+    ``while`` loops that append to lists in objects; ``lent``: the parameters that are holders, and the names of lists there;
+    ``states``: the lines of loops, and the locals that stand for texts in them, see ``symgrad.source.states``.
     """
     kind = _Calls if calls_only else _Rewriter if sections is None else _InSections
-    how = _How(kind, sections, tables, rooms, lent)
+    how = _How(kind, sections, tables, rooms, lent, states)
     new, generators = _rewritten(fun, how, True)
     if any([_generator(fun, name) is not one for name, one in generators.items()]):  # that other functions stand in by now
         new, _ = _rewritten(fun, how, False)
@@ -230,7 +234,8 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
         tree = in_columns(tree, space)
         tree = by_place(last_items(at_the_end(tree, space, with_lists=True), around), around)
         tree = with_tables(item_by_item(one_by_one(tree)), how.tables, around)
-        tree = as_arrays(always(with_flags(numbered(tree, fun.__globals__))), fun.__globals__)
+        tree = with_codes(numbered(tree, fun.__globals__), how.states)
+        tree = as_arrays(always(with_flags(tree)), fun.__globals__)
         tree = inlined(unrolled(tree, space), generators, around)
         tree = apart(in_columns(at_the_end(unrolled(tree, space), space), space))  # also in generators that stand for loops
         tree = in_room(joined(with_segments(tree, fun), fun), how.rooms)
@@ -448,6 +453,7 @@ _OWN = {
     TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
     REST: "rest_of", SHORT: "short", HOLDER: "holder", WHOLE: "whole_number",
+    CODE: "code_of", TEXT: "text_of", IS_TEXT: "is_text",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 
@@ -1244,7 +1250,7 @@ class _Rewriter(ast.NodeTransformer):
         own = {name for name in stores | target if every[name] == inside[name] and name not in kept}
         private = tuple(sorted(own | ((stores | target) & (dead - changed))))
         doubtful = tuple(sorted(dead.intersection(stores | target) - {*private}))
-        counting = _counted([*walk(node)]) | counted
+        counting = _counted([*walk(node)]) | counted | codes_in(node)
         below = [*_below_ifs(node.body)]
         _mark_toggles([*_below_ifs(node.body, True)])
         places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in counted_by(item)]}

@@ -77,6 +77,13 @@ class Varied(NamedTuple):
     line: Any
 
 
+class Stated(NamedTuple):
+    """Among what is ``apart``: iterations of the loop in this line leave now this text in the local of this name, now that."""
+
+    line: tuple[str, int]
+    name: str
+
+
 class Named(NamedTuple):
     """Among what is ``apart``: somebody can tell whether a name that is given at this ``place``, in a loop, is of an array of
     its own."""
@@ -191,6 +198,7 @@ class Trace:
         # the ends of ranges that hang on arguments, by the loops' lines: of this call, and of earlier ones
         self.ranges: dict[Any, set[tuple[int, ...]]] = {}
         self.known_ranges: Mapping[Any, set[tuple[int, ...]]] = {}
+        self.texts: dict[Any, Any] = {}  # those that go round loops as numbers, in this order, by type and text
         self.leaps = True  # whether long loops may leap
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often

@@ -80,7 +80,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.kinds import CACHED, UNBOUND, attributes, place_of_out, refuse_unfollowed
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.protocols import is_of_objects
-from symgrad.tracing.trace import Varied
+from symgrad.tracing.trace import Stated, Varied
 from symgrad.tracing.tracer import AS_ARRAYS, Tracer, plain, unwritable
 from symgrad.watch import draws, standard
 from symgrad.watch.guards import Path, same_value
@@ -717,7 +717,11 @@ class Calls(Reads):
         sections = None if self.trace.sections is None else _lines_of(code, self.trace.sections)
         told = [one.line for one in self.trace.apart if type(one) is Varied]
         rooms = _lines_of(code, frozenset([*told, *[(one.file, one.line) for one in self.trace.apart if type(one) is Counted]]))
-        inside = instrumented(fun, Frame(self, fun, arrays), sections=sections, tables=arrays, rooms=rooms, lent=lent)
+        stated = [one for one in self.trace.apart if type(one) is Stated]
+        lines = _lines_of(code, frozenset([one.line for one in stated]))
+        states = frozenset([(one.line[1], one.name) for one in stated if one.line[0] == code.co_filename and one.line[1] in lines])
+        how = {"sections": sections, "tables": arrays, "rooms": rooms, "lent": lent, "states": states}
+        inside = instrumented(fun, Frame(self, fun, arrays), **how)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             self._shown_all()

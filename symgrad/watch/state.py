@@ -9,6 +9,7 @@ import abc
 import builtins
 import collections
 import contextlib
+import enum
 import functools
 import itertools
 import operator
@@ -17,7 +18,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -81,6 +82,12 @@ _LISTS = (list, collections.deque)
 _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
 _NO_FIELDS = (FunctionType, staticmethod, classmethod, type)  # of what is in classes
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
+
+
+class _Other(NamedTuple):
+    """What is in a local that stands for texts, and is none."""
+
+    value: Any
 
 
 class State(Calls):
@@ -312,6 +319,29 @@ class State(Calls):
         """An end of a range that a loop counts up to."""
         end = self._as_index(end)
         return end if type(end) is Tracer and type(end.value) is int else operator.index(end)
+
+    def code_of(self, value: Any) -> Any:
+        """The number of a text, a member of an ``Enum`` or None, that goes round a loop; anything else stands for itself."""
+        if value is not None and type(value) is not str and not isinstance(value, enum.Enum):
+            return _Other(value)
+        texts = self.trace.texts
+        if (type(value), value) not in texts:
+            texts[type(value), value] = value
+        number, loop = [*texts].index((type(value), value)), self.trace.innermost_loop()
+        return number if loop is None or not loop.boundaries else loop.number("code", number)
+
+    def text_of(self, code: Any) -> Any:
+        """What a number that has gone round stands for: that is decided on."""
+        if type(code) is _Other:
+            return code.value
+        every = [*self.trace.texts.values()]
+        if type(code) is not Tracer:
+            return every[code]
+        return next(text for number, text in enumerate(every) if code == number)
+
+    def is_text(self, code: Any, text: Any) -> Any:
+        """Whether it stands for this one."""
+        return code.value == text if type(code) is _Other else code == self.code_of(text)
 
     def _as_index(self, end: Any) -> Any:
         """An end of a range as Python's int, of which the numbers are made that it gives."""
@@ -673,7 +703,7 @@ class State(Calls):
     def private(self, names: tuple[str, ...], doubtful: tuple[str, ...]) -> tuple[str, ...]:
         """The ``names`` that a loop has for itself, and those of the ``doubtful`` ones that stand for no array now."""
         now = sys._getframe(1).f_locals
-        return Own((*names, *[name for name in doubtful if name not in now or _is_number(now[name])]), doubtful)
+        return Own((*names, *[name for name in doubtful if name not in now or _is_no_array(now[name])]), doubtful)
 
     def start(
         self,
@@ -1121,6 +1151,11 @@ class Finished(State):
 def _is_number(value: Any) -> bool:
     """Whether it is a number, traced or not, which nothing changes in place."""
     return not isinstance(value.like if type(value) is Tracer else value, np.ndarray) and isinstance(value, (Tracer, *_NUMBERS))
+
+
+def _is_no_array(value: Any) -> bool:
+    """Whether it is a number, or a text, or as good as one."""
+    return value is None or isinstance(value, (str, enum.Enum)) or _is_number(value)
 
 
 def _has_places(items: Any) -> bool:

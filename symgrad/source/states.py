@@ -1,0 +1,132 @@
+"""Locals that a loop hands on, and that are now one text, now another one, go round as numbers.
+
+Where calls give them (``state, s = step(state, s, v)``), or more is done with them than ``symgrad.source.texts`` knows to do
+with numbers, the loop's body has the texts, as functions want them, and a number goes from one iteration to the next, which
+each iteration decides on when it begins: ``state_code = code of state``, ``for v in x: state = text of state_code; state, s =
+step(state, s, v); state_code = code of state``, and ``state = text of state_code`` behind the loop. Members of an ``Enum``, and
+None, are as good as texts; anything else stands for itself. Runs tell of which locals in which lines that is so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from symgrad.source.syntax import (
+    LOCAL_READERS,
+    FunctionNode,
+    assigned,
+    blocks_of,
+    copied,
+    fresh,
+    located,
+    mentioned,
+    names_stored,
+    placed,
+    walk,
+)
+from symgrad.source.texts import bound_beside
+
+CODE, TEXT, IS_TEXT = "__symgrad_code__", "__symgrad_text__", "__symgrad_is_text__"
+_LOOPS = (ast.For, ast.While)
+
+
+def with_codes(function: FunctionNode, states: Collection[tuple[int, str]]) -> FunctionNode:
+    """The function, changed in place: so it is with these locals in the loops in these lines."""
+    if not isinstance(function, ast.FunctionDef):
+        return function
+    every = [*walk(function)]
+    used = {node.id for node in every if isinstance(node, ast.Name)}
+    if not used.isdisjoint(LOCAL_READERS):
+        return function
+    beside, taken = bound_beside(function, every), mentioned(function)
+    for line, name in sorted(states):
+        if name not in beside:
+            _in_loop(function, line, name, taken)
+    return function
+
+
+def _in_loop(function: ast.FunctionDef, line: int, name: str, taken: set[str]) -> None:
+    """The same of one local in one loop, if it has surely been assigned before it, and by plain statements in it."""
+    for block, before in _blocks(function.body, ()):
+        for i, loop in enumerate(block):
+            if isinstance(loop, _LOOPS) and loop.lineno == line:
+                known = {one for statement in (*before, *block[:i]) if isinstance(statement, ast.Assign) for one in _targets(statement)}
+                given = [one for one in blocks_of(loop) for statement in one if name in _targets(statement)]
+                tested = [] if isinstance(loop, ast.For) else _tests(loop.test, name)
+                often = sum([one == name for statement in loop.body for one in names_stored(statement)])
+                plain = name in known and often == sum([_targets(one).count(name) for part in given for one in part])
+                if plain and not loop.orelse and tested is not None and _reads(loop, name):
+                    code = fresh(f"{name}_code", taken)
+                    _change(function, block, i, name, code, tested)
+                return
+
+
+def _change(function: ast.FunctionDef, block: list[ast.stmt], i: int, name: str, code: str, tested: Sequence[ast.Compare]) -> None:
+    loop: Any = block[i]
+    outside = _reads(function, name) > _reads(loop, name)
+    for inner in [loop.body, *[one for part in loop.body for one in blocks_of(part)]]:
+        for place, statement in reversed([*enumerate(inner)]):
+            if name in _targets(statement):
+                inner.insert(place + 1, _coded(name, code, statement))
+    loop.body.insert(0, _text(name, code, loop.body[0]))
+    for test in tested:
+        same = ast.Call(_at(IS_TEXT), [_at(code), test.comparators[0]], [])
+        test.left, test.ops, test.comparators = same, [ast.Eq()], [ast.Constant(type(test.ops[0]) in (ast.Eq, ast.Is))]
+        located(placed(test, test))
+    if outside:
+        block.insert(i + 1, _text(name, code, loop))
+    block.insert(i, _coded(name, code, loop))
+
+
+def _blocks(block: list[ast.stmt], before: Sequence[ast.stmt]) -> Iterator[tuple[list[ast.stmt], Sequence[ast.stmt]]]:
+    """The blocks of a function, each with the statements that come before it in those around."""
+    yield block, before
+    for i, statement in enumerate(block):
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for inner in [one for one in (getattr(statement, field, None) for field in ("body", "orelse", "finalbody")) if one]:
+                yield from _blocks(inner, (*before, *block[:i]))
+
+
+def _targets(statement: ast.stmt) -> list[str]:
+    """The names that a plain statement assigns."""
+    return [name for target in statement.targets for name in names_stored(target)] if isinstance(statement, ast.Assign) else []
+
+
+def _tests(test: ast.expr, name: str) -> list[ast.Compare] | None:
+    """Where the test of a loop compares a name with something; None where it reads it otherwise."""
+    found = [
+        part
+        for part in walk(test)
+        if isinstance(part, ast.Compare)
+        and getattr(part.left, "id", "") == name
+        and len(part.ops) == 1
+        and isinstance(part.ops[0], (ast.Eq, ast.NotEq, ast.Is, ast.IsNot))
+        and isinstance(part.comparators[0], (ast.Constant, ast.Attribute))
+    ]
+    return found if len(found) == _reads(test, name) else None
+
+
+def _reads(node: ast.AST, name: str) -> int:
+    return sum([isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load) for part in walk(node)])
+
+
+def codes_in(loop: ast.AST) -> set[str]:
+    """The names of such numbers in a loop."""
+    calls = [part for part in walk(loop) if isinstance(part, ast.Call) and getattr(part.func, "id", "") == TEXT]
+    return {arg.id for call in calls for arg in call.args if isinstance(arg, ast.Name)}
+
+
+def _coded(name: str, code: str, like: ast.AST) -> ast.stmt:
+    """``state_code = code of state``."""
+    return assigned(code, ast.Call(_at(CODE), [_at(name)], []), like)
+
+
+def _text(name: str, code: str, like: ast.AST) -> ast.stmt:
+    """``state = text of state_code``."""
+    return assigned(name, ast.Call(_at(TEXT), [_at(code)], []), like)
+
+
+def _at(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
