@@ -150,6 +150,14 @@ class Moved(NamedTuple):
     keys: frozenset[Key]
 
 
+class Coded(NamedTuple):
+    """A text, at this key of a container or object, that goes on as a number."""
+
+    owner: Any
+    key: Any
+    code: Tracer
+
+
 class Roller:
     """Watches one loop statement. ``what`` is what a ``for`` statement runs over; ``private`` are the names of the locals
     that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
@@ -247,6 +255,7 @@ class Roller:
         self.coarse = False  # whether some of these may be ints, or flags
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
+        self.coded: dict[Key, Coded] = {}  # and such texts
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
         # the locals that nobody reads when an iteration has begun, before they are assigned again
         self.dead: Sequence[str] = ()
@@ -412,11 +421,13 @@ class Roller:
             elif place == self.look and self._always_turns():
                 self.left()
                 break
+            self._decode()
             yield at(index)
             place += 1
         else:
             self._boundary(frame, None)
             self._finish()
+            self._decode()
         yield from self.what.items(place)
 
     def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
@@ -494,6 +505,7 @@ class Roller:
             trace.guards[-1] = trace.guards[-1]._replace(loop=True)
         if not goes_on:
             self._finish()
+        self._decode()
         return goes_on
 
     def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
@@ -527,12 +539,13 @@ class Roller:
         if not self.boundaries:
             self.start = trace.graph.next_index
         self._lift(frame)
+        self._code(frame)
         if trace.selections is not None:
             if self.boundaries:
                 trace.weed(self.boundaries[-1].writes, len(trace.writes))
             known = map(frame.f_locals.get, self.unread)
             trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
-        self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread))
+        self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread, coded=self.coded))
         self._take_in()
         self._compare()
         self.met_at = None
@@ -546,6 +559,7 @@ class Roller:
         more: dict[Key, Tracer] | None,
         unread: Collection[str] = (),
         called: Sequence[FrameType] = (),
+        coded: Mapping[Key, Coded] | None = None,
     ) -> Boundary:
         """What there is now, but for selections in locals that are ``unread`` until they are assigned again; and in functions
         that are ``called``."""
@@ -553,7 +567,8 @@ class Roller:
         names, code = frame.f_locals, frame.f_code
         own = {name: names[name] for name in (*code.co_cellvars, *code.co_freevars) if name in names}
         early = not self.passed and len(self.boundaries) < 2  # the first iteration may make lists
-        survey = Survey(trace, thorough, self.many, own, self.logs, self._begin_log if early else None)
+        numbers = {key: one.code for key, one in (coded or {}).items()}
+        survey = Survey(trace, thorough, self.many, own, self.logs, self._begin_log if early else None, numbers)
         holds, nodes = survey.holds, {}
         if more and COUNTER in more:  # the local that has the same value got it from there
             holds[COUNTER] = more[COUNTER]
@@ -918,6 +933,23 @@ class Roller:
             if name in frame.f_locals:
                 self.trace.hooks.lift(self, name, frame.f_locals[name], path)
 
+    def _code(self, frame: FrameType) -> None:
+        """Texts in containers that iterations were seen to change go on as numbers, where an iteration begins."""
+        self.coded, known = {}, {}
+        for name, *path in self.moving or ():
+            for places, at in self.trace.hooks.texts(frame.f_locals.get(name), path):
+                own = id(places), at[-1]
+                if own not in known:
+                    known[own] = Coded(places, at[-1], self.number(joined((name, *at)), self.trace.hooks.coded(places[at[-1]])))
+                self.coded[name, *at] = known[own]
+
+    def _decode(self) -> None:
+        """What these texts are is decided on when an iteration has begun, and when the loop is over."""
+        for one in {id(one): one for one in self.coded.values()}.values():
+            text = self.trace.hooks.text_of(one.code)
+            if one.owner[one.key] is not text:
+                one.owner[one.key] = text
+
     def _tidy(self) -> None:
         """Forget what the statement of a loop within this one still held of its last iteration when that was rolled up."""
         if self.trace.untidy and self.boundaries:
@@ -1153,17 +1185,18 @@ class Roller:
         trace = self.trace
         if trace.impure or trace.lanes or len(bounds) <= 1:
             return
-        changed = self._changed(bounds)
+        changed = self._changed(bounds, True)
         if changed or (changed is not None and self.asked):  # and those in the other items of the same lists
             every = {(name, *[... if type(part) is int else part for part in path]) for name, *path in changed}
             trace.moving[self.place] = every | trace.moving.get(self.place, set())
 
-    def _changed(self, bounds: Sequence[Boundary]) -> set[Key] | None:
-        """Where iterations changed numbers in containers; None if they changed something else that is not traced."""
+    def _changed(self, bounds: Sequence[Boundary], texts: bool) -> set[Key] | None:
+        """Where iterations changed numbers in containers, or ``texts``; None if they changed something else that is not
+        traced."""
         changed: set[Key] = set()
         for b, c in itertools.pairwise(bounds):
             for name in (b.rest.keys() & c.rest.keys()) - self.unread:
-                found = moved(b.rest[name], c.rest[name], (name,))
+                found = moved(b.rest[name], c.rest[name], (name,), texts)
                 if found is None and not self.asked:
                     return None
                 changed |= found or set()
@@ -1172,7 +1205,7 @@ class Roller:
     def _ask_for_numbers(self) -> None:
         """End the run where no two of many iterations are alike, and they change plain numbers in containers: in the next one,
         these are traced."""
-        changed = self._changed(self.boundaries) if self.whole and self._may_begin_anew() else None
+        changed = self._changed(self.boundaries, False) if self.whole and self._may_begin_anew() else None
         if changed:
             raise self.trace.refuse(Otherwise(frozenset([Moved(self.place, frozenset(changed))])))
 
@@ -1297,7 +1330,11 @@ class Roller:
             if name not in self.unread and is_text(what):
                 left.setdefault(name, set()).add(what)
         for name in sorted([name for name, texts in left.items() if len(texts) > 1]):
-            self._ask_anew(Stated((self.place[1].co_filename, self.place[2]), name))
+            loops = [one for one in self._all_around() if one.place and one.place[1] is self.place[1]]
+            around = [one for one in loops if name in one.boundaries[-1].rest and name not in one.unread]
+            causes = {Stated((one.place[1].co_filename, one.place[2]), name) for one in (self, *around)}
+            if not causes <= self.trace.apart and self._may_begin_anew():
+                raise self.trace.refuse(Otherwise(frozenset(causes)))
 
     def flag(self, name: str, value: Any) -> Any:
         """What a call has left in a local: see ``Flag``."""
@@ -1308,12 +1345,12 @@ class Roller:
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.lanes or hooks is None or hooks.impure or hooks.effects or self.place in trace.apart:
             return
+        self._ask_for_texts()
         if (self.what is None or self.tested) and not self.open:
             return
         if len(self.boundaries) == 1 and self.around is None and self.tested and not self.boundaries[0].nodes[TEST].active:
             return  # its first item has settled that it ends there
         self._ask_for_flags()
-        self._ask_for_texts()
         self.boundaries = bounds = without_twins(self.boundaries, self.private)
         way, skipped = self._way(), self.skipped
         if trace.trying and (self.what is None or any(map(may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))):

@@ -41,7 +41,8 @@ class Survey:
     """Looks through local variables, at so ``many`` items of lists in them: tables grow with their loops.
 
     ``thorough``: all that is not traced is noted too, so that it can be compared. ``own`` are locals that functions share.
-    ``logs`` are the lists in objects that iterations append to; ``begins`` tells what it found of one, where but some do.
+    ``logs`` are the lists in objects that iterations append to; ``begins`` tells what it found of one, where but some do;
+    ``coded`` are the numbers of texts in containers that go round.
     """
 
     def __init__(
@@ -52,8 +53,10 @@ class Survey:
         own: Mapping[str, Any],
         logs: Logs | None = None,
         begins: Callable[[Holders, list[Any]], None] | None = None,
+        coded: Mapping[Key, Tracer] | None = None,
     ) -> None:
         self.trace, self.thorough, self.many, self.own, self.logs, self.begins = trace, thorough, many, own, logs, begins
+        self.coded = coded or {}
         self.holds: dict[Key, Tracer] = {}
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
@@ -87,9 +90,10 @@ class Survey:
         turn = None if depth or self.trace.hooks is None else self.trace.hooks.turn_of(value)
         if turn is not None:
             return ("turn", id(turn))
-        if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range):
-            return (kind, value)
-        if isinstance(value, enum.Enum):
+        if key in self.coded:
+            self.holds[key] = self.coded[key]
+            return TRACED
+        if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range) or isinstance(value, enum.Enum):
             return (kind, value)
         if kind is slice:
             ends = value.start, value.stop, value.step
@@ -251,17 +255,18 @@ def inner(depth: int, name: str) -> str:
     return f"{depth}:{name}"
 
 
-def moved(a: Any, b: Any, key: Key) -> set[Key] | None:
-    """Where two descriptions have other numbers, or arrays, in containers; None where something else is not the same."""
+def moved(a: Any, b: Any, key: Key, texts: bool) -> set[Key] | None:
+    """Where two descriptions have other numbers, or arrays, or ``texts``, in containers; None where something else is not the
+    same."""
     if a == b:
         return set()
-    if _is_of_value(a) and _is_of_value(b):
+    if (_is_of_value(a) and _is_of_value(b)) or (texts and is_text(a) and is_text(b)):
         return {key} if len(key) > 1 else None
     known = len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1] and type(a[-1]) is type(b[-1]) is tuple
     if not known or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
         return None
     names = a[1] if len(a) == 3 else range(len(a[-1]))
-    found = [moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
+    found = [moved(x, y, (*key, name), texts) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
     return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
 
 

@@ -18,7 +18,6 @@ from symgrad.source.syntax import (
     FunctionNode,
     assigned,
     blocks_of,
-    copied,
     fresh,
     located,
     mentioned,
@@ -41,43 +40,59 @@ def with_codes(function: FunctionNode, states: Collection[tuple[int, str]]) -> F
     if not used.isdisjoint(LOCAL_READERS):
         return function
     beside, taken = bound_beside(function, every), mentioned(function)
-    for line, name in sorted(states):
-        if name not in beside:
-            _in_loop(function, line, name, taken)
+    for name in sorted({name for _, name in states} - beside):
+        lines = {line for line, other in states if other == name}
+        loops = [loop for loop in every if isinstance(loop, _LOOPS) and loop.lineno in lines]
+        within = {id(part) for loop in loops for statement in loop.body for part in walk(statement)}
+        for block, before in [*_blocks(function.body, ())]:
+            for i, loop in reversed([*enumerate(block)]):
+                if isinstance(loop, _LOOPS) and loop in loops and id(loop) not in within:
+                    inner = [part for part in walk(loop) if isinstance(part, _LOOPS) and part in loops]
+                    if _is_assigned(name, (*before, *block[:i])) and all([_is_plain(one, name) for one in inner]):
+                        _change(function, block, i, name, fresh(f"{name}_code", taken), inner)
     return function
 
 
-def _in_loop(function: ast.FunctionDef, line: int, name: str, taken: set[str]) -> None:
-    """The same of one local in one loop, if it has surely been assigned before it, and by plain statements in it."""
-    for block, before in _blocks(function.body, ()):
-        for i, loop in enumerate(block):
-            if isinstance(loop, _LOOPS) and loop.lineno == line:
-                known = {one for statement in (*before, *block[:i]) if isinstance(statement, ast.Assign) for one in _targets(statement)}
-                given = [one for one in blocks_of(loop) for statement in one if name in _targets(statement)]
-                tested = [] if isinstance(loop, ast.For) else _tests(loop.test, name)
-                often = sum([one == name for statement in loop.body for one in names_stored(statement)])
-                plain = name in known and often == sum([_targets(one).count(name) for part in given for one in part])
-                if plain and not loop.orelse and tested is not None and _reads(loop, name):
-                    code = fresh(f"{name}_code", taken)
-                    _change(function, block, i, name, code, tested)
-                return
+def _is_assigned(name: str, before: Sequence[ast.stmt]) -> bool:
+    return any([name in _targets(statement) for statement in before])
 
 
-def _change(function: ast.FunctionDef, block: list[ast.stmt], i: int, name: str, code: str, tested: Sequence[ast.Compare]) -> None:
-    loop: Any = block[i]
-    outside = _reads(function, name) > _reads(loop, name)
-    for inner in [loop.body, *[one for part in loop.body for one in blocks_of(part)]]:
+def _is_plain(loop: ast.For | ast.While, name: str) -> bool:
+    """Whether a loop assigns such a local by plain statements alone, and its test does nothing but to compare it."""
+    given = [statement for block in blocks_of(loop) for statement in block if name in _targets(statement)]
+    often = sum([one == name for statement in loop.body for one in names_stored(statement)])
+    plain = often == sum([_targets(statement).count(name) for statement in given])
+    return plain and not loop.orelse and (isinstance(loop, ast.For) or _tests(loop.test, name) is not None)
+
+
+def _change(
+    function: ast.FunctionDef, block: list[ast.stmt], i: int, name: str, code: str, loops: Sequence[ast.For | ast.While]
+) -> None:
+    """So it is with a local in a loop that stands in this place of a block, which is the first of these ``loops``; the others
+    are in it."""
+    outer: Any = block[i]
+    read = {id(loop): _reads(loop, name) for loop in loops}
+    every = _reads(function, name)
+    blocks = [*blocks_of(outer)]
+    for inner in blocks:
         for place, statement in reversed([*enumerate(inner)]):
             if name in _targets(statement):
                 inner.insert(place + 1, _coded(name, code, statement))
-    loop.body.insert(0, _text(name, code, loop.body[0]))
-    for test in tested:
-        same = ast.Call(_at(IS_TEXT), [_at(code), test.comparators[0]], [])
-        test.left, test.ops, test.comparators = same, [ast.Eq()], [ast.Constant(type(test.ops[0]) in (ast.Eq, ast.Is))]
-        located(placed(test, test))
-    if outside:
-        block.insert(i + 1, _text(name, code, loop))
-    block.insert(i, _coded(name, code, loop))
+    for loop in loops:
+        if isinstance(loop, ast.While):
+            for test in _tests(loop.test, name) or ():
+                same = ast.Call(_at(IS_TEXT), [_at(code), test.comparators[0]], [])
+                test.left, test.comparators = same, [ast.Constant(isinstance(test.ops[0], (ast.Eq, ast.Is)))]
+                test.ops = [ast.Eq()]
+                located(placed(test, test))
+        within = [other for other in loops if other is not loop and any([part is other for part in walk(loop)])]
+        if read[id(loop)] > sum([read[id(other)] for other in within]):
+            loop.body.insert(0, _text(name, code, loop.body[0]))
+    for inner in [block, *blocks]:
+        for place, statement in reversed([*enumerate(inner)]):
+            if id(statement) in read and every > read[id(statement)]:
+                inner.insert(place + 1, _text(name, code, statement))
+    block.insert(i, _coded(name, code, outer))
 
 
 def _blocks(block: list[ast.stmt], before: Sequence[ast.stmt]) -> Iterator[tuple[list[ast.stmt], Sequence[ast.stmt]]]:

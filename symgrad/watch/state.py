@@ -322,13 +322,26 @@ class State(Calls):
 
     def code_of(self, value: Any) -> Any:
         """The number of a text, a member of an ``Enum`` or None, that goes round a loop; anything else stands for itself."""
-        if value is not None and type(value) is not str and not isinstance(value, enum.Enum):
+        if not _is_text(value):
             return _Other(value)
+        loop = self.trace.innermost_loop()
+        return self.coded(value) if loop is None else loop.number("code", self.coded(value))
+
+    def coded(self, text: Any) -> int:
+        """The number of a text, the same in all calls."""
         texts = self.trace.texts
-        if (type(value), value) not in texts:
-            texts[type(value), value] = value
-        number, loop = [*texts].index((type(value), value)), self.trace.innermost_loop()
-        return number if loop is None or not loop.boundaries else loop.number("code", number)
+        texts.setdefault((type(text), text), text)
+        return [*texts].index((type(text), text))
+
+    def texts(self, owner: Any, path: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+        """Where there are texts at a place in ``owner``: what holds each, and the keys there; an ellipsis stands for all."""
+        first, *rest = path
+        places: Any = owner if rest and type(owner) is tuple else self._places(owner)
+        for key in [] if places is None else [key for key in _keys(places) if first is ... or key == first]:
+            if rest:
+                yield from [(held, (key, *keys)) for held, keys in self.texts(places[key], rest)]
+            elif _is_text(places[key]):
+                yield places, (key,)
 
     def text_of(self, code: Any) -> Any:
         """What a number that has gone round stands for: that is decided on."""
@@ -1154,8 +1167,13 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_no_array(value: Any) -> bool:
-    """Whether it is a number, or a text, or as good as one."""
-    return value is None or isinstance(value, (str, enum.Enum)) or _is_number(value)
+    """Whether it is a number, or a text."""
+    return _is_text(value) or _is_number(value)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a text, a member of an ``Enum``, or None."""
+    return value is None or type(value) is str or isinstance(value, enum.Enum)
 
 
 def _has_places(items: Any) -> bool:
