@@ -248,7 +248,7 @@ class Family:
         self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
         self.told = self.moving  # all that are known by now
-        self.texts: dict[Any, Any] = {}  # those that go round its loops as numbers; see ``symgrad.source.states``
+        self.states: dict[Any, Any] = {}  # texts that go round its loops as numbers; see ``symgrad.source.states``
         # whether its ways meet outside of loops, too, for there are many, and in those that decide in these lines
         self.sections: frozenset[tuple[str, int]] | None = None
         self.laid = False  # whether arrays lay by columns in loops with one way for all
@@ -320,7 +320,7 @@ class Family:
         if kind is Trace:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*apart}
             trace.moving, trace.sections, trace.laid = {**self.moving}, self.sections, self.laid
-            trace.known_ranges, trace.texts = self.ranges, self.texts
+            trace.known_ranges, trace.states = self.ranges, self.states
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.spans, trace.tables = "spans" not in self.off, "tables" not in self.off
             drafts = [self.draft] if self.draft is not None else []

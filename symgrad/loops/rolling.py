@@ -72,7 +72,19 @@ from symgrad.loops.patterns import (
 )
 from symgrad.loops.recall import Run, read_there
 from symgrad.loops.running import at_once, inlined, is_steady, lagged, may_raise, reproduced, run_on, run_out, told
-from symgrad.loops.survey import DRAFT, SHARED, WIDEST, Survey, holds_arrays, holds_plain, inner, is_text, moved, without_twins
+from symgrad.loops.survey import (
+    DRAFT,
+    SHARED,
+    WIDEST,
+    Survey,
+    holds_arrays,
+    holds_plain,
+    inner,
+    is_text,
+    moved,
+    other_texts,
+    without_twins,
+)
 from symgrad.loops.views import shown
 from symgrad.loops.ways import is_float, joined_kind
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_FLOAT, TO_NUMPY
@@ -148,14 +160,6 @@ class Moved(NamedTuple):
 
     place: Any
     keys: frozenset[Key]
-
-
-class Coded(NamedTuple):
-    """A text, at this key of a container or object, that goes on as a number."""
-
-    owner: Any
-    key: Any
-    code: Tracer
 
 
 class Roller:
@@ -255,7 +259,7 @@ class Roller:
         self.coarse = False  # whether some of these may be ints, or flags
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
-        self.coded: dict[Key, Coded] = {}  # and such texts
+        self.coded: dict[Key, Any] = {}  # and such texts, as numbers: see ``symgrad.watch.codes``
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
         # the locals that nobody reads when an iteration has begun, before they are assigned again
         self.dead: Sequence[str] = ()
@@ -427,7 +431,7 @@ class Roller:
         else:
             self._boundary(frame, None)
             self._finish()
-            self._decode()
+            self._decode(True)
         yield from self.what.items(place)
 
     def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
@@ -505,7 +509,7 @@ class Roller:
             trace.guards[-1] = trace.guards[-1]._replace(loop=True)
         if not goes_on:
             self._finish()
-        self._decode()
+        self._decode(not goes_on)
         return goes_on
 
     def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
@@ -545,7 +549,9 @@ class Roller:
                 trace.weed(self.boundaries[-1].writes, len(trace.writes))
             known = map(frame.f_locals.get, self.unread)
             trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
-        self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread, coded=self.coded))
+        self.boundaries.append(
+            self._seen(frame, None if index is None else index.node, thorough, more, self.unread, coded=self.coded)
+        )
         self._take_in()
         self._compare()
         self.met_at = None
@@ -559,11 +565,13 @@ class Roller:
         more: dict[Key, Tracer] | None,
         unread: Collection[str] = (),
         called: Sequence[FrameType] = (),
-        coded: Mapping[Key, Coded] | None = None,
+        coded: Mapping[Key, Any] | None = None,
     ) -> Boundary:
         """What there is now, but for selections in locals that are ``unread`` until they are assigned again; and in functions
         that are ``called``."""
         trace = self.trace
+        if trace.hooks is not None:
+            trace.hooks.codes.decode_all(() if coded is None else coded.values())
         names, code = frame.f_locals, frame.f_code
         own = {name: names[name] for name in (*code.co_cellvars, *code.co_freevars) if name in names}
         early = not self.passed and len(self.boundaries) < 2  # the first iteration may make lists
@@ -935,20 +943,17 @@ class Roller:
 
     def _code(self, frame: FrameType) -> None:
         """Texts in containers that iterations were seen to change go on as numbers, where an iteration begins."""
-        self.coded, known = {}, {}
+        self.coded = {}
         for name, *path in self.moving or ():
-            for places, at in self.trace.hooks.texts(frame.f_locals.get(name), path):
-                own = id(places), at[-1]
-                if own not in known:
-                    known[own] = Coded(places, at[-1], self.number(joined((name, *at)), self.trace.hooks.coded(places[at[-1]])))
-                self.coded[name, *at] = known[own]
+            for owner, places, at in self.trace.hooks.texts(frame.f_locals.get(name), path):
+                number = functools.partial(self.number, joined((name, *at)))
+                self.coded[name, *at] = self.trace.hooks.codes.begin(owner, places, at[-1], number)
 
-    def _decode(self) -> None:
-        """What these texts are is decided on when an iteration has begun, and when the loop is over."""
-        for one in {id(one): one for one in self.coded.values()}.values():
-            text = self.trace.hooks.text_of(one.code)
-            if one.owner[one.key] is not text:
-                one.owner[one.key] = text
+    def _decode(self, ends: bool = False) -> None:
+        """What these texts are is decided on when an iteration has begun; and when the loop is over, if they are in a dict."""
+        for one in self.coded.values():
+            if not ends or type(one.owner) is dict:
+                self.trace.hooks.codes.decode(one)
 
     def _tidy(self) -> None:
         """Forget what the statement of a loop within this one still held of its last iteration when that was rolled up."""
@@ -1185,18 +1190,17 @@ class Roller:
         trace = self.trace
         if trace.impure or trace.lanes or len(bounds) <= 1:
             return
-        changed = self._changed(bounds, True)
+        changed = self._changed(bounds)
         if changed or (changed is not None and self.asked):  # and those in the other items of the same lists
-            every = {(name, *[... if type(part) is int else part for part in path]) for name, *path in changed}
+            every = {wide(key) for key in changed}
             trace.moving[self.place] = every | trace.moving.get(self.place, set())
 
-    def _changed(self, bounds: Sequence[Boundary], texts: bool) -> set[Key] | None:
-        """Where iterations changed numbers in containers, or ``texts``; None if they changed something else that is not
-        traced."""
+    def _changed(self, bounds: Sequence[Boundary]) -> set[Key] | None:
+        """Where iterations changed numbers in containers; None if they changed something else that is not traced."""
         changed: set[Key] = set()
         for b, c in itertools.pairwise(bounds):
             for name in (b.rest.keys() & c.rest.keys()) - self.unread:
-                found = moved(b.rest[name], c.rest[name], (name,), texts)
+                found = moved(b.rest[name], c.rest[name], (name,))
                 if found is None and not self.asked:
                     return None
                 changed |= found or set()
@@ -1205,7 +1209,7 @@ class Roller:
     def _ask_for_numbers(self) -> None:
         """End the run where no two of many iterations are alike, and they change plain numbers in containers: in the next one,
         these are traced."""
-        changed = self._changed(self.boundaries, False) if self.whole and self._may_begin_anew() else None
+        changed = self._changed(self.boundaries) if self.whole and self._may_begin_anew() else None
         if changed:
             raise self.trace.refuse(Otherwise(frozenset([Moved(self.place, frozenset(changed))])))
 
@@ -1324,17 +1328,25 @@ class Roller:
             self._ask_anew(Flag(self.place, name))
 
     def _ask_for_texts(self) -> None:
-        """End the run where iterations leave now this text in a local, now that one: in the next one, numbers go round."""
+        """End the run where iterations leave now this text in a local, or in an object, now that one: in the next one, numbers go
+        round."""
         left: dict[str, set[Any]] = {}
         for name, what in [pair for bound in self.boundaries for pair in bound.rest.items()]:
             if name not in self.unread and is_text(what):
                 left.setdefault(name, set()).add(what)
-        for name in sorted([name for name, texts in left.items() if len(texts) > 1]):
+        causes: set[Any] = set()
+        for name in [name for name, texts in left.items() if len(texts) > 1]:
             loops = [one for one in self._all_around() if one.place and one.place[1] is self.place[1]]
             around = [one for one in loops if name in one.boundaries[-1].rest and name not in one.unread]
-            causes = {Stated((one.place[1].co_filename, one.place[2]), name) for one in (self, *around)}
-            if not causes <= self.trace.apart and self._may_begin_anew():
-                raise self.trace.refuse(Otherwise(frozenset(causes)))
+            causes |= {Stated((one.place[1].co_filename, one.place[2]), name) for one in (self, *around)}
+        keys: set[Key] = set()
+        for b, c in itertools.pairwise(self.boundaries):
+            for name in (b.rest.keys() & c.rest.keys()) - self.unread:
+                keys |= other_texts(b.rest[name], c.rest[name], (name,))
+        if keys:
+            causes.add(Moved(self.place, frozenset([wide(key) for key in keys])))
+        if not causes <= self.trace.apart and self._may_begin_anew():
+            raise self.trace.refuse(Otherwise(frozenset(causes)))
 
     def flag(self, name: str, value: Any) -> Any:
         """What a call has left in a local: see ``Flag``."""
@@ -2101,6 +2113,11 @@ class Roller:
         if self.what is None or self.tested:
             return Course(count)
         return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
+
+
+def wide(key: Key) -> Key:
+    """A place in a container, and the same in the other items of its lists."""
+    return (key[0], *[... if type(part) is int else part for part in key[1:]])
 
 
 def _of_kind(value: Any, aval: Any) -> Any:

@@ -255,19 +255,35 @@ def inner(depth: int, name: str) -> str:
     return f"{depth}:{name}"
 
 
-def moved(a: Any, b: Any, key: Key, texts: bool) -> set[Key] | None:
-    """Where two descriptions have other numbers, or arrays, or ``texts``, in containers; None where something else is not the
-    same."""
+def moved(a: Any, b: Any, key: Key) -> set[Key] | None:
+    """Where two descriptions have other numbers, or arrays, in containers; None where something else is not the same."""
     if a == b:
         return set()
-    if (_is_of_value(a) and _is_of_value(b)) or (texts and is_text(a) and is_text(b)):
+    if _is_of_value(a) and _is_of_value(b):
         return {key} if len(key) > 1 else None
-    known = len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1] and type(a[-1]) is type(b[-1]) is tuple
-    if not known or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
+    names = _names_in(a, b)
+    if names is None:
         return None
-    names = a[1] if len(a) == 3 else range(len(a[-1]))
-    found = [moved(x, y, (*key, name), texts) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
+    found = [moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
     return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
+
+
+def other_texts(a: Any, b: Any, key: Key) -> set[Key]:
+    """Where two descriptions have other texts in containers."""
+    if a == b:
+        return set()
+    if is_text(a) and is_text(b):
+        return {key} if len(key) > 1 else set()
+    pairs = zip(_names_in(a, b) or (), a[-1], b[-1], strict=False)
+    return {one for name, x, y in pairs for one in other_texts(x, y, (*key, name))}
+
+
+def _names_in(a: Any, b: Any) -> Sequence[Any] | None:
+    """The keys of what two descriptions are of, if these are two containers alike."""
+    known = type(a) is type(b) is tuple and len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1]
+    if not known or not (type(a[-1]) is type(b[-1]) is tuple) or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
+        return None
+    return a[1] if len(a) == 3 else range(len(a[-1]))
 
 
 def is_text(what: Any) -> bool:

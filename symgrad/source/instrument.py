@@ -65,8 +65,8 @@ from symgrad.source.rows import as_arrays
 from symgrad.source.sections import deciding, in_sections
 from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
-from symgrad.source.states import CODE, IS_TEXT, TEXT, codes_in, with_codes
 from symgrad.source.several import apart
+from symgrad.source.states import CODE, IS_TEXT, TEXT, codes_in, with_codes
 from symgrad.source.swaps import TWO, always
 from symgrad.source.syntax import (
     COMPREHENSIONS,

@@ -719,7 +719,9 @@ class Calls(Reads):
         rooms = _lines_of(code, frozenset([*told, *[(one.file, one.line) for one in self.trace.apart if type(one) is Counted]]))
         stated = [one for one in self.trace.apart if type(one) is Stated]
         lines = _lines_of(code, frozenset([one.line for one in stated]))
-        states = frozenset([(one.line[1], one.name) for one in stated if one.line[0] == code.co_filename and one.line[1] in lines])
+        states = frozenset(
+            [(one.line[1], one.name) for one in stated if one.line[0] == code.co_filename and one.line[1] in lines]
+        )
         how = {"sections": sections, "tables": arrays, "rooms": rooms, "lent": lent, "states": states}
         inside = instrumented(fun, Frame(self, fun, arrays), **how)
         args, kwargs = self._with_defaults(fun, args, kwargs)

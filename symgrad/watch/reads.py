@@ -64,6 +64,7 @@ from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.trace import NAMES, OF_A_LOCAL, Named, Trace
 from symgrad.tracing.tracer import AS_ARRAYS, OWN, Tracer, slides, tracers
 from symgrad.watch import standard
+from symgrad.watch.codes import Codes
 from symgrad.watch.draws import Drawn, Draws, home_of, is_drawing, is_generator, is_picking
 from symgrad.watch.guards import CLOSURE, Argument, Check, Path, same_value
 from symgrad.watch.puts import (
@@ -182,6 +183,7 @@ class Reads:
         undo: list[Callable[[], None]] | None = None,
     ) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
+        self.codes = Codes(trace)
         self.draws = draws or Draws(None)
         self.lifts: dict[Path, Tracer] = {}
         self.silenced: set[str] = set()  # NumPy's warnings that the function does not want to see, as errstate names them
@@ -691,6 +693,7 @@ class Reads:
 
     def _shown_all(self) -> None:
         """Somebody who is not followed may read all lists that objects hold."""
+        self.codes.decode_all()
         self.asks += 1
         self.shown_at = self.asks
         for every in self.chosen_later.values():
@@ -708,6 +711,8 @@ class Reads:
         """``owner.name``; if that is a list, or a dict, the hooks are told what is done with it."""
         if name == "__dict__":
             self._shown_all()
+        if self.codes.known:
+            self.codes.asked(owner, name)
         if isinstance(owner, Traced):
             if type(owner) is Tracer and name in OWN:
                 owner.lacks(name)
@@ -1524,6 +1529,8 @@ class Reads:
     def sets(self, owner: Any, kind: str, name: str | None, *met: Any) -> None:
         """``owner.name = value`` or ``owner[...] = value``, which ``stored`` is told of next: it may be a number that code can
         put there as well."""
+        if kind == "attr":
+            self.codes.put(owner, name)
         path = self.path_of(owner)
         if path is None or not is_plainly_set(owner, kind, name):
             self.wrote_into(owner, *met)

@@ -9,7 +9,6 @@ import abc
 import builtins
 import collections
 import contextlib
-import enum
 import functools
 import itertools
 import operator
@@ -18,7 +17,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -71,6 +70,7 @@ from symgrad.watch.calls import (
     reads_memory,
     sparse_product,
 )
+from symgrad.watch.codes import Other, is_text
 from symgrad.watch.guards import Path
 from symgrad.watch.puts import NOTHING
 from symgrad.watch.reads import ENDS, HOLDING, MAX_ITEMS, QUICK, TABLED, held_in, rebuilt, source
@@ -82,12 +82,6 @@ _LISTS = (list, collections.deque)
 _OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
 _NO_FIELDS = (FunctionType, staticmethod, classmethod, type)  # of what is in classes
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
-
-
-class _Other(NamedTuple):
-    """What is in a local that stands for texts, and is none."""
-
-    value: Any
 
 
 class State(Calls):
@@ -322,39 +316,29 @@ class State(Calls):
 
     def code_of(self, value: Any) -> Any:
         """The number of a text, a member of an ``Enum`` or None, that goes round a loop; anything else stands for itself."""
-        if not _is_text(value):
-            return _Other(value)
-        loop = self.trace.innermost_loop()
-        return self.coded(value) if loop is None else loop.number("code", self.coded(value))
+        if not is_text(value):
+            return Other(value)
+        loop, number = self.trace.innermost_loop(), self.codes.number(value)
+        return number if loop is None else loop.number("code", number)
 
-    def coded(self, text: Any) -> int:
-        """The number of a text, the same in all calls."""
-        texts = self.trace.texts
-        texts.setdefault((type(text), text), text)
-        return [*texts].index((type(text), text))
+    def text_of(self, code: Any) -> Any:
+        """What such a number stands for."""
+        return code.value if type(code) is Other else self.codes.text(code)
 
-    def texts(self, owner: Any, path: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-        """Where there are texts at a place in ``owner``: what holds each, and the keys there; an ellipsis stands for all."""
+    def is_text(self, code: Any, text: Any) -> Any:
+        """Whether it stands for this one."""
+        return code.value == text if type(code) is Other else code == self.codes.number(text)
+
+    def texts(self, owner: Any, path: Sequence[Any]) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
+        """Where there are texts at a place in ``owner``: what holds each, its items or attributes, and the keys there; an
+        ellipsis stands for all."""
         first, *rest = path
         places: Any = owner if rest and type(owner) is tuple else self._places(owner)
         for key in [] if places is None else [key for key in _keys(places) if first is ... or key == first]:
             if rest:
-                yield from [(held, (key, *keys)) for held, keys in self.texts(places[key], rest)]
-            elif _is_text(places[key]):
-                yield places, (key,)
-
-    def text_of(self, code: Any) -> Any:
-        """What a number that has gone round stands for: that is decided on."""
-        if type(code) is _Other:
-            return code.value
-        every = [*self.trace.texts.values()]
-        if type(code) is not Tracer:
-            return every[code]
-        return next(text for number, text in enumerate(every) if code == number)
-
-    def is_text(self, code: Any, text: Any) -> Any:
-        """Whether it stands for this one."""
-        return code.value == text if type(code) is _Other else code == self.code_of(text)
+                yield from [(*held, (key, *keys)) for *held, keys in self.texts(places[key], rest)]
+            elif is_text(places[key]):
+                yield owner, places, (key,)
 
     def _as_index(self, end: Any) -> Any:
         """An end of a range as Python's int, of which the numbers are made that it gives."""
@@ -1168,12 +1152,7 @@ def _is_number(value: Any) -> bool:
 
 def _is_no_array(value: Any) -> bool:
     """Whether it is a number, or a text."""
-    return _is_text(value) or _is_number(value)
-
-
-def _is_text(value: Any) -> bool:
-    """Whether it is a text, a member of an ``Enum``, or None."""
-    return value is None or type(value) is str or isinstance(value, enum.Enum)
+    return is_text(value) or _is_number(value)
 
 
 def _has_places(items: Any) -> bool:

@@ -1,0 +1,80 @@
+"""Texts that go round loops as numbers: see ``symgrad.source.states`` for those in locals.
+
+A text in an attribute of an object of the function's own, or at a key of a dict, that iterations change (``self.state = "wet"``)
+is there as it is while an iteration runs. Where the next one begins, its number goes on, and what it stands for is decided on.
+What a loop has left in an object is decided on when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from symgrad.tracing.trace import Trace
+from symgrad.tracing.tracer import Tracer
+
+
+class Coded(NamedTuple):
+    """A text that goes on as a number: what it belongs to, where that has its items or attributes, and the key there."""
+
+    owner: Any
+    places: Any
+    key: Any
+    code: Tracer
+
+
+class Other(NamedTuple):
+    """What is in a local that stands for texts, and is none."""
+
+    value: Any
+
+
+class Codes:
+    """The numbers of texts in one trace, and those texts of which only numbers are known by now."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.known: dict[tuple[int, Any], Coded] = {}  # by the owner (its id) and the key
+
+    def number(self, text: Any) -> int:
+        """The number of a text, the same in all calls."""
+        states = self.trace.states
+        states.setdefault((type(text), text), text)
+        return [*states].index((type(text), text))
+
+    def text(self, code: Any) -> Any:
+        """What a number stands for: that is decided on."""
+        every = [*self.trace.states.values()]
+        return every[code] if type(code) is int else next(text for number, text in enumerate(every) if code == number)
+
+    def begin(self, owner: Any, places: Any, key: Any, number: Any) -> Coded:
+        """A text goes on as what ``number`` makes of its number; or as the one that it is known by."""
+        known = self.known.get((id(owner), key))
+        if known is None:
+            known = self.known[id(owner), key] = Coded(owner, places, key, number(self.number(places[key])))
+        return known
+
+    def decode(self, one: Coded) -> None:
+        """Decide what a text is, and put it where it belongs."""
+        if self.known.pop((id(one.owner), one.key), None) is not None:
+            one.places[one.key] = self.text(one.code)
+
+    def decode_all(self, but: Collection[Coded] = ()) -> None:
+        """The same of all, ``but`` for some."""
+        for one in [one for one in self.known.values() if not any([one is other for other in but])]:
+            self.decode(one)
+
+    def asked(self, owner: Any, key: Any) -> None:
+        """Somebody reads what is at this key."""
+        if (one := self.known.get((id(owner), key))) is not None:
+            self.decode(one)
+
+    def put(self, owner: Any, key: Any) -> None:
+        """Something else is put there."""
+        self.known.pop((id(owner), key), None)
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a text, a member of an ``Enum``, or None."""
+    return value is None or type(value) is str or isinstance(value, enum.Enum)
