@@ -565,7 +565,7 @@ class Roller:
         more: dict[Key, Tracer] | None,
         unread: Collection[str] = (),
         called: Sequence[FrameType] = (),
-        coded: Mapping[Key, Any] | None = None,
+        coded: dict[Key, Any] | None = None,
     ) -> Boundary:
         """What there is now, but for selections in locals that are ``unread`` until they are assigned again; and in functions
         that are ``called``."""
@@ -1328,8 +1328,8 @@ class Roller:
             self._ask_anew(Flag(self.place, name))
 
     def _ask_for_texts(self) -> None:
-        """End the run where iterations leave now this text in a local, or in an object, now that one: in the next one, numbers go
-        round."""
+        """End the run where iterations leave now this text in a local, or in an object, now that one: in the next one, numbers
+        go round."""
         left: dict[str, set[Any]] = {}
         for name, what in [pair for bound in self.boundaries for pair in bound.rest.items()]:
             if name not in self.unread and is_text(what):

@@ -274,7 +274,8 @@ def other_texts(a: Any, b: Any, key: Key) -> set[Key]:
         return set()
     if is_text(a) and is_text(b):
         return {key} if len(key) > 1 else set()
-    pairs = zip(_names_in(a, b) or (), a[-1], b[-1], strict=False)
+    names = _names_in(a, b)
+    pairs = [] if names is None else zip(names, a[-1], b[-1], strict=True)
     return {one for name, x, y in pairs for one in other_texts(x, y, (*key, name))}
 
 

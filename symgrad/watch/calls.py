@@ -717,13 +717,11 @@ class Calls(Reads):
         sections = None if self.trace.sections is None else _lines_of(code, self.trace.sections)
         told = [one.line for one in self.trace.apart if type(one) is Varied]
         rooms = _lines_of(code, frozenset([*told, *[(one.file, one.line) for one in self.trace.apart if type(one) is Counted]]))
-        stated = [one for one in self.trace.apart if type(one) is Stated]
+        stated = [one for one in self.trace.apart if type(one) is Stated and one.line[0] == code.co_filename]
         lines = _lines_of(code, frozenset([one.line for one in stated]))
-        states = frozenset(
-            [(one.line[1], one.name) for one in stated if one.line[0] == code.co_filename and one.line[1] in lines]
-        )
-        how = {"sections": sections, "tables": arrays, "rooms": rooms, "lent": lent, "states": states}
-        inside = instrumented(fun, Frame(self, fun, arrays), **how)
+        states = frozenset([(one.line[1], one.name) for one in stated if one.line[1] in lines])
+        frame = Frame(self, fun, arrays)
+        inside = instrumented(fun, frame, sections=sections, tables=arrays, rooms=rooms, lent=lent, states=states)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             self._shown_all()
