@@ -40,7 +40,7 @@ from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors, is_inexact
 from symgrad.loops.forks import how_many
-from symgrad.loops.logs import Counted, Logged, Measured, Resumed
+from symgrad.loops.logs import Counted, Filled, Logged, Measured, Resumed
 from symgrad.loops.rolling import Begun, Crossed, Ended, Flag, Moved, Turned
 from symgrad.loops.tables import Lists, as_lists
 from symgrad.optimize.masks import ALL, NONE, long_masks, masks_are_few, with_fewer
@@ -91,17 +91,18 @@ REDRAWN = 2  # runs that draw other numbers than the one before, before nobody e
 SEEDS = 8  # of generators that the function makes, whose numbers are kept in memory
 DIVERGED = 3  # runs with loops that decide, which contradict earlier ones, before nobody tries to make code of them
 _BEGUN = (
-    Stated,
     Lists,
     Begun,
     Counted,
     Crossed,
     Ended,
+    Filled,
     Flag,
     Logged,
     Measured,
     Moved,
     Resumed,
+    Stated,
     Turned,
     Varied,
 )  # what runs begin with that learn of it

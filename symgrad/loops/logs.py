@@ -51,6 +51,12 @@ class Counted(NamedTuple):
     line: int
 
 
+class Filled(NamedTuple):
+    """Among what is ``apart``: the iterations of a short loop decide, and append to lists that objects hold."""
+
+    place: Any
+
+
 class Row(NamedTuple):
     """What rows have in common: they are tuples, lists or dicts with these keys."""
 

@@ -42,7 +42,7 @@ from symgrad.loops.branches import may_go_on
 from symgrad.loops.ends import Ends, ranged
 from symgrad.loops.forks import Ways, fork, meeting
 from symgrad.loops.iterables import Over, how_often
-from symgrad.loops.logs import Counted, Holders, Later, Log, Logged, Logs, Measured, Resumed, Row
+from symgrad.loops.logs import Counted, Filled, Holders, Later, Log, Logged, Logs, Measured, Resumed, Row
 from symgrad.loops.matching import Matching
 from symgrad.loops.outlines import Outline, hanging, is_read_outside
 from symgrad.loops.patterns import (
@@ -191,6 +191,7 @@ class Roller:
         self.lists = {name: (deepest, some, constants) for name, deepest, some, constants in lists}
         self.grown = dict[str, Grown]()
         self.logs = Logs(trace, self.grown)
+        self.fills = False  # whether iterations append to lists that objects hold, and are few
         self.names = Names(frozenset(private), frozenset((*stored, OUTSIDE)), frozenset(targets), self.apart)
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.unread = self.names.unread
@@ -685,7 +686,7 @@ class Roller:
     def _may_log(self) -> bool:
         """Whether it may know lists that objects hold: there are many iterations, or there is room for many."""
         known = self.what is not None and not self.section
-        return known and (self._turns() > FAR or self._is_often(self._turns()))
+        return known and (self._turns() > FAR or self._is_often(self._turns()) or Filled(self.place) in self.trace.apart)
 
     def _begin_log(self, holders: Holders, owner: list[Any]) -> None:
         """The loop begins, or its second iteration does, and an object has a list by now to which some iterations may
@@ -706,7 +707,9 @@ class Roller:
         """An iteration has appended an item to a list of which the source may not tell, as an object holds it."""
         if id(owner) not in self.logs.known and not any([grown.owner is owner for grown in self.grown.values()]):
             # of a ``while`` loop without room, nobody knows yet what its test asks that goes round with some
-            holders = self.logs.lists.get(id(owner)) if self.line else self.logs.holders_of(owner) if self._may_log() else None
+            holders = self.logs.lists.get(id(owner)) if self.line else self.logs.holders_of(owner)
+            if holders is not None and not (self.line or self._may_log()):
+                self.fills, holders = True, None
             if holders is None:
                 if self.around is not None:
                     self.around.takes(owner)
@@ -950,9 +953,9 @@ class Roller:
                 self.coded[name, *at] = self.trace.hooks.codes.begin(owner, places, at[-1], number)
 
     def _decode(self, ends: bool = False) -> None:
-        """What these texts are is decided on when an iteration has begun; and when the loop is over, if they are in a dict."""
+        """What these texts are is decided on when an iteration has begun; and when the loop is over, if they are in no object."""
         for one in self.coded.values():
-            if not ends or type(one.owner) is dict:
+            if not ends or one.owner is one.places:
                 self.trace.hooks.codes.decode(one)
 
     def _tidy(self) -> None:
@@ -1358,6 +1361,8 @@ class Roller:
         if trace.impure or trace.lanes or hooks is None or hooks.impure or hooks.effects or self.place in trace.apart:
             return
         self._ask_for_texts()
+        if self.fills and len(self.boundaries) > SHORTEST and len(trace.guards) > self.boundaries[0].guards:
+            self._ask_anew(Filled(self.place))
         if (self.what is None or self.tested) and not self.open:
             return
         if len(self.boundaries) == 1 and self.around is None and self.tested and not self.boundaries[0].nodes[TEST].active:

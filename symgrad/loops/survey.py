@@ -61,6 +61,7 @@ class Survey:
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
         self.functions: set[int] = set()
+        self.open: list[int] = []  # the objects that are looked into
         self.shared: dict[Key, int] = {}  # which list, dict or object is where
         self.known: frozenset[int] = frozenset()  # such as need no other names
         self.lists: dict[int, Holders | None] = {}  # where objects hold lists, by identity; None where two do
@@ -151,10 +152,14 @@ class Survey:
         small = depth < 4 and whole and len(fields or ()) <= WIDEST
         if small and module_of(kind).split(".")[0] not in ("symgrad", "numpy", "builtins"):
             assert fields is not None
+            if id(value) in self.open:  # it leads back to itself, by a method that it holds
+                return ("within", self.open.index(id(value)))
             if self.begins is not None and id(value) not in self.containers:
                 self._find_lists(key, kind, fields)
             self._note(key, value)
+            self.open.append(id(value))
             found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
+            self.open.pop()
             return (kind, tuple(fields), tuple(found))
         return (object(),)  # like nothing else
 

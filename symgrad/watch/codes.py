@@ -7,6 +7,7 @@ decided on. What a loop has left in an object is decided on when somebody asks f
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -16,11 +17,12 @@ from symgrad.tracing.tracer import Tracer
 
 
 class Coded(NamedTuple):
-    """A text that goes on as a number: what it belongs to, where that has its items or attributes, and the key there."""
+    """A ``text`` that goes on as a number: what it belongs to, where that has its items or attributes, and the key there."""
 
     owner: Any
     places: Any
     key: Any
+    text: Any
     code: Tracer
 
 
@@ -52,13 +54,16 @@ class Codes:
         """A text goes on as what ``number`` makes of its number; or as the one that it is known by."""
         known = self.known.get((id(owner), key))
         if known is None:
-            known = self.known[id(owner), key] = Coded(owner, places, key, number(self.number(places[key])))
+            known = self.known[id(owner), key] = Coded(owner, places, key, places[key], number(self.number(places[key])))
         return known
 
     def decode(self, one: Coded) -> None:
-        """Decide what a text is, and put it where it belongs."""
-        if self.known.pop((id(one.owner), one.key), None) is not None:
-            one.places[one.key] = self.text(one.code)
+        """Decide what a text is, and put it where it belongs, if nobody has put anything else there."""
+        if self.known.pop((id(one.owner), one.key), None) is None:
+            return
+        with contextlib.suppress(LookupError):
+            if one.places[one.key] is one.text:
+                one.places[one.key] = self.text(one.code)
 
     def decode_all(self, but: Collection[Coded] = ()) -> None:
         """The same of all, ``but`` for some."""
@@ -66,13 +71,9 @@ class Codes:
             self.decode(one)
 
     def asked(self, owner: Any, key: Any) -> None:
-        """Somebody reads what is at this key."""
+        """Somebody reads what is at this key, or puts something there."""
         if (one := self.known.get((id(owner), key))) is not None:
             self.decode(one)
-
-    def put(self, owner: Any, key: Any) -> None:
-        """Something else is put there."""
-        self.known.pop((id(owner), key), None)
 
 
 def is_text(value: Any) -> bool:

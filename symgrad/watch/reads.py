@@ -1530,7 +1530,7 @@ class Reads:
         """``owner.name = value`` or ``owner[...] = value``, which ``stored`` is told of next: it may be a number that code can
         put there as well."""
         if kind == "attr":
-            self.codes.put(owner, name)
+            self.codes.asked(owner, name)
         path = self.path_of(owner)
         if path is None or not is_plainly_set(owner, kind, name):
             self.wrote_into(owner, *met)
