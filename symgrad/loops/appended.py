@@ -126,9 +126,8 @@ class Grown:
         self.shape = item.node.aval.shape if known else ()
         alike = loop is not None and not (self.some or self.deepest) and self.constants is None
         self.places = loop if alike and _is_place(item, loop) else None
-        self.whole = (
-            self.whole and dtype is not None and dtype.kind in ("fc" if not self.some and self.places is None else "fci")
-        )
+        counted = self.some or self.places is not None or (known and item.node.aval == INT)
+        self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if counted else "fc")
         late = self.front > 0 and (number > 0 or _kind_of(item) != _kind_of(self.owner[0]))
         if self.whole and (late or self.array is None or (self.array.shape[1:], self.array.dtype) != (self.shape, dtype)):
             self.make(trace, count, dtype)
@@ -214,7 +213,8 @@ class Grown:
             return False
         if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
             return False
-        if own and not self.some and self.places is None and self.constants is None and all(map(_is_int, own)):
+        plainly = not self.some and self.places is None and self.constants is None
+        if own and plainly and self.array.dtype.kind in "fc" and all(map(_is_int, own)):
             return False
         if self.shape and any([item.owner().written >= since for item, since in zip(self.items, self.since, strict=True)]):
             return False
