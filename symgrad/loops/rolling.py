@@ -82,7 +82,7 @@ from symgrad.loops.survey import (
     inner,
     is_text,
     moved,
-    other_texts,
+    turned,
     without_twins,
 )
 from symgrad.loops.views import shown
@@ -953,7 +953,7 @@ class Roller:
                 self.coded[name, *at] = self.trace.hooks.codes.begin(owner, places, at[-1], number)
 
     def _decode(self, ends: bool = False) -> None:
-        """What these texts are is decided on when an iteration has begun; and when the loop is over, if they are in no object."""
+        """What these texts are is decided on when an iteration has begun; and when the loop is over, if no object has them."""
         for one in self.coded.values():
             if not ends or one.owner is one.places:
                 self.trace.hooks.codes.decode(one)
@@ -1330,9 +1330,9 @@ class Roller:
         for name in sorted([name for kinds in (every, met) for name in kinds if len(kinds[name]) > 1]):
             self._ask_anew(Flag(self.place, name))
 
-    def _ask_for_texts(self) -> None:
-        """End the run where iterations leave now this text in a local, or in an object, now that one: in the next one, numbers
-        go round."""
+    def _ask_for_states(self) -> None:
+        """End the run where iterations leave now this text in a local, or in an object, now that one, or now a plain number or
+        array in an object, now a traced one: in the next one, numbers go round, and what is in objects is traced."""
         left: dict[str, set[Any]] = {}
         for name, what in [pair for bound in self.boundaries for pair in bound.rest.items()]:
             if name not in self.unread and is_text(what):
@@ -1345,7 +1345,7 @@ class Roller:
         keys: set[Key] = set()
         for b, c in itertools.pairwise(self.boundaries):
             for name in (b.rest.keys() & c.rest.keys()) - self.unread:
-                keys |= other_texts(b.rest[name], c.rest[name], (name,))
+                keys |= turned(b.rest[name], c.rest[name], (name,))
         if keys:
             causes.add(Moved(self.place, frozenset([wide(key) for key in keys])))
         if not causes <= self.trace.apart and self._may_begin_anew():
@@ -1360,7 +1360,7 @@ class Roller:
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.lanes or hooks is None or hooks.impure or hooks.effects or self.place in trace.apart:
             return
-        self._ask_for_texts()
+        self._ask_for_states()
         if self.fills and len(self.boundaries) > SHORTEST and len(trace.guards) > self.boundaries[0].guards:
             self._ask_anew(Filled(self.place))
         if (self.what is None or self.tested) and not self.open:

@@ -13,7 +13,16 @@ import pickle
 import random
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType, NoneType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    NoneType,
+)
 from typing import Any
 
 import numpy as np
@@ -28,12 +37,16 @@ from symgrad.tracing.trace import Trace, is_bare, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
 WIDEST = 64  # items of a container that are looked at
+DEEPEST = 6  # containers in one another
 ROW = 8  # traced values in a list in a list, above which is noted but which they are
 LONGEST = 4096  # of a list of traced values of which is noted which they are
 LOOKS = 1 << 21  # at items of such lists, of all loops of a trace together
 MORE = 64  # such looks for each operation of it
 AGAIN = ("again",)  # what is noted of a list, dict or object that has another name, in a local that nobody reads
 DRAFT = ("draft",)  # of an array that the function fills with plain numbers, beside its content
+_OF_CLASSES = frozenset(
+    "__module__ __qualname__ __doc__ __dict__ __weakref__ __annotations__ __dataclass_fields__ __dataclass_params__".split()
+)  # what they have that is no part of what the function does
 SHARED = ("shared",)  # of such an array that has several names
 
 
@@ -101,6 +114,9 @@ class Survey:
             return (kind, tuple([self._look(end, (*key, i), depth + 1) for i, end in enumerate(ends)]))
         if kind in (float, complex) or isinstance(value, np.generic):
             return (kind, repr(value))
+        if kind in (set, frozenset) and len(value) <= WIDEST and all([type(item) in (int, str) for item in value]):
+            self._note(key, value)
+            return (kind, frozenset(value))
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
             if type(value) is BuiltinFunctionType and value.__name__ == "append" and type(value.__self__) is list:
                 self._find_list(value.__self__, Holders((*key, 0), ()))
@@ -109,7 +125,7 @@ class Survey:
                 return ("code", value.__code__, id(value.__globals__), *held)
             return ("is", id(value), value, *held)
         if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:
-            return (object(),)  # what a class of the function's own holds may change
+            return ("is", id(value), value, *self._members(value, key, depth))
         if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
             return ("is", id(value), value)
         if kind in (np.random.RandomState, np.random.Generator, random.Random):  # whatever draws from it changes that
@@ -131,15 +147,15 @@ class Survey:
                 return found
         fields = fields_of(value)
         long = kind is list and depth > 0 and len(value) > ROW and self._may_look(value) and all(map(_is_own, value))
-        if depth < 4 and not long and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
+        if depth < DEEPEST and not long and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)
             self._note(key, value)
             known = (kind, value.maxlen) if kind is deque else kind
             return (known, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
-        if depth < 4 and kind is list and len(value) <= LONGEST and self._may_look(value) and all(map(_is_own, value)):
+        if depth < DEEPEST and kind is list and len(value) <= LONGEST and self._may_look(value) and all(map(_is_own, value)):
             self._note(key, value)  # as loops around append to: the same items are what they were
             return (kind, id(value), tuple([(id(item), item.node) for item in value]) if self.thorough else ())
-        if depth < 4 and kind is dict and len(value) <= WIDEST:
+        if depth < DEEPEST and kind is dict and len(value) <= WIDEST:
             self._note(key, value)
             names = plain(tuple(value))  # a traced number that is a key has been looked at
             found = [self._look(item, (*key, name), depth + 1) for name, item in zip(names, value.values(), strict=True)]
@@ -149,7 +165,7 @@ class Survey:
         if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
             return ("is", id(value), value)  # from outside: changes are effects
         whole = type(fields) is Slots or (type(fields) is dict and is_bare(kind))
-        small = depth < 4 and whole and len(fields or ()) <= WIDEST
+        small = depth < DEEPEST and whole and len(fields or ()) <= WIDEST
         if small and module_of(kind).split(".")[0] not in ("symgrad", "numpy", "builtins"):
             assert fields is not None
             if id(value) in self.open:  # it leads back to itself, by a method that it holds
@@ -203,6 +219,19 @@ class Survey:
         known = [(name, cell.cell_contents) for name, cell in cells if cell != CellType() and not name.startswith(HIDDEN)]
         held = [name if name in self.own and self.own[name] is item else item for name, item in known]  # the local itself
         return [*held, fun.__defaults__, fun.__kwdefaults__, *vars(fun).values()]
+
+    def _members(self, made: type, key: Key, depth: int) -> list[Any]:
+        """What a class of the function's own holds, which may change."""
+        if id(made) in self.functions:
+            return []
+        self.functions.add(id(made))
+        found: list[Any] = []
+        for name, item in vars(made).items():
+            inner = getattr(item, "__func__", item)
+            held = [item.fget, item.fset, item.fdel] if isinstance(item, property) else [inner]
+            fixed = name in _OF_CLASSES or isinstance(item, (MemberDescriptorType, GetSetDescriptorType))
+            found += [(name, self._look(one, (*key, name), depth + 1)) for one in ([] if fixed else held)]
+        return found
 
     def _array(self, value: Any, key: Key, depth: int) -> Any:
         if value.dtype == object:
@@ -273,15 +302,15 @@ def moved(a: Any, b: Any, key: Key) -> set[Key] | None:
     return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
 
 
-def other_texts(a: Any, b: Any, key: Key) -> set[Key]:
-    """Where two descriptions have other texts in containers."""
+def turned(a: Any, b: Any, key: Key) -> set[Key]:
+    """Where two descriptions have other texts in containers, or one has a traced value, and one a plain number or array."""
     if a == b:
         return set()
-    if is_text(a) and is_text(b):
+    if (is_text(a) and is_text(b)) or (TRACED in (a, b) and _is_of_value(a) and _is_of_value(b)):
         return {key} if len(key) > 1 else set()
     names = _names_in(a, b)
     pairs = [] if names is None else zip(names, a[-1], b[-1], strict=True)
-    return {one for name, x, y in pairs for one in other_texts(x, y, (*key, name))}
+    return {one for name, x, y in pairs for one in turned(x, y, (*key, name))}
 
 
 def _names_in(a: Any, b: Any) -> Sequence[Any] | None:

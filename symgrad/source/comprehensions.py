@@ -72,7 +72,7 @@ def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
                 builtins = (_TAKES_ALL | _TAKES_SOME | _ITERATORS | {"zip"}) - {*own, *bound}
                 folds = {name for name, value in own.items() if value is functools.reduce} - local
                 folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
-                _append_items(node, declared(node))
+                _append_items(node, declared(node), "sum" in builtins)
                 arrays = makers_of_arrays(own, local)
                 tries = any([isinstance(item, TRIES) for item in walk(node)])
                 alone = set() if tries else local - bound_beside(node, walk(node)) - _read_in_turn(node, builtins)
@@ -148,9 +148,10 @@ def iterators(fun: FunctionType) -> set[str]:
     return {*_ITERATORS, *[name for name, value in fun.__globals__.items() if value is functools or value is functools.reduce]}
 
 
-def _append_items(function: ast.FunctionDef, others: Collection[str]) -> None:
+def _append_items(function: ast.FunctionDef, others: Collection[str], sums: bool) -> None:
     """``y += [v]`` becomes ``y.append(v)``, where all that the function assigns to ``y`` are new lists, and so does ``y = y +
-    [v]`` where nobody else may have the list; ``(y if c else z).append(v)`` becomes an ``if``."""
+    [v]`` where nobody else may have the list; ``(y if c else z).append(v)`` becomes an ``if``. ``y.count(1)`` of such a list is
+    a sum, if there are ``sums``."""
     stored = Counter(names_stored(function))
     made, alone = Counter[str](), _only_looked_into(function)
     added: list[tuple[ast.stmt, str, ast.expr]] = []
@@ -173,6 +174,21 @@ def _append_items(function: ast.FunctionDef, others: Collection[str]) -> None:
         if made[name] == stored[name] and name not in others and name not in given:
             append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
             _replace(function, statement, located(placed(ast.Expr(ast.Call(append, [item], [])), statement)))
+    for call in [part for part in walk(function) if sums and _is_count(part)]:
+        owner: Any = call.func.value  # type: ignore[attr-defined]
+        if made[owner.id] == stored[owner.id] and owner.id not in others and owner.id not in given:
+            same = ast.Compare(ast.Name("item", ast.Load()), [ast.Eq()], call.args)  # type: ignore[attr-defined]
+            over = ast.comprehension(ast.Name("item", ast.Store()), owner, [same], 0)
+            call.func, call.args = ast.Name("sum", ast.Load()), [ast.GeneratorExp(ast.Constant(1), [over])]  # type: ignore[attr-defined]
+            located(call)
+
+
+def _is_count(node: ast.AST) -> bool:
+    """Whether it is ``y.count(1)``, of an int or a text."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or not isinstance(node.func, ast.Attribute):
+        return False
+    known = node.func.attr == "count" and isinstance(node.func.value, ast.Name) and isinstance(node.args[0], ast.Constant)
+    return known and type(node.args[0].value) in (int, str)  # type: ignore[attr-defined]
 
 
 def _is_append_to_one(call: Any) -> bool:
