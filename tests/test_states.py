@@ -1,0 +1,566 @@
+"""Texts, members of an ``Enum`` and None that calls give, or that objects hold, go round loops as numbers; what an object has is
+decided on where somebody asks for it. Objects that keep histories, and classes of the function's own, are in loops, too."""
+
+import copy
+import dataclasses
+import enum
+import operator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from agreement import right_at, slopes
+
+from symgrad import grad, hessian, jvp, value_and_grad
+
+
+def step(state, s, v):
+    if state == "dry":
+        return ("wet", s + v) if v > 0.3 else ("dry", s * 0.9)
+    return ("dry", s - v) if v < -0.2 else ("wet", s * 1.1 + v)
+
+
+def flip(state, v):
+    return "a" if v < -0.5 else state
+
+
+class Mode(enum.Enum):
+    OFF = 0
+    ON = 1
+    WAIT = 2
+
+
+RATES = {Mode.OFF: 0.1, Mode.ON: 0.5, Mode.WAIT: -0.2}
+WEIGHTS = {"wet": 2.0, "dry": 3.0, "x": 5.0, "wetx": 7.0, "dryx": 11.0}
+
+
+def advance(mode, s, v):
+    if mode is Mode.OFF:
+        return Mode.ON if v > 0.5 else Mode.OFF
+    if mode is Mode.ON:
+        return Mode.WAIT if s > 3 else Mode.ON
+    return Mode.OFF if v < -0.3 else Mode.WAIT
+
+
+def pick(mode, v):
+    if mode is None:
+        return "up" if v > 1 else None
+    if mode == "up":
+        return "down" if v < -0.5 else "up"
+    return None if v > 0.5 else "down"
+
+
+def decide(state, s, v, k):
+    if k > 25:
+        return "done"
+    if state == "run" and v < -1:
+        return "slow"
+    if state == "slow" and v > 1:
+        return "run"
+    return "done" if s < 0.2 else state
+
+
+class Tank:
+    """A state, a level, a history."""
+
+    def __init__(self, state="dry"):
+        self.state, self.s, self.log, self.rows = state, 0.0, [], []
+
+    def step(self, v):
+        if self.state == "dry":
+            if v > 0.3:
+                self.state = "wet"
+                self.s = self.s + v
+            else:
+                self.s = self.s * 0.9
+        elif v < -0.2:
+            self.state = "dry"
+            self.s -= v
+        else:
+            self.s = self.s * 1.1 + v
+
+    def noted(self, v):
+        self.step(v)
+        self.log.append(self.s)
+        self.rows.append({"s": self.s, "v": v})
+
+
+class Slotted:
+    __slots__ = ("s", "state")
+
+    def __init__(self):
+        self.state, self.s = "dry", 0.0
+
+    step = Tank.step
+
+
+class Guarded(Tank):
+    """The state behind a property."""
+
+    @property
+    def state(self):
+        return self._state
+
+    @state.setter
+    def state(self, value):
+        self._state = value
+
+
+@dataclass
+class Record:
+    state: str = "dry"
+    s: float = 0.0
+    step = Tank.step
+
+
+class Handlers:
+    """The state's method is looked up in a dict that the object holds."""
+
+    def __init__(self):
+        self.state, self.e = "idle", 0.0
+        self.handlers = {"idle": self.idle, "run": self.run, "cool": self.cool}
+
+    def idle(self, v, p):
+        return "run" if v > 0.4 else "idle"
+
+    def run(self, v, p):
+        self.e = self.e + p[1] * v
+        return "cool" if self.e > 1.5 else "run"
+
+    def cool(self, v, p):
+        self.e = self.e * 0.7
+        return "idle" if self.e < 0.5 else "cool"
+
+    def step(self, v, p):
+        self.state = self.handlers[self.state](v, p)
+
+
+def ran(p, x, made=Tank):
+    tank = made()
+    for v in x:
+        tank.step(v * p[1])
+    return tank
+
+
+# -- locals that calls give ----------------------------------------------------------------------------------------
+
+
+def handed_on(p, x):
+    state, s = "dry", p[0]
+    for v in x:
+        state, s = step(state, s, v * p[1])
+    return s
+
+
+def read_after(p, x):
+    state, s = "dry", p[0]
+    for v in x:
+        state, s = step(state, s, v * p[1])
+    return s * WEIGHTS[state]
+
+
+def members(p, x):
+    mode, s = Mode.OFF, p[0]
+    for v in x:
+        s = s + RATES[mode] * p[1] * (1 + 0.1 * v)
+        mode = advance(mode, s, v)
+    return s
+
+
+def nothing(p, x):
+    mode, s = None, p[0]
+    for v in x:
+        mode = pick(mode, v)
+        if mode is None:
+            s = s + 0.1 * v
+        elif mode == "up":
+            s = s * 1.05
+        else:
+            s = s - 0.02 * p[1]
+    return s
+
+
+def until(p, x):
+    state, k, s = "run", 0, p[0]
+    while state != "done":
+        s = s * 0.9 + 0.1 * p[1] * x[k]
+        k += 1
+        state = decide(state, s, x[k], k)
+    return s
+
+
+def tables(p, x):
+    state, s = "a", p[0]
+    following = {"a": {"up": "b", "down": "a"}, "b": {"up": "c", "down": "a"}, "c": {"up": "c", "down": "b"}}
+    gains = {"a": 1.0, "b": 0.5, "c": -0.25}
+    for v in x:
+        state = following[state]["up" if v > 0 else "down"]
+        s = s + gains[state] * v * p[1]
+    return s
+
+
+def nested(p, x):
+    total = 0.0
+    for j in range(3):
+        state, s = "dry", p[0] + 0.1 * j
+        for v in x:
+            state, s = step(state, s, v * p[1])
+        total = total + s
+    return total
+
+
+def carried(p, x):
+    total, state = p[0], "dry"
+    for j in range(5):
+        for v in x[:10]:
+            state, total = step(state, total, v * p[1] + 0.05 * j)
+    return total
+
+
+def matched(p, x):
+    state, s = "a", p[0]
+    for v in x:
+        match state:
+            case "a":
+                s = s + v * p[1]
+            case "b":
+                s = s * 0.9
+        state = "b" if state == "a" and v > 0.5 else flip(state, v)
+    return s
+
+
+def now_a_number(p, x):
+    """What is in the local is a text at times."""
+    state, s = "none", p[0]
+    for v in x:
+        if state == "none" or state > 1.0:
+            s = s + 0.1 * v
+        state = ("none" if v < 0 else v * p[1]) if v < 0.8 else flip("none", v)
+    return s
+
+
+LOCALS = {
+    "handed_on": (handed_on, 2), "read_after": (read_after, 4), "members": (members, 3), "nothing": (nothing, 3),
+    "until": (until, 5), "tables": (tables, 3), "nested": (nested, 3), "carried": (carried, 4), "matched": (matched, 3),
+    "now_a_number": (now_a_number, None),
+}  # fmt: skip
+
+
+def draws(i, length=30):
+    return np.array([1.0 + 0.01 * i, 0.5]), np.random.default_rng(200 + i).standard_normal(length)
+
+
+def right(fun, most, calls=8):
+    """``fun`` is right at every call, and compiled after ``most``, if that is known."""
+    derivative = value_and_grad(fun)
+    for i in range(calls):
+        p, x = draws(i)
+        value, gradient = derivative(p, x)
+        np.testing.assert_allclose(value, fun(p, x), rtol=1e-11, atol=1e-13)
+        (expected,) = slopes(lambda q, x=x: fun(q, x), (p,))
+        np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=2e-6)
+    assert most is None or derivative.cache_info().misses <= most
+
+
+@pytest.mark.parametrize("name", LOCALS)
+def test_texts_that_calls_give_go_round(name):
+    right(*LOCALS[name])
+
+
+def test_the_code_decides_on_numbers():
+    derivative = grad(handed_on)
+    for i in range(4):
+        derivative(*draws(i))
+    source = derivative.source(*draws(9))
+    assert "state_code == 0" in source and "for " in source and source.count("\n") < 80
+
+
+def test_other_derivatives():
+    p, x = draws(1)
+    for _ in range(4):
+        _, along = jvp(handed_on, (p, x), (np.ones(2), np.zeros(30)))
+        second = hessian(handed_on)(p, x)
+    first = grad(handed_on)
+    np.testing.assert_allclose(along, first(p, x).sum(), rtol=1e-10)
+    h = 1e-6
+    step_by = [(first(p + h * e, x) - first(p - h * e, x)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(second, step_by, rtol=1e-5, atol=1e-6)
+
+
+def test_effects_are_as_often_as_in_python():
+    seen = []
+
+    def fun(x):
+        state, s = "dry", 0.0
+        for v in x:
+            state, s = step(state, s, v)
+        seen.append(state)
+        return s
+
+    derivative = value_and_grad(fun)
+    for i in range(6):
+        _, x = draws(i)
+        right_at(derivative, fun, x, value=(1e-12, 0.0), slope=(1e-10, 1e-12))
+        del seen[1:]
+        fun(x)
+        assert seen[0] == seen[1]
+        seen.clear()
+
+
+# -- what objects and dicts hold -----------------------------------------------------------------------------------
+
+
+def plainly(p, x):
+    return ran(p, x).s * p[0]
+
+
+def asked(p, x):
+    tank = ran(p, x)
+    return tank.s * WEIGHTS[tank.state]
+
+
+def by_getattr(p, x):
+    tank = ran(p, x)
+    return tank.s * WEIGHTS[getattr(tank, "state")]  # noqa: B009
+
+
+def by_getter(p, x):
+    tank = ran(p, x)
+    return tank.s * WEIGHTS[operator.attrgetter("state")(tank)]
+
+
+def by_vars(p, x):
+    tank = ran(p, x)
+    return tank.s * WEIGHTS[vars(tank)["state"]] + WEIGHTS[tank.__dict__["state"]]
+
+
+def in_words(p, x):
+    tank = ran(p, x)
+    return tank.s * WEIGHTS[f"{tank.state}"] + WEIGHTS["".join([tank.state])]
+
+
+def longer(p, x):
+    tanks = [ran(p, x)]
+    tanks[0].state += "x"
+    return tanks[0].s * WEIGHTS[tanks[0].state]
+
+
+def set_after(p, x):
+    tank, tanks = ran(p, x), [ran(p, x[:9])]
+    tank.state += "x"
+    tanks[0].state, factor = "wet", 2.0
+    return tank.s * WEIGHTS[tank.state] + factor * tanks[0].s * WEIGHTS[tanks[0].state]
+
+
+def set_otherwise(p, x):
+    tank, other = ran(p, x), ran(p, x[:9])
+    setattr(tank, "state", "dry")  # noqa: B010
+    other.__dict__["state"] = "dry"
+    return tank.s * WEIGHTS[tank.state] + other.s * WEIGHTS[other.state]
+
+
+def deleted(p, x):
+    tank = ran(p, x)
+    del tank.state
+    return tank.s * (2.0 if hasattr(tank, "state") else 3.0)
+
+
+def copies(p, x):
+    tank = ran(p, x)
+    return sum([one.s * WEIGHTS[one.state] for one in (copy.copy(tank), copy.deepcopy(tank))])
+
+
+def by_class(p, x):
+    match ran(p, x):
+        case Tank(state="wet", s=s):
+            return s * 2
+        case tank:
+            return tank.s * 3
+
+
+def in_order(p, x):
+    tanks = sorted([ran(p, x), ran(p, x[:15])], key=lambda tank: tank.state)
+    return tanks[0].s * p[1]
+
+
+def slots(p, x):
+    tank = ran(p, x, Slotted)
+    return tank.s * WEIGHTS[tank.state]
+
+
+def properties(p, x):
+    tank = ran(p, x, Guarded)
+    return tank.s * WEIGHTS[tank.state]
+
+
+def records(p, x):
+    one, other = ran(p, x, Record), ran(p, x[:15], Record)
+    made = dataclasses.replace(one, s=1.0)
+    return one.s * WEIGHTS[made.state] + WEIGHTS[dataclasses.asdict(other)["state"]] * (2.0 if one == other else p[0])
+
+
+def within(p, x):
+    class Own:
+        def __init__(self):
+            self.state, self.s = "dry", p[0]
+
+        step = Tank.step
+
+        @property
+        def weight(self):
+            return WEIGHTS[self.state]
+
+    own = Own()
+    for v in x:
+        own.step(v * p[1])
+    return own.s * own.weight
+
+
+def machine(p, x):
+    one = Handlers()
+    for v in x:
+        one.step(v, p)
+    return one.e * p[0]
+
+
+def again(p, x):
+    tank = ran(p, x)
+    for v in x[:12]:
+        tank.step(v * p[0])
+    return tank.s * WEIGHTS[tank.state]
+
+
+def swapped(p, x):
+    one, other = Tank(), Tank("wet")
+    for v in x:
+        one.step(v * p[1])
+        if v > 1:
+            one.state, other.state = other.state, one.state
+    return one.s * WEIGHTS[one.state] + WEIGHTS[other.state] * p[0]
+
+
+def dictionaries(p, x):
+    now = {"mode": "dry", "s": p[0]}
+    for v in x:
+        if now["mode"] == "dry" and v > 0.3:
+            now["mode"] = "wet"
+        elif now["mode"] == "wet" and v < -0.3:
+            now["mode"] = "dry"
+        now["s"] = now["s"] + v * p[1] * WEIGHTS[now["mode"]]
+    return {**now}["s"] * WEIGHTS[dict(now)["mode"]] + WEIGHTS[now.get("mode")]
+
+
+def lists(p, x):
+    states, s = ["dry", "wet"], p[0]
+    for v in x:
+        if states[0] == "dry" and v > 0.3:
+            states[0] = "wet"
+        elif v < -0.3:
+            states[0] = "dry"
+        s = s * 0.95 + v * p[1] * WEIGHTS[states[0]]
+    return s * WEIGHTS[states[0]] + WEIGHTS[states[1]]
+
+
+HELD = {
+    "plainly": (plainly, 3), "asked": (asked, 5), "by_getattr": (by_getattr, 5), "by_getter": (by_getter, 5),
+    "by_vars": (by_vars, 5), "in_words": (in_words, 5), "longer": (longer, 5), "set_after": (set_after, None),
+    "set_otherwise": (set_otherwise, None), "deleted": (deleted, None), "copies": (copies, 5), "by_class": (by_class, 5),
+    "in_order": (in_order, None), "slots": (slots, 5), "properties": (properties, 5), "records": (records, None),
+    "within": (within, 5), "machine": (machine, None), "again": (again, 5), "swapped": (swapped, None),
+    "dictionaries": (dictionaries, 5), "lists": (lists, 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_texts_that_objects_hold_go_round(name):
+    right(*HELD[name])
+
+
+# -- what comes with such objects ----------------------------------------------------------------------------------
+
+
+def history(p, x):
+    tank = Tank()
+    for v in x:
+        tank.noted(v * p[1])
+    return sum(tank.log) + sum([row["s"] * row["v"] for row in tank.rows])
+
+
+class Counting(Tank):
+    def __init__(self):
+        super().__init__()
+        self.n, self.pairs = 0, []
+
+    def step(self, v):
+        self.n += 1
+        self.s = self.s + v if v > 0.3 else self.s * 0.9
+        self.pairs.append((self.n, self.s))
+
+
+def counted(p, x):
+    one = Counting()
+    for v in x:
+        one.step(v * p[1])
+    return sum([n * s for n, s in one.pairs])
+
+
+@dataclass
+class Path:
+    y: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    path: list = field(default_factory=list)
+
+    def step(self, v, p):
+        self.y = self.y + np.array([v, 1.0]) * p if v > 0.3 else self.y * 0.9
+        self.path.append(self.y.copy())
+
+
+def arrays(p, x):
+    """An array in an object is plain until an iteration makes it a traced one."""
+    one = Path()
+    for v in x:
+        one.step(v, p)
+    return np.sum(np.array(one.path) ** 2)
+
+
+class Several:
+    def __init__(self, p):
+        self.parts, self.p, self.t = [Tank(), Tank(), Tank()], p, []
+
+    def step(self, v):
+        for j, part in enumerate(self.parts):
+            part.s = part.s + v * (j + 1) if v > 0 else part.s * self.p[1]
+            part.rows.append({"s": part.s, "v": v})
+        self.t.append(sum([part.s for part in self.parts]))
+
+
+def parts(p, x):
+    several = Several(p)
+    for v in x:
+        several.step(v)
+    return sum(several.t) + several.parts[1].rows[-1]["s"]
+
+
+def counts(p, x):
+    kinds, s, kind = [], p[0], "a"
+    for v in x:
+        if v > 0.3:
+            kind = "b"
+        elif v < -0.3:
+            kind = "a"
+        kinds.append(kind)
+        s = s * 0.9 + (v * p[1] if kind == "b" else 0.1)
+    return s * kinds.count("b") + kinds.count("c")
+
+
+@pytest.mark.parametrize("length", [12, 45])
+@pytest.mark.parametrize(("fun", "most"), [(history, 5), (counted, 5), (arrays, 4), (parts, 4), (counts, 3)])
+def test_histories_of_short_and_long_loops(fun, most, length):
+    derivative = value_and_grad(fun)
+    for i in range(8):
+        p, _ = draws(i)
+        x = np.random.default_rng(300 + i).standard_normal(length)
+        value, gradient = derivative(p, x)
+        np.testing.assert_allclose(value, fun(p, x), rtol=1e-11, atol=1e-13)
+        (expected,) = slopes(lambda q, x=x: fun(q, x), (p,))
+        np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=2e-6)
+    assert derivative.cache_info().misses <= most
