@@ -158,8 +158,10 @@ def _append_items(function: ast.FunctionDef, others: Collection[str], sums: bool
     for part in walk(function):
         if isinstance(part, ast.Assign) and (longer := _longer_by_one(part)) is not None:
             added += [(part, longer[0].id, longer[1])] if longer[0].id in alone else []
-        elif isinstance(part, ast.Assign) and isinstance(part.value, (ast.List, ast.ListComp)):
-            made.update([target.id for target in part.targets if isinstance(target, ast.Name)])
+        elif isinstance(part, ast.Assign):
+            pairs = [pair for target in part.targets for pair in paired(target, part.value)]
+            lists = [target for target, value in pairs if isinstance(value, (ast.List, ast.ListComp))]
+            made.update([target.id for target in lists if isinstance(target, ast.Name)])
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and _is_one_item(part):
             added.append((part, part.target.id, part.value.elts[0]))  # type: ignore[attr-defined]
         elif isinstance(part, ast.Expr) and _is_append_to_one(part.value):
