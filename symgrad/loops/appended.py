@@ -214,7 +214,7 @@ class Grown:
         if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
             return False
         plainly = not self.some and self.places is None and self.constants is None
-        if own and plainly and self.array.dtype.kind in "fc" and all(map(_is_int, own)):
+        if own and plainly and all(map(_is_int, own)) and self.array is not None and self.array.dtype.kind in "fc":
             return False
         if self.shape and any([item.owner().written >= since for item, since in zip(self.items, self.since, strict=True)]):
             return False
