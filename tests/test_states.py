@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import operator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -239,10 +240,66 @@ def now_a_number(p, x):
     return s
 
 
+def places(p, x):
+    """Ints are places in a list."""
+    k, s = 0, p[0]
+    for v in x:
+        k = gear(k, v)
+        s = s + [0.1, 0.2, 0.4][k] * v * p[1]
+    return s
+
+
+def gear(k, v):
+    if k == 0:
+        return 1 if v > 0.3 else 0
+    if k == 1:
+        return 2 if v > 0.6 else (0 if v < -0.3 else 1)
+    return 1 if v < 0 else 2
+
+
+def functions(p, x):
+    s, act = 0.0, rise
+    for v in x:
+        s = act(s, v * p[0])
+        if s > 1:
+            act = fall
+        elif s < -1:
+            act = rise
+    return s
+
+
+def rise(s, v):
+    return s + 0.3 + 0.1 * v
+
+
+def fall(s, v):
+    return s - 0.4 + 0.2 * v
+
+
+class Level(NamedTuple):
+    state: str
+    s: float
+
+
+def tuples(p, x):
+    now = Level("dry", p[0])
+    for v in x:
+        now = following(now, v * p[1])
+        if now.s > 4:
+            now = now._replace(state="dry", s=now.s * 0.5)
+    return now.s * WEIGHTS[now.state]
+
+
+def following(now, v):
+    if now.state == "dry":
+        return Level("wet", now.s + v) if v > 0.3 else now._replace(s=now.s * 0.9)
+    return Level("dry", now.s - v) if v < -0.2 else Level("wet", now.s * 1.1 + v)
+
+
 LOCALS = {
     "handed_on": (handed_on, 2), "read_after": (read_after, 4), "members": (members, 3), "nothing": (nothing, 3),
     "until": (until, 5), "tables": (tables, 3), "nested": (nested, 3), "carried": (carried, 4), "matched": (matched, 3),
-    "now_a_number": (now_a_number, None),
+    "now_a_number": (now_a_number, None), "places": (places, 4), "functions": (functions, 6), "tuples": (tuples, 6),
 }  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from symgrad.ir import CONST, Aval, Graph, Node, content_of
 from symgrad.loops.patterns import COUNTER, EXIT, INT, TEST, TRACED, UNSEEN, Boundary, Key, Part, Pattern, joined
-from symgrad.loops.survey import is_text
 from symgrad.ops.engine import NAMED, RANGE
 from symgrad.transform.loop import Body
 
@@ -88,10 +87,8 @@ class Outline(NamedTuple):
         start, end = self.start, self.end
         if TEST not in self.pattern.after:
             return False
-        for name, what in start.rest.items():
-            spent = name in unread and is_text(what) and is_text(end.rest.get(name))
-            if what != end.rest.get(name) and not spent and (name not in self.private or name in end.rest):
-                return False
+        if any(start.rest[name] != end.rest.get(name) for name in start.rest if name not in self.private or name in end.rest):
+            return False
         changed = [key for key in end.nodes if end.nodes[key] is not start.nodes.get(key)]
         changed = [key for key in changed if len(key) > 1 or key[0] not in unread]
         if not views and any(end.holds[key].base is not None for key in changed):

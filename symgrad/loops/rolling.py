@@ -80,6 +80,7 @@ from symgrad.loops.survey import (
     holds_arrays,
     holds_plain,
     inner,
+    is_state,
     is_text,
     moved,
     turned,
@@ -260,6 +261,7 @@ class Roller:
         self.coarse = False  # whether some of these may be ints, or flags
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
+        self.stated: Collection[str] = ()  # the locals of which numbers go round: see ``symgrad.source.states``
         self.coded: dict[Key, Any] = {}  # and such texts, as numbers: see ``symgrad.watch.codes``
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
         # the locals that nobody reads when an iteration has begun, before they are assigned again
@@ -523,6 +525,8 @@ class Roller:
             told = [one for one in trace.apart if type(one) in (Moved, Turned) and one.place == self.place]
             self.turns_at = {one.at for one in told if type(one) is Turned}
             numbers = [one.keys for one in told if type(one) is Moved]
+            line = frame.f_code.co_filename, frame.f_lineno
+            self.stated = {one.name for one in trace.apart if type(one) is Stated and one.line == line}
             self.logs.begin(self.place)
             self.forked |= bool(self.logs.some)
             self.moving = trace.moving.get(self.place)
@@ -596,6 +600,8 @@ class Roller:
                 survey.containers |= value.idents
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
+            elif name in unread and name in self.stated:
+                continue
             elif type(value) in SEALED and name in self.apart and self._is_sealed(name, value):
                 survey.containers.add(id(value))
                 survey.rest[name] = APART
@@ -1333,12 +1339,15 @@ class Roller:
     def _ask_for_states(self) -> None:
         """End the run where iterations leave now this text in a local, or in an object, now that one, or now a plain number or
         array in an object, now a traced one: in the next one, numbers go round, and what is in objects is traced."""
-        left: dict[str, set[Any]] = {}
+        left: dict[str, list[Any]] = {}
         for name, what in [pair for bound in self.boundaries for pair in bound.rest.items()]:
-            if name not in self.unread and is_text(what):
-                left.setdefault(name, set()).add(what)
+            if name not in self.unread and is_state(what) and what not in left.setdefault(name, []):
+                left[name].append(what)
         causes: set[Any] = set()
-        for name in [name for name, texts in left.items() if len(texts) > 1]:
+        few = max(2, len(self.boundaries) // 3)
+        for name in [
+            name for name, found in left.items() if len(found) > 1 and (len(found) <= few or any(map(is_text, found)))
+        ]:
             loops = [one for one in self._all_around() if one.place and one.place[1] is self.place[1]]
             around = [one for one in loops if name in one.boundaries[-1].rest and name not in one.unread]
             causes |= {Stated((one.place[1].co_filename, one.place[2]), name) for one in (self, *around)}

@@ -302,6 +302,15 @@ def moved(a: Any, b: Any, key: Key) -> set[Key] | None:
     return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
 
 
+def is_state(what: Any) -> bool:
+    """Whether it describes a text, or another thing of which a loop may have now this one in a local, now that one: a plain
+    int, a function, a tuple with a text."""
+    if is_text(what) or what[0] in ("code", int):
+        return True
+    found = what[-1] if isinstance(what[0], type) and issubclass(what[0], tuple) else ()
+    return any(map(is_text, found))
+
+
 def turned(a: Any, b: Any, key: Key) -> set[Key]:
     """Where two descriptions have other texts in containers, or one has a traced value, and one a plain number or array."""
     if a == b:

@@ -81,7 +81,7 @@ def _change(
     for loop in loops:
         if isinstance(loop, ast.While):
             for test in _tests(loop.test, name) or ():
-                same = ast.Call(_at(IS_TEXT), [_at(code), test.comparators[0]], [])
+                same = ast.Call(_at(IS_TEXT), [_at(code), test.comparators[0], ast.Constant(name)], [])
                 test.left, test.comparators = same, [ast.Constant(isinstance(test.ops[0], (ast.Eq, ast.Is)))]
                 test.ops = [ast.Eq()]
                 located(placed(test, test))
@@ -135,12 +135,12 @@ def codes_in(loop: ast.AST) -> set[str]:
 
 def _coded(name: str, code: str, like: ast.AST) -> ast.stmt:
     """``state_code = code of state``."""
-    return assigned(code, ast.Call(_at(CODE), [_at(name)], []), like)
+    return assigned(code, ast.Call(_at(CODE), [_at(name), ast.Constant(name)], []), like)
 
 
 def _text(name: str, code: str, like: ast.AST) -> ast.stmt:
     """``state = text of state_code``."""
-    return assigned(name, ast.Call(_at(TEXT), [_at(code)], []), like)
+    return assigned(name, ast.Call(_at(TEXT), [_at(code), ast.Constant(name)], []), like)
 
 
 def _at(name: str) -> ast.Name:

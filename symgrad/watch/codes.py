@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Collection
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from symgrad.tracing.trace import Trace
@@ -32,6 +33,13 @@ class Other(NamedTuple):
     value: Any
 
 
+class Tupled(NamedTuple):
+    """What comes before the parts of a tuple of this ``kind``, of which these are ``texts``."""
+
+    kind: type
+    texts: tuple[bool, ...]
+
+
 class Codes:
     """The numbers of texts in one trace, and those texts of which only numbers are known by now."""
 
@@ -39,22 +47,26 @@ class Codes:
         self.trace = trace
         self.known: dict[tuple[int, Any], Coded] = {}  # by the owner (its id) and the key
 
-    def number(self, text: Any) -> int:
-        """The number of a text, the same in all calls."""
-        states = self.trace.states
-        states.setdefault((type(text), text), text)
-        return [*states].index((type(text), text))
+    def number(self, place: str, text: Any) -> int:
+        """The number of a text at a place, a local's name or a key, the same in all calls."""
+        known = self.trace.states.setdefault(place, [])
+        for number, other in enumerate(known):
+            if type(other) is type(text) and other == text:
+                return number
+        known.append(text)
+        return len(known) - 1
 
-    def text(self, code: Any) -> Any:
+    def text(self, place: str, code: Any) -> Any:
         """What a number stands for: that is decided on."""
-        every = [*self.trace.states.values()]
-        return every[code] if type(code) is int else next(text for number, text in enumerate(every) if code == number)
+        known = [*self.trace.states[place]]
+        return known[code] if type(code) is int else next(text for number, text in enumerate(known) if code == number)
 
     def begin(self, owner: Any, places: Any, key: Any, number: Any) -> Coded:
         """A text goes on as what ``number`` makes of its number; or as the one that it is known by."""
         known = self.known.get((id(owner), key))
         if known is None:
-            known = self.known[id(owner), key] = Coded(owner, places, key, places[key], number(self.number(places[key])))
+            code = number(self.number(f".{key}", places[key]))
+            known = self.known[id(owner), key] = Coded(owner, places, key, places[key], code)
         return known
 
     def decode(self, one: Coded) -> None:
@@ -63,7 +75,7 @@ class Codes:
             return
         with contextlib.suppress(LookupError):
             if one.places[one.key] is one.text:
-                one.places[one.key] = self.text(one.code)
+                one.places[one.key] = self.text(f".{one.key}", one.code)
 
     def decode_all(self, but: Collection[Coded] = ()) -> None:
         """The same of all, ``but`` for some."""
@@ -79,3 +91,9 @@ class Codes:
 def is_text(value: Any) -> bool:
     """Whether it is a text, a member of an ``Enum``, or None."""
     return value is None or type(value) is str or isinstance(value, enum.Enum)
+
+
+def is_plain_function(value: Any) -> bool:
+    """Whether it is a function of a module, which is the same in all calls."""
+    known = type(value) is FunctionType and value.__closure__ is None
+    return known and value.__globals__.get(value.__name__) is value

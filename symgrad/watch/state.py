@@ -70,7 +70,7 @@ from symgrad.watch.calls import (
     reads_memory,
     sparse_product,
 )
-from symgrad.watch.codes import Other, is_text
+from symgrad.watch.codes import Other, Tupled, is_plain_function, is_text
 from symgrad.watch.guards import Path
 from symgrad.watch.puts import NOTHING
 from symgrad.watch.reads import ENDS, HOLDING, MAX_ITEMS, QUICK, TABLED, held_in, rebuilt, source
@@ -314,20 +314,35 @@ class State(Calls):
         end = self._as_index(end)
         return end if type(end) is Tracer and type(end.value) is int else operator.index(end)
 
-    def code_of(self, value: Any) -> Any:
-        """The number of a text, a member of an ``Enum`` or None, that goes round a loop; anything else stands for itself."""
-        if not is_text(value):
+    def code_of(self, value: Any, name: str) -> Any:
+        """What goes round a loop in the place of what a local of this ``name`` holds: the number of a text, a member of an
+        ``Enum``, None, an int or a function of a module; of a tuple with such, those; anything else stands for itself."""
+        if isinstance(value, tuple):
+            parts = [self.code_of(item, f"{name}[{i}]") if is_text(item) else item for i, item in enumerate(value)]
+            return (Tupled(type(value), tuple([is_text(item) for item in value])), *parts)
+        if not (is_text(value) or type(value) is int or is_plain_function(value)):
             return Other(value)
-        loop, number = self.trace.innermost_loop(), self.codes.number(value)
+        loop, number = self.trace.innermost_loop(), self.codes.number(name, value)
         return number if loop is None else loop.number("code", number)
 
-    def text_of(self, code: Any) -> Any:
-        """What such a number stands for."""
-        return code.value if type(code) is Other else self.codes.text(code)
+    def text_of(self, code: Any, name: str) -> Any:
+        """What that stands for."""
+        if type(code) is Other:
+            return code.value
+        if type(code) is tuple:
+            (kind, texts), *parts = code
+            parts = [
+                self.text_of(part, f"{name}[{i}]") if is_one else part
+                for i, (part, is_one) in enumerate(zip(parts, texts, strict=True))
+            ]
+            return tuple(parts) if kind is tuple else kind._make(parts)
+        return self.codes.text(name, code)
 
-    def is_text(self, code: Any, text: Any) -> Any:
+    def is_text(self, code: Any, text: Any, name: str) -> Any:
         """Whether it stands for this one."""
-        return code.value == text if type(code) is Other else code == self.codes.number(text)
+        if type(code) in (Other, tuple):
+            return self.text_of(code, name) == text
+        return code == self.codes.number(name, text)
 
     def texts(self, owner: Any, path: Sequence[Any]) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
         """Where there are texts at a place in ``owner``: what holds each, its items or attributes, and the keys there; an
@@ -1151,8 +1166,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_no_array(value: Any) -> bool:
-    """Whether it is a number, or a text."""
-    return is_text(value) or _is_number(value)
+    """Whether it is a number, a text, or a function, or a tuple of such."""
+    if isinstance(value, tuple):
+        return all(map(_is_no_array, value))
+    return is_text(value) or is_plain_function(value) or _is_number(value)
 
 
 def _has_places(items: Any) -> bool:
