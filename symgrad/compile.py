@@ -249,7 +249,7 @@ class Family:
         self.apart: set[Any] = set()  # loops whose ways must not be one (see ``Tracer.parted``), or with more ``Room``
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
         self.told = self.moving  # all that are known by now
-        self.states: dict[str, list[Any]] = {}  # texts that go round its loops as numbers; see ``symgrad.source.states``
+        self.states: dict[str, Any] = {}  # texts that go round its loops as numbers; see ``symgrad.source.states``
         # whether its ways meet outside of loops, too, for there are many, and in those that decide in these lines
         self.sections: frozenset[tuple[str, int]] | None = None
         self.laid = False  # whether arrays lay by columns in loops with one way for all

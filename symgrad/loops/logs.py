@@ -357,7 +357,9 @@ def _instead(what: Any, path: Key) -> Any:
     if not path:
         return GROWN
     first, rest = path[0], path[1:]
-    before, parts = (what[:3], what[3:]) if what[0] in ("code", "is") else (what[:-1], what[-1])  # of functions, or others
+    before, parts = (
+        (what[:3], what[3:]) if what[0] in ("code", "is", "method") else (what[:-1], what[-1])
+    )  # of functions, or others
     names = what[1] if len(what) == 3 and len(before) == 2 else range(len(parts))
     made = tuple([_instead(part, rest) if name == first else part for name, part in zip(names, parts, strict=True)])
     return (*before, *made) if len(before) == 3 else (*before, made)

@@ -123,6 +123,8 @@ class Survey:
             held = [self._look(part, (*key, i), depth) for i, part in enumerate(self._held(value))]  # wrappers are no depth
             if isinstance(value, FunctionType) and not (vars(value).keys() - {"__wrapped__"}):  # each call may have another one
                 return ("code", value.__code__, id(value.__globals__), *held)
+            if isinstance(value, MethodType):  # each time that it is asked for, there is another one
+                return ("method", id(value.__self__), value.__func__, *held)
             return ("is", id(value), value, *held)
         if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:
             return ("is", id(value), value, *self._members(value, key, depth))
@@ -315,11 +317,16 @@ def turned(a: Any, b: Any, key: Key) -> set[Key]:
     """Where two descriptions have other texts in containers, or one has a traced value, and one a plain number or array."""
     if a == b:
         return set()
-    if (is_text(a) and is_text(b)) or (TRACED in (a, b) and _is_of_value(a) and _is_of_value(b)):
+    if (is_text(a) and is_text(b)) or _are_methods(a, b) or (TRACED in (a, b) and _is_of_value(a) and _is_of_value(b)):
         return {key} if len(key) > 1 else set()
     names = _names_in(a, b)
     pairs = [] if names is None else zip(names, a[-1], b[-1], strict=True)
     return {one for name, x, y in pairs for one in turned(x, y, (*key, name))}
+
+
+def _are_methods(a: Any, b: Any) -> bool:
+    """Whether they describe methods of one object."""
+    return type(a) is type(b) is tuple and a[:1] == b[:1] == ("method",) and a[1] == b[1]
 
 
 def _names_in(a: Any, b: Any) -> Sequence[Any] | None:

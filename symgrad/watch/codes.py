@@ -1,7 +1,7 @@
 """Texts that go round loops as numbers: see ``symgrad.source.states`` for those in locals.
 
 A text in an attribute of an object of the function's own, or at a key of a dict, that iterations change (``self.state =
-"wet"``) is there as it is while an iteration runs. Where the next one begins, its number goes on, and what it stands for is
+"wet"``, or ``self.act = self.rise``, a method) is there as it is while an iteration runs. Where the next one begins, its number goes on, and what it stands for is
 decided on. What a loop has left in an object is decided on when somebody asks for it.
 """
 
@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import itertools
+import operator
 from collections.abc import Collection
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
+
+MOST = 24  # texts at a place
 
 
 class Coded(NamedTuple):
@@ -49,24 +53,27 @@ class Codes:
 
     def number(self, place: str, text: Any) -> int:
         """The number of a text at a place, a local's name or a key, the same in all calls."""
-        known = self.trace.states.setdefault(place, [])
-        for number, other in enumerate(known):
-            if type(other) is type(text) and other == text:
-                return number
-        known.append(text)
-        return len(known) - 1
+        known, count = self.trace.states.setdefault(place, ({}, itertools.count()))
+        return known.setdefault((type(text), text), next(count))  # at once, as other threads may ask
+
+    def is_full(self, place: str) -> bool:
+        """Whether there are so many texts at a place that they are no states."""
+        return len(self.trace.states.get(place, ((),))[0]) >= MOST
 
     def text(self, place: str, code: Any) -> Any:
         """What a number stands for: that is decided on."""
-        known = [*self.trace.states[place]]
-        return known[code] if type(code) is int else next(text for number, text in enumerate(known) if code == number)
+        known = sorted(
+            [(number, text) for (_, text), number in [*self.trace.states[place][0].items()]], key=operator.itemgetter(0)
+        )
+        return next(text for number, text in known if code == number)
 
     def begin(self, owner: Any, places: Any, key: Any, number: Any) -> Coded:
         """A text goes on as what ``number`` makes of its number; or as the one that it is known by."""
         known = self.known.get((id(owner), key))
         if known is None:
-            code = number(self.number(f".{key}", places[key]))
-            known = self.known[id(owner), key] = Coded(owner, places, key, places[key], code)
+            text = places[key]
+            code = number(self.number(f".{key}", text.__func__ if type(text) is MethodType else text))
+            known = self.known[id(owner), key] = Coded(owner, places, key, text, code)
         return known
 
     def decode(self, one: Coded) -> None:
@@ -75,7 +82,8 @@ class Codes:
             return
         with contextlib.suppress(LookupError):
             if one.places[one.key] is one.text:
-                one.places[one.key] = self.text(f".{one.key}", one.code)
+                text = self.text(f".{one.key}", one.code)
+                one.places[one.key] = MethodType(text, one.owner) if type(one.text) is MethodType else text
 
     def decode_all(self, but: Collection[Coded] = ()) -> None:
         """The same of all, ``but`` for some."""
@@ -90,7 +98,12 @@ class Codes:
 
 def is_text(value: Any) -> bool:
     """Whether it is a text, a member of an ``Enum``, or None."""
-    return value is None or type(value) is str or isinstance(value, enum.Enum)
+    return value is None or type(value) is str or (isinstance(value, enum.Enum) and type(value).__hash__ is not None)
+
+
+def is_in_object(value: Any, owner: Any) -> bool:
+    """Whether what an object, or a container, has at a key may go on as a number: a text, or a method of the object."""
+    return is_text(value) or (type(value) is MethodType and value.__self__ is owner)
 
 
 def is_plain_function(value: Any) -> bool:

@@ -70,7 +70,7 @@ from symgrad.watch.calls import (
     reads_memory,
     sparse_product,
 )
-from symgrad.watch.codes import Other, Tupled, is_plain_function, is_text
+from symgrad.watch.codes import Other, Tupled, is_in_object, is_plain_function, is_text
 from symgrad.watch.guards import Path
 from symgrad.watch.puts import NOTHING
 from symgrad.watch.reads import ENDS, HOLDING, MAX_ITEMS, QUICK, TABLED, held_in, rebuilt, source
@@ -322,6 +322,8 @@ class State(Calls):
             return (Tupled(type(value), tuple([is_text(item) for item in value])), *parts)
         if not (is_text(value) or type(value) is int or is_plain_function(value)):
             return Other(value)
+        if self.codes.is_full(name):
+            return Other(value)
         loop, number = self.trace.innermost_loop(), self.codes.number(name, value)
         return number if loop is None else loop.number("code", number)
 
@@ -352,7 +354,7 @@ class State(Calls):
         for key in [] if places is None else [key for key in _keys(places) if first is ... or key == first]:
             if rest:
                 yield from [(*held, (key, *keys)) for *held, keys in self.texts(places[key], rest)]
-            elif is_text(places[key]):
+            elif is_in_object(places[key], owner) and not self.codes.is_full(f".{key}"):
                 yield owner, places, (key,)
 
     def _as_index(self, end: Any) -> Any:
