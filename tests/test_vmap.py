@@ -790,3 +790,37 @@ def test_negative_places_of_bins_are_an_error_in_each_element():
     with pytest.raises(ValueError, match="negative"):
         batched(x)
     np.testing.assert_allclose(batched(x[:1]), [bins(x[0])])
+
+
+DOUBLED = primitive(lambda x: 2 * x).defvjp(lambda g, y, x: 2 * g)
+
+
+def chosen(x, p):
+    return np.sum(np.where(x < 0, x**2, DOUBLED(x)) * p)
+
+
+def written(x, p):
+    z = DOUBLED(x)
+    z[x < 0] = p[1] * x[0]
+    return np.sum(z * p)
+
+
+def interpolated(x, p):
+    y = np.interp(x, [0.0, 1.0, 2.0], np.stack([p[0], p[1] ** 2, p[0] * p[1]]))
+    return np.sum(np.where(x < 0, p[1] ** 2, y))
+
+
+def quantiles(x, p):
+    return np.sum(np.where(x < 0, p[1] ** 2, np.quantile(p, np.clip(x / 4, 0, 1))))
+
+
+@pytest.mark.parametrize("fun", [chosen, written, interpolated, quantiles])
+def test_masks_reach_what_is_done_for_each_element(fun):
+    """A selection around it leaves nothing of its other lane there."""
+    x, p = np.array([[-1.0, 1.0], [2.0, -3.0]]), np.array([[1.0, 2.0], [3.0, 9.0]])
+    expected = vmap(grad(fun, (0, 1)))(x, p)
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda x, p: np.sum(vmap(fun)(x, p)), (0, 1), mode=mode)
+        for _ in range(3):
+            for got, want in zip(derivative(x, p), expected, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)

@@ -16,7 +16,7 @@ from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, fill
 from symgrad.runtime import add_at
 from symgrad.tracing.trace import IN_PLACE, Tape, Trace
 from symgrad.tracing.tracer import Tracer
-from symgrad.transform.lanes import NOTHING, Around, Masks, State, asks, fit_to, matters, may_leave_out
+from symgrad.transform.lanes import NOTHING, Around, Masks, State, apply, asks, fit_to, matters, may_leave_out
 
 Lookup = Callable[[Node], Any]
 
@@ -295,7 +295,7 @@ def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: 
         args = [lookup(arg) for arg in node.args]  # once for all, of which an operation may have thousands
         rule = lambda i, g, args: cotangents(node, (i,), g, lookup, args)[0]
         return [lanes.send(node, i, g, args, rule) for i in places]
-    parts = cotangents(node, places, g, lookup)
+    parts = cotangents(node, places, apply(g, lanes.states.get(node, NOTHING)[1]), lookup)
     return [(fit_to(part, node.args[i]), NOTHING) for i, part in zip(places, parts, strict=True)]
 
 
