@@ -1963,8 +1963,69 @@ def test_quad_by_its_ends_and_at_poles():
     assert math.isclose(grad(between)(0.7), 2 * math.cos(1.4) - math.cos(0.7), rel_tol=1e-12)
     assert math.isclose(grad(lambda a: integrate.quad(lambda x: np.exp(-x), a, np.inf)[0])(0.7), -math.exp(-0.7), rel_tol=1e-8)
     assert math.isclose(integrate.quad(np.log, 0, 1)[0], -1.0)
-    with pytest.raises(RuntimeError, match="split off what is singular"):
-        grad(lambda t: integrate.quad(lambda x: t * np.log(x), 0, 1)[0])(1.0)
+    with pytest.raises(RuntimeError, match=r"test_scipy.py:\d+: .*split off what is singular"):
+        grad(lambda t: integrate.quad(lambda x: t * np.log(np.abs(x - 0.3)), 0, 1)[0])(1.0)
+
+
+ROUGH = {
+    "logarithm": (0.0, 1.0, lambda x, t: t * np.log(x)),
+    "root": (0.0, 1.0, lambda x, t: np.sqrt(x) * np.exp(-t * x)),
+    "cube root": (0.0, 1.0, lambda x, t: np.cbrt(x) * t**2),
+    "roots at both ends": (-1.0, 1.0, lambda x, t: np.sqrt(1 - x * x) * np.exp(t * x)),
+    "root and step": (0.0, 60.0, lambda x, t: np.sqrt(x) / (np.exp((x - 1) / t) + 1)),
+    "overflow": (0.0, np.inf, lambda x, t: x**3 / np.expm1(t * x)),
+    "root and overflow": (0.0, np.inf, lambda x, t: np.sqrt(x) / (np.exp((x - 1) / t) + 1)),
+    "single precision": (0.0, 1.2, lambda x, t: np.exp(-np.float32(t) * x) * np.cos(np.float32(4.0) * x)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("name", ROUGH)
+def test_quad_of_what_ends_in_a_root_or_overflows(name):
+    a, b, f = ROUGH[name]
+    derivative = value_and_grad(lambda t: integrate.quad(f, a, b, args=(t,))[0])
+    tolerance = 1e-3 if name == "single precision" else 1e-6
+    for t in (0.7, 0.75, 0.8, 0.85):
+        value, slope = derivative(t)
+        assert math.isclose(value, scipy.integrate.quad(f, a, b, args=(t,))[0], rel_tol=1e-12)
+        step = 1e-2 if name == "single precision" else 1e-4
+        up, down = (scipy.integrate.quad(f, a, b, args=(t + h,))[0] for h in (step, -step))
+        assert math.isclose(slope, (up - down) / (2 * step), rel_tol=tolerance)
+
+
+def test_quad_whose_ends_move_where_there_is_a_root():
+    half = value_and_grad(lambda a: integrate.quad(lambda x: np.sqrt(a * a - x * x), -a, a)[0])
+    for a in (0.7, 0.8, 0.9):
+        np.testing.assert_allclose(half(a), (math.pi * a * a / 2, math.pi * a), rtol=1e-9)
+
+
+STEPS = {
+    "if": lambda x, a: 1.0 if x < a else 2.0,
+    "where": lambda x, a: np.where(x < a, 1.0, 2.0),
+    "sign": lambda x, a: 1.5 + 0.5 * np.sign(x - a),
+    "floor": lambda x, a: 1.0 + np.floor(x / a),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("a", [1.37, 1.5])
+def test_quad_of_what_jumps_where_it_is_differentiated_by(name, a):
+    f = STEPS[name]
+    with pytest.raises(NotDifferentiable, match=r"test_scipy.py:\d+: .*jumps at a place .* points="):
+        grad(lambda a: integrate.quad(f, 0, 2.5, args=(a,))[0])(a)
+    named = grad(lambda a: integrate.quad(f, 0, 2.5, args=(a,), points=[a])[0])
+    for place in (a, a + 0.01, a + 0.02):
+        assert math.isclose(named(place), -1.0, rel_tol=1e-9)
+    fixed = grad(lambda t: integrate.quad(lambda x: t * f(x, 1.37), 0, 2.5)[0])  # it stays where it is
+    assert math.isclose(fixed(a), scipy.integrate.quad(f, 0, 2.5, args=(1.37,))[0], rel_tol=1e-6)
+
+
+def test_quad_of_a_kink_that_moves():
+    away = value_and_grad(lambda a: integrate.quad(lambda x: np.abs(x - a), 0, 1)[0])
+    named = value_and_grad(lambda a: integrate.quad(lambda x: np.abs(x - a), 0, 1, points=[a])[0])
+    for a in (0.3, 0.5, 0.61):
+        np.testing.assert_allclose(away(a), ((a * a + (1 - a) ** 2) / 2, 2 * a - 1), rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(named(a), ((a * a + (1 - a) ** 2) / 2, 2 * a - 1), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 8])

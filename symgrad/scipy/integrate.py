@@ -18,11 +18,13 @@ import scipy.integrate as si
 from scipy.integrate._ivp import common as checks
 
 from symgrad.api import stop_gradient, vmap
+from symgrad.errors import NotDifferentiable
 from symgrad.ops.elementwise import moves
 from symgrad.ops.index import array_of, traced_in
 from symgrad.scipy.methods import METHODS, Method
 from symgrad.scipy.plain import (
     as_tuple,
+    chooses_since,
     found_again,
     is_asked,
     is_written_out,
@@ -34,7 +36,8 @@ from symgrad.scipy.plain import (
     rest_of,
 )
 from symgrad.scipy.steps import ends_of_steps, through
-from symgrad.tracing.trace import followed
+from symgrad.tracing.frames import where
+from symgrad.tracing.trace import active_trace, followed
 
 Fun = Callable[..., Any]
 
@@ -248,7 +251,10 @@ def quad(
 
     SciPy chooses the intervals; the derivatives, by the ends, ``args`` and whatever else ``func`` reads, are those of a sum
     over 21 points in each. Between ``points`` that move, each part is an integral of its own. Raises where that is not the
-    integral: at a pole, to which SciPy only extrapolates.
+    integral: at a pole, to which SciPy only extrapolates, or a root in the middle; and where ``func`` jumps at a place that
+    moves, as one of ``points`` that is right (``quad(lambda x: 1.0 if x < a else 2.0, 0, 3, points=[a])``). By a place where it
+    has a kink, derivatives are as exact as the interval is short that SciPy has there, some 1e-4, and exact where that is one
+    of ``points``.
     """
     refuse("integrate.quad", rest)
     func, args = followed(func), as_tuple(args)
@@ -262,7 +268,15 @@ def quad(
     start, end = plain_values((a, b))
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     evaluated = on_plain(func, args)
-    parts = intervals(lambda x: float(evaluated(x)), start, end, **{**options, "points": plain_values(points)})
+    kinds: list[Any] = [float]
+
+    def number(x: float) -> float:
+        found = evaluated(x)
+        kinds[0] = type(found)
+        return float(found)
+
+    parts = intervals(number, start, end, **{**options, "points": plain_values(points)})
+    exact = float(np.finfo(kinds[0]).eps) if issubclass(kinds[0], np.floating) else 0.0
     value, error = parts[-1].tolist()
     if not is_asked():
         return value, error
@@ -273,9 +287,11 @@ def quad(
     again = found_again(intervals, {"integrand": lambda x: func(x, *args)}, [a, b], parts, float(place), **options)
     if again is None:
         noted("scipy.integrate.quad runs SciPy's quadrature on your function")
-        return of_kind(_integral(lambda x: np.stack([func(one, *args) for one in x]), a, b, parts, options), value), error
+        return of_kind(
+            _integral(lambda x: np.stack([func(one, *args) for one in x]), a, b, parts, options, exact), value
+        ), error
     integrand = vmap(func, (0, *[None] * len(args)))
-    return of_kind(_integral(lambda x: integrand(x, *args), a, b, again, options), value), of_kind(again[-1, 1], error)
+    return of_kind(_integral(lambda x: integrand(x, *args), a, b, again, options, exact), value), of_kind(again[-1, 1], error)
 
 
 _POINTS = [(0.5 + 0.5 * place, 0.5 * weight) for place, weight in zip(*np.polynomial.legendre.leggauss(5), strict=True)]
@@ -293,21 +309,81 @@ def intervals(func: Fun, a: Any, b: Any, args: tuple[Any, ...] = (), *, limit: i
     return found
 
 
-def _integral(at: Fun, a: Any, b: Any, parts: Any, options: Any) -> Any:
-    """The integral of ``at``, which is given a row of places, by 21 points in each interval."""
+def _integral(at: Fun, a: Any, b: Any, parts: Any, options: Any, exact: float) -> Any:
+    """The integral of ``at``, which is given a row of places, by 21 points in each interval; where that is not what SciPy
+    finds, the first and the last interval, in which a root or a logarithm may end, are stretched (``_stretched``). ``exact``:
+    how exact its numbers are."""
     value, error = parts[-1]
     few = len(parts) > FEW and not is_written_out() and parts[FEW, 0] == parts[FEW, 1]
     parts = parts[:FEW] if few else parts[:-1]
     low, high = parts[:, :1], parts[:, 1:]
-    weights = np.ravel(0.5 * (high - low) * _WEIGHTS)
-    x, scale = _on_the_way(np.ravel(0.5 * (low + high) + 0.5 * (high - low) * _NODES), a, b)
-    total = np.sum(weights * scale * functools.reduce(operator.add, map(at, x)))
-    off = value - stop_gradient(total)
-    if not is_written_out() and not np.abs(off) <= np.maximum(
-        max(options["epsabs"], 0.0), np.maximum(options["epsrel"] * np.abs(value), 10 * error)
-    ):
-        raise RuntimeError("scipy.integrate.quad extrapolates to a pole of the function; split off what is singular")
-    return total + off
+    begun = len(active_trace().graph.nodes)
+    total, found = _sum(at, a, b, 0.5 * (low + high) + 0.5 * (high - low) * _NODES, 0.5 * (high - low) * _WEIGHTS)
+    if is_written_out():
+        return total + (value - stop_gradient(total))
+    if chooses_since(begun) and _jumps(stop_gradient(found).reshape(-1, len(_NODES)), *stop_gradient((low, high))):
+        raise NotDifferentiable(
+            f"{where()}: the function that scipy.integrate.quad is given jumps at a place that is differentiated by; say where "
+            "it does: quad(..., points=[place])"
+        )
+    most = np.maximum(max(options["epsabs"], 0.0), np.maximum(options["epsrel"] * np.abs(value), 10 * error))
+    most = most + 10 * exact * np.max(np.abs(stop_gradient(found))) * np.sum(high - low)
+    if not np.abs(value - stop_gradient(total)) <= most:
+        total, _ = _sum(at, a, b, *_stretched(low, high))
+        if not np.abs(value - stop_gradient(total)) <= most:
+            why = "extrapolates: the function has a pole, or it jumps or has a root in the middle"
+            raise RuntimeError(
+                f"{where()}: scipy.integrate.quad {why}; split off what is singular, or name the place: points=[x]"
+            )
+    return total + (value - stop_gradient(total))
+
+
+def _sum(at: Fun, a: Any, b: Any, places: Any, weights: Any) -> Any:
+    """The sum over these places, and what the function is there. Towards an infinite end, where it is zero all the way, as
+    where ``np.exp`` overflows in a denominator, nothing is differentiated."""
+    places = np.ravel(places)
+    x, scale = _on_the_way(places, a, b)
+    found = functools.reduce(operator.add, map(at, x))
+    if not is_written_out() and (np.isinf(stop_gradient(a)) or np.isinf(stop_gradient(b))):
+        gone = np.cumsum(stop_gradient(found) != 0) == 0
+        if gone[0]:
+            x, scale = _on_the_way(np.where(gone, np.max(places), places), a, b)
+            found = np.where(gone, 0.0, functools.reduce(operator.add, map(at, x)))
+    return np.sum(np.ravel(weights) * scale * found), found
+
+
+def _stretched(low: Any, high: Any) -> tuple[Any, Any]:
+    """Places and weights where the first interval begins as ``u**4`` does, and the last one ends like that: of these, roots and
+    logarithms at the ends have no singularity. Of intervals that are empty, nothing is added."""
+    width, share = high - low, 0.5 * (_NODES + 1)
+    first, last = low == np.min(low), high == np.max(high)
+    rise, fall = share**4, 1 - (1 - share) ** 4
+    both = 2.0**3 * np.where(share < 0.5, share, 1 - share) ** 4
+    both = np.where(share < 0.5, both, 1 - both)
+    moved = np.where(first & last, both, np.where(first, rise, np.where(last, fall, share)))
+    slope = np.where(share < 0.5, 2.0**5 * share**3, 2.0**5 * (1 - share) ** 3)
+    slope = np.where(first & last, slope, np.where(first, 4 * share**3, np.where(last, 4 * (1 - share) ** 3, 1.0)))
+    return low + width * moved, 0.5 * width * _WEIGHTS * slope
+
+
+def _jumps(found: Any, low: Any, high: Any) -> Any:
+    """Whether what a function is in some intervals, a row for each, shows that it jumps: in a short one, to which QUADPACK has
+    come down, or from one to the next."""
+    width, span = (high - low)[:, 0], np.max(found) - np.min(found)
+    short = (width > 0) & (width < 1e-4 * np.sum(width))
+    within = short & (np.max(found, axis=1) - np.min(found, axis=1) > JUMP * span)
+    begin, end = found @ _AT_BEGIN, found @ _AT_BEGIN[::-1]
+    between = (width[:-1] > 0) & (width[1:] > 0) & (np.abs(end[:-1] - begin[1:]) > JUMP * span)
+    return np.any(within) | np.any(between)
+
+
+def _row_at(place: float) -> Any:
+    """What the values at the nodes are multiplied by, to find what their polynomial is at a place."""
+    return np.array([np.prod([(place - other) / (node - other) for other in _NODES if other != node]) for node in _NODES])
+
+
+_AT_BEGIN = _row_at(-1.0)
+JUMP = 0.05  # of all that a function goes up and down, which is a jump
 
 
 def _on_the_way(place: Any, a: Any, b: Any) -> tuple[list[Any], Any]:

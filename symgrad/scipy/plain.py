@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
+from symgrad.ir import Aval
+from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import STOP
 from symgrad.tracing.trace import active_trace
 from symgrad.tracing.tracer import Tracer, plain
@@ -127,3 +129,14 @@ def _is_literal(value: Any) -> bool:
     if type(value) in (list, tuple):
         return all(map(_is_literal, value))
     return value is None or type(value) in (bool, int, float, str)
+
+
+def chooses_since(begun: int) -> bool:
+    """Whether something that is differentiated by was compared, or rounded, since there were so many operations."""
+    trace = active_trace()
+    nodes = [] if trace is None else trace.graph.nodes[begun:]
+    made = [node for node in nodes if isinstance(node.aval, Aval) and (node.aval.dtype.kind in "bi" or node.op in _STEPS)]
+    return any([arg.differentiated for node in made for arg in node.args])
+
+
+_STEPS = frozenset([REGISTRY[fun] for fun in (np.sign, np.floor, np.ceil, np.trunc, np.rint, np.heaviside, np.floor_divide)])
