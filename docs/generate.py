@@ -130,9 +130,10 @@ Where the function looks at a value (`if r @ r > 1.0:`), the trace notes the *gu
 no call has taken yet is traced when one does. Five `if`s one after the other have up to 32 ways. Where more than eight are
 known, the function is traced anew with *sections*: its ways meet behind each `if`, and where it returns, as they do in the body
 of a loop, so that a few calls tell what each side does, and the code has one `if` for each. Texts that only stand for states
-(`state = "idle"`, `if state == "run":`) are numbers in the function that is traced, which can be decided on in code. What
-cannot be compiled without changing what the function means (random numbers, clocks, writes to outer objects) runs in *dynamic
-mode*: traced at each call, by the same rules.
+(`state = "idle"`, `if state == "run":`) are numbers in the function that is traced, which can be decided on in code; others
+(`state = step(state, v)`, `self.state = "run"`) go from one iteration to the next as numbers. What cannot be compiled without
+changing what the function means (random numbers, clocks, writes to outer objects) runs in *dynamic mode*: traced at each call,
+by the same rules.
 """
 
 # -- conventions ---------------------------------------------------------------------------------------------------

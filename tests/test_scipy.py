@@ -1926,7 +1926,7 @@ def test_a_right_hand_side_of_one_column_is_a_vector(mode):
     np.testing.assert_allclose(jvp(solved, (b,), (b,))[1], inverse @ b[:, 0], rtol=1e-12)
     by_data = lambda x, b: sparse.spsolve(sparse.csc_array((x, matrix.indices, matrix.indptr), shape=(4, 4)), b)
     slopes = grad(lambda x, b: weights @ by_data(x, b), mode=mode)
-    np.testing.assert_allclose(slopes(matrix.data, b), slopes(matrix.data, b[:, 0]), rtol=1e-12)
+    np.testing.assert_allclose(slopes(matrix.data, b), slopes(matrix.data, b[:, 0]), rtol=1e-12, atol=1e-15)
 
 
 def test_shapes_of_sparse_products():

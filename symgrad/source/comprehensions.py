@@ -178,7 +178,7 @@ def _append_items(function: ast.FunctionDef, others: Collection[str], sums: bool
             _replace(function, statement, located(placed(ast.Expr(ast.Call(append, [item], [])), statement)))
     for call in [part for part in walk(function) if sums and _is_count(part)]:
         owner: Any = call.func.value
-        if made[owner.id] == stored[owner.id] and owner.id not in others and owner.id not in given:
+        if 0 < made[owner.id] == stored[owner.id] and owner.id not in others and owner.id not in given:
             same = ast.Compare(ast.Name("item", ast.Load()), [ast.Eq()], call.args)
             over = ast.comprehension(ast.Name("item", ast.Store()), owner, [same], 0)
             call.func, call.args = ast.Name("sum", ast.Load()), [ast.GeneratorExp(ast.Constant(1), [over])]
