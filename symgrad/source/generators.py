@@ -81,7 +81,8 @@ class _Generators:
     ) -> None:
         self.own, self.taken, self.counts, self.copies = own, taken, counts, Counter[str]()
         self.tries = False  # whether somebody may see how far a loop got when something was raised
-        self.known = {name: node for name, node in {**outside, **own}.items() if _only_yields(node)}
+        every = {**outside, **own}.items()
+        self.known = {name: node for name, node in every if _only_yields(node) and not (name in own and node.args.defaults)}
 
     def one_by_one(self, items: ast.expr) -> ast.expr:
         """``g(x)`` as ``(item for item in g(x))``, of a generator; anything else as it is."""
@@ -191,7 +192,7 @@ def _only_yields(node: ast.FunctionDef) -> bool:
     """Whether all that a function does with its caller is to yield something to it, and none of its names may be unbound."""
     body, args = _body(node), node.args
     parts = [part for item in body for part in walk(item)]
-    plain = not (node.decorator_list or args.vararg or args.kwarg or args.defaults or args.kw_defaults)
+    plain = not (node.decorator_list or args.vararg or args.kwarg or args.kw_defaults)
     plain = plain and not any([isinstance(part, _NEVER) for part in parts])
     names = {part.id for part in parts if isinstance(part, ast.Name)}
     statements = [part for part in parts if _is_yield(part)]
@@ -203,13 +204,19 @@ def _only_yields(node: ast.FunctionDef) -> bool:
 
 
 def _given(node: ast.FunctionDef, call: ast.Call) -> list[tuple[str, ast.expr]] | None:
-    """The parameters of a generator, each with what a call gives it, in this order; None where that is not clear."""
+    """The parameters of a generator, each with what a call gives it, or with its default, in this order; None where that is not
+    clear."""
     names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
     named = [*names[len(node.args.posonlyargs) :], *[arg.arg for arg in node.args.kwonlyargs]]
     if any([isinstance(arg, ast.Starred) for arg in call.args]) or any([one.arg not in named for one in call.keywords]):
         return None
     given = [*zip(names, call.args, strict=False), *[(one.arg or "", one.value) for one in call.keywords]]
     every = {*names, *[arg.arg for arg in node.args.kwonlyargs]}
+    left = {name for name, _ in given}
+    defaults = ast.Attribute(call.func, "__defaults__", ast.Load())
+    for i, name in enumerate(names[len(names) - len(node.args.defaults) :]):
+        if name not in left and len(call.args) <= names.index(name):
+            given.append((name, copied(ast.Subscript(defaults, ast.Constant(i), ast.Load()))))
     return given if len(call.args) <= len(names) and len(given) == len(every) == len({name for name, _ in given}) else None
 
 

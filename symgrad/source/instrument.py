@@ -196,7 +196,7 @@ def _deeply(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | None
 def _generator(fun: FunctionType, name: str) -> CodeType | None:
     """The code of a generator of the same file that is there under a name, and that knows no more than its arguments."""
     one = fun.__globals__.get(name)
-    if type(one) is not FunctionType or one.__globals__ is not fun.__globals__ or one.__defaults__ or one.__kwdefaults__:
+    if type(one) is not FunctionType or one.__globals__ is not fun.__globals__ or one.__kwdefaults__:
         return None
     code = one.__code__
     own = code.co_flags & CO_GENERATOR and not code.co_freevars and code.co_filename == fun.__code__.co_filename
