@@ -835,6 +835,10 @@ class State(Calls):
             known += [(key, True) for key in (*attributes, *changing(type(owner)))]
             known += [(key, any(deep)) for key in within] if deep else []
         self._numbers_in(loop, name, within, known, 1 if fills or deep else DEEPEST)
+        if loop.decides:  # what goes round has a node of its own: others may stand for the same number as the loop begins
+            for key in _keys(within):
+                if type(within[key]) is Tracer:
+                    within[key] = self.renamed(within[key], f"{name}[{key!r}]")
 
     def lift(self, loop: Roller, name: str, owner: Any, path: Sequence[Any]) -> None:
         """Plain numbers and arrays at a place in ``owner`` are traced from here on; an ellipsis stands for all keys."""
