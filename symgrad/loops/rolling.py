@@ -434,7 +434,7 @@ class Roller:
         else:
             self._boundary(frame, None)
             self._finish()
-            self._decode(True)
+            self._decode()
         yield from self.what.items(place)
 
     def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
@@ -512,7 +512,7 @@ class Roller:
             trace.guards[-1] = trace.guards[-1]._replace(loop=True)
         if not goes_on:
             self._finish()
-        self._decode(not goes_on)
+        self._decode()
         return goes_on
 
     def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
@@ -548,7 +548,7 @@ class Roller:
         if not self.boundaries:
             self.start = trace.graph.next_index
         self._lift(frame)
-        self._code(frame)
+        self.coded = self._code(frame)
         if trace.selections is not None:
             if self.boundaries:
                 trace.weed(self.boundaries[-1].writes, len(trace.writes))
@@ -941,7 +941,7 @@ class Roller:
         if decided:
             self.joins.add(number)
             more = None if self.counter is None else {COUNTER: self.counter}
-            bound = self._seen(frame, last.at, True, more, (), called)
+            bound = self._seen(frame, last.at, True, more, (), called, self._code(frame, False))
             last.joins[number] = Join(bound, frozenset(dead), frozenset(unused))
 
     def _lift(self, frame: FrameType) -> None:
@@ -950,18 +950,21 @@ class Roller:
             if name in frame.f_locals:
                 self.trace.hooks.lift(self, name, frame.f_locals[name], path)
 
-    def _code(self, frame: FrameType) -> None:
-        """Texts in containers that iterations were seen to change go on as numbers, where an iteration begins."""
-        self.coded = {}
+    def _code(self, frame: FrameType, begins: bool = True) -> dict[Key, Any]:
+        """Texts in containers that iterations were seen to change go on as numbers, where an iteration begins, or ways meet; in
+        lists and dicts, which are read in many ways, where an iteration ``begins`` alone."""
+        found: dict[Key, Any] = {}
         for name, *path in self.moving or ():
             for owner, places, at in self.trace.hooks.texts(frame.f_locals.get(name), path):
-                number = functools.partial(self.number, joined((name, *at)))
-                self.coded[name, *at] = self.trace.hooks.codes.begin(owner, places, at[-1], number)
+                if begins or owner is not places:
+                    number = functools.partial(self.number, joined((name, *at)))
+                    found[name, *at] = self.trace.hooks.codes.begin(owner, places, at[-1], number)
+        return found
 
-    def _decode(self, ends: bool = False) -> None:
-        """What these texts are is decided on when an iteration has begun; and when the loop is over, if no object has them."""
+    def _decode(self) -> None:
+        """What texts in lists and dicts are is decided on at once; in objects, where somebody asks for it."""
         for one in self.coded.values():
-            if not ends or one.owner is one.places:
+            if one.owner is one.places:
                 self.trace.hooks.codes.decode(one)
 
     def _tidy(self) -> None:

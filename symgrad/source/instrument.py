@@ -576,6 +576,13 @@ class _Calls(ast.NodeTransformer):
         return node
 
 
+def _asks_for_state(node: ast.Compare) -> bool:
+    """Whether it is ``x.state == "text"``, or ``!=``."""
+    known = len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and isinstance(node.left, ast.Attribute)
+    (side, *_) = node.comparators
+    return known and isinstance(side, ast.Constant) and type(side.value) is str
+
+
 def _is_in_row(node: ast.Subscript) -> bool:
     """Whether it is an item of the first or of the last row of a list that an object may hold, or of one of some rows."""
     rows = node.value
@@ -992,6 +999,11 @@ class _Rewriter(ast.NodeTransformer):
             return _identities(node, [self.visit(side) for side in sides])
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             sides = [_hook("identity", side, self._unasked(side), ast.Constant(True)) for side in sides]
+        elif _asks_for_state(node):  # of what goes round as a number, that alone is asked
+            asked: Any = node.left
+            owner, facts = self._unasked(asked.value), [ast.Constant(in_class(asked.attr, self.owner)), sides[1]]
+            equal = ast.Constant(isinstance(node.ops[0], ast.Eq))
+            return _hook("is_state", node, owner, *facts, equal)
         else:
             sides = [self._whole(side, "compared") for side in sides]
         node.left, *node.comparators = sides
@@ -1435,7 +1447,8 @@ class _Rewriter(ast.NodeTransformer):
         (target, *others) = node.targets
         if not others:
             self._mark_number(target)
-        effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
+        alone = not others and isinstance(target, ast.Attribute)
+        effects = [effect for target in node.targets for effect in self._effects(target, node.value, alone)]
         loop, reset = getattr(node, "numbers", ("", ()))
         item = isinstance(node.value, (ast.Attribute, ast.Subscript)) and isinstance(self, _InSections)
         apart = not others and isinstance(target, (ast.Tuple, ast.List))  # nobody gets the object itself
@@ -1561,8 +1574,9 @@ class _Rewriter(ast.NodeTransformer):
                 return []
         return [name for name in names_read(value) if self._local(name)]
 
-    def _effects(self, target: ast.expr, value: ast.expr | None = None) -> list[ast.stmt]:
-        """Statements that report a write, of this ``value``, to something outside the function."""
+    def _effects(self, target: ast.expr, value: ast.expr | None = None, alone: bool = False) -> list[ast.stmt]:
+        """Statements that report a write, of this ``value``, to something outside the function; of what an attribute has
+        before, unless it is ``alone``, which is reported when the value has been computed."""
         if isinstance(target, (ast.Tuple, ast.List)):
             return [effect for item in target.elts for effect in self._effects(item, value)]
         if isinstance(target, ast.Starred):
@@ -1583,7 +1597,11 @@ class _Rewriter(ast.NodeTransformer):
             elif hasattr(target, "sets"):  # its index is looked at after the value
                 seen += [ast.Constant("item"), ast.Constant(None)]
             hook = "sets" if hasattr(target, "sets") else "wrote_into"
-            return [placed(ast.Expr(_hook(hook, target, *seen, *(ast.Name(name, ast.Load()) for name in met))), target)]
+            calls = [_hook(hook, target, *seen, *(ast.Name(name, ast.Load()) for name in met))]
+            if isinstance(target, ast.Attribute) and not alone:
+                name = ast.Constant(in_class(target.attr, self.owner))
+                calls.insert(0, _hook("asked_of", target, self.visit(copied(target.value)), name))
+            return [placed(ast.Expr(call), target) for call in calls]
         return []  # what another expression gives is looked up once: see ``_assigned_in``
 
     def _tested(self, node: Any) -> Any:

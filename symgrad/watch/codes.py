@@ -91,9 +91,23 @@ class Codes:
             self.decode(one)
 
     def asked(self, owner: Any, key: Any) -> None:
-        """Somebody reads what is at this key, or puts something there."""
+        """Somebody reads what is at this key."""
         if (one := self.known.get((id(owner), key))) is not None:
             self.decode(one)
+
+    def asked_all(self, owner: Any) -> None:
+        """Somebody may read all that is there."""
+        for one in [one for one in self.known.values() if one.owner is owner]:
+            self.decode(one)
+
+    def put(self, owner: Any, key: Any) -> None:
+        """Something else is put there."""
+        self.known.pop((id(owner), key), None)
+
+    def is_text(self, owner: Any, key: Any, text: Any) -> Any:
+        """Whether this is what is there, traced; None where that is known."""
+        one = self.known.get((id(owner), key))
+        return None if one is None or type(one.text) is MethodType else one.code == self.number(f".{key}", text)
 
 
 def is_text(value: Any) -> bool:

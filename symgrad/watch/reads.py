@@ -33,7 +33,7 @@ from symgrad.loops.patterns import BOOL, OUTSIDE, Key
 from symgrad.loops.records import Records, records
 from symgrad.ops import create
 from symgrad.ops.core import Traced
-from symgrad.ops.engine import IDENTITY
+from symgrad.ops.engine import IDENTITY, NOT
 from symgrad.source.origins import (
     CACHES,
     CONTAINERS,
@@ -1324,6 +1324,18 @@ class Reads:
                 self._mention(within[key])
             self.changed(within[key])
 
+    def asked_of(self, owner: Any, name: str) -> None:
+        """An attribute is changed, or assigned with others: what is there may be read meanwhile."""
+        self.codes.asked(owner, name)
+
+    def is_state(self, owner: Any, name: str, text: str, equal: bool) -> Any:
+        """``owner.name == text``, or ``!=``."""
+        known = self.codes.is_text(owner, name, text)
+        if known is not None:
+            return known if equal else NOT(known)
+        value = self.compared(self.attribute_unasked(owner, name))
+        return value == text if equal else value != text
+
     def compared(self, value: Any) -> Any:
         """One side of ``==``, ``<`` and their kin."""
         if type(value) in QUICK:
@@ -1529,8 +1541,6 @@ class Reads:
     def sets(self, owner: Any, kind: str, name: str | None, *met: Any) -> None:
         """``owner.name = value`` or ``owner[...] = value``, which ``stored`` is told of next: it may be a number that code can
         put there as well."""
-        if kind == "attr":
-            self.codes.asked(owner, name)
         path = self.path_of(owner)
         if path is None or not is_plainly_set(owner, kind, name):
             self.wrote_into(owner, *met)
@@ -1723,6 +1733,7 @@ class Reads:
 
     def wrote_through(self, owner: Any, key: Any = None, named: bool = False) -> Any:
         """What an expression gives, an item or an attribute of which is assigned; that at ``key`` in place."""
+        self.codes.asked_all(owner)
         self.wrote_into(owner)
         if self.path_of(owner) is not None:
             self._written_through.append(owner)
@@ -1748,6 +1759,8 @@ class Reads:
     def stored(self, value: Any, owner: Any, kind: str = "", key: Any = None, how: str | None = None) -> Any:
         """What is assigned to an attribute or an item of ``owner``, at this ``key`` if it is one that is said: plain, if that
         outlives the call. ``how`` says what an augmented assignment does."""
+        if kind == "attr":
+            self.codes.put(owner, key)
         path = self.path_of(owner)
         if path is None:
             return self.kept(value) if self._sets_outside(owner) else value
