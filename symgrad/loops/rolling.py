@@ -1340,8 +1340,8 @@ class Roller:
             self._ask_anew(Flag(self.place, name))
 
     def _ask_for_states(self) -> None:
-        """End the run where iterations leave now this text in a local, or in an object, now that one, or now a plain number or
-        array in an object, now a traced one: in the next one, numbers go round, and what is in objects is traced."""
+        """End the run where iterations leave now this text in a local, or in an object, now that one, or other plain numbers or
+        arrays in an object: in the next one, numbers go round, and what is in objects is traced."""
         left: dict[str, list[Any]] = {}
         for name, what in [pair for bound in self.boundaries for pair in bound.rest.items()]:
             if name not in self.unread and is_state(what) and what not in left.setdefault(name, []):

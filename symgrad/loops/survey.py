@@ -314,10 +314,10 @@ def is_state(what: Any) -> bool:
 
 
 def turned(a: Any, b: Any, key: Key) -> set[Key]:
-    """Where two descriptions have other texts in containers, or one has a traced value, and one a plain number or array."""
+    """Where two descriptions have other texts, methods, numbers or arrays in containers, traced or not."""
     if a == b:
         return set()
-    if (is_text(a) and is_text(b)) or _are_methods(a, b) or (TRACED in (a, b) and _is_of_value(a) and _is_of_value(b)):
+    if (is_text(a) and is_text(b)) or _are_methods(a, b) or (_is_of_value(a) and _is_of_value(b)):
         return {key} if len(key) > 1 else set()
     names = _names_in(a, b)
     pairs = [] if names is None else zip(names, a[-1], b[-1], strict=True)
