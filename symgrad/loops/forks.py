@@ -682,8 +682,9 @@ class _Reader:
         others = self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned
         mixed = {} if before is None else {**before.mixed}
         for key in self.moving if self.trace.mixed else ():
-            for one in [self.trace.mixed.get(bound.nodes.get(key)) for bound in later]:  # type: ignore[arg-type]
-                mixed[key] = mixed.get(key, frozenset()) | (one.causes if one else frozenset())
+            found = [self.trace.mixed.get(bound.nodes.get(key)) for bound in later]  # type: ignore[arg-type]
+            for one in [one for one in found if one is not None]:
+                mixed[key] = mixed.get(key, frozenset()) | one.causes
         items = (frozenset[Any](), frozenset[Any]()) if before is None else before.items
         views = frozenset[tuple[Key, Key]]() if before is None else before.views
         again = {node.index for node in begin.nodes.values() if node.index in self.met} | self.again_before

@@ -107,7 +107,8 @@ class Codes:
     def is_text(self, owner: Any, key: Any, text: Any) -> Any:
         """Whether this is what is there, traced; None where that is known."""
         one = self.known.get((id(owner), key))
-        return None if one is None or type(one.text) is MethodType else one.code == self.number(f".{key}", text)
+        code: Any = None if one is None or type(one.text) is MethodType else one.code
+        return None if code is None else code == self.number(f".{key}", text)
 
 
 def is_text(value: Any) -> bool:

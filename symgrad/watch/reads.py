@@ -1062,8 +1062,10 @@ class Reads:
         if not (type(place) is int or isinstance(place, np.integer)) or not -len(owner) <= place < len(owner):
             return None
         told = key.node.active and self.trace.is_open(key.node)  # each way through a function has a place of its own
+        loop = self.trace.innermost_loop()
+        short = told or (loop is not None and (loop.forked or loop.decides))  # an item may be read that others do not
         if told or (id(owner) not in self._tables and (type(owner) is not list or self.path_of(owner) is not None)):
-            self.make_table(owner, fewest=2 if told else iterables.FEWEST)
+            self.make_table(owner, fewest=2 if short else iterables.FEWEST)
         known = self._tables.get(id(owner))
         if known is None or known.found is None or not known.holds():  # other calls may look where it has changed
             return None
