@@ -1923,7 +1923,7 @@ def test_a_right_hand_side_of_one_column_is_a_vector(mode):
     inverse, derivative = np.linalg.inv(a.toarray()), grad(lambda b: weights @ solved(b), mode=mode)
     for _ in range(3):
         np.testing.assert_allclose(derivative(b), (weights @ inverse)[:, None], rtol=1e-12)
-    np.testing.assert_allclose(jvp(solved, (b,), (b,))[1], inverse @ b[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(jvp(solved, (b,), (b,))[1], inverse @ b[:, 0], rtol=1e-12, atol=1e-15)
     by_data = lambda x, b: sparse.spsolve(sparse.csc_array((x, matrix.indices, matrix.indptr), shape=(4, 4)), b)
     slopes = grad(lambda x, b: weights @ by_data(x, b), mode=mode)
     np.testing.assert_allclose(slopes(matrix.data, b), slopes(matrix.data, b[:, 0]), rtol=1e-12, atol=1e-15)

@@ -1,6 +1,7 @@
 """Texts, members of an ``Enum`` and None that calls give, or that objects hold, go round loops as numbers; what an object has
 is decided on where somebody asks for it. Objects that keep histories, and classes of the function's own, are in loops, too."""
 
+import bisect
 import copy
 import dataclasses
 import enum
@@ -532,6 +533,236 @@ HELD = {
 @pytest.mark.parametrize("name", HELD)
 def test_texts_that_objects_hold_go_round(name):
     right(*HELD[name])
+
+
+class Looked:
+    """A state that may be asked for in many ways."""
+
+    def __init__(self, state="dry"):
+        self.state = state
+
+    def turn(self, v):
+        if self.state == "dry":
+            if v > 0.3:
+                self.state = "wet"
+        elif v < -0.2:
+            self.state = "dry"
+
+    def __str__(self):
+        return self.state
+
+    def __eq__(self, other):
+        return self.state == other.state
+
+    def __hash__(self):
+        return hash(self.state)
+
+    def __len__(self):
+        return 3 + (self.state == "wet")
+
+    def __bool__(self):
+        return self.state == "wet"
+
+    def __iter__(self):
+        return iter([self.state])
+
+
+def by_pattern(one):
+    match one:
+        case Looked(state="wet"):
+            return 2.0
+    return 3.0
+
+
+def with_another(one):
+    one.state, factor = ("wet" if one.state == "dry" else "dry"), 2.0
+    before = WEIGHTS[one.state]
+    one.state = "wet" if one.state == "dry" else "dry"
+    return factor * before
+
+
+def made_longer(one):
+    one.state += "x"
+    weight = WEIGHTS[one.state]
+    one.state = one.state[:3]
+    return weight
+
+
+def in_a_loop(one):
+    for one.state in (one.state,):  # noqa: B020
+        pass
+    return WEIGHTS[one.state]
+
+
+READS = {
+    "attribute": lambda one: WEIGHTS[one.state],
+    "getattr": lambda one: WEIGHTS[getattr(one, "state")],  # noqa: B009
+    "vars": lambda one: WEIGHTS[vars(one)["state"]],
+    "copy": lambda one: WEIGHTS[copy.copy(one).state],
+    "text": lambda one: WEIGHTS[str(one)] + WEIGHTS[f"{one.state}"] + WEIGHTS["%s" % one],  # noqa: UP031
+    "equal": lambda one: 2.0 if one == Looked("wet") else 3.0,
+    "equal to a text": lambda one: 2.0 if one.state == "wet" else 3.0,
+    "not equal": lambda one: (2.0 if one.state != "wet" else 3.0) + (2.0 if "dry" == one.state else 1.0),  # noqa: SIM300
+    "among": lambda one: (2.0 if one in [Looked("wet")] else 3.0) + (1.0 if one.state in {"wet", "x"} else 0.5),
+    "hash": lambda one: 2.0 if one in {Looked("wet"): 1} else 3.0,
+    "length": lambda one: float(len(one)),
+    "truth": lambda one: 2.0 if one else 3.0,
+    "order": lambda one: 2.0 if one.state < "s" else 3.0,
+    "items": lambda one: WEIGHTS["".join(one)],
+    "key": lambda one: WEIGHTS[min([one, Looked("zzz")], key=lambda other: other.state).state],
+    "method": lambda one: 2.0 if one.state.startswith("w") else 3.0,
+    "set": lambda one: (setattr(one, "state", one.state), WEIGHTS[one.state])[1],
+    "pattern": by_pattern,
+    "with another": with_another,
+    "longer": made_longer,
+    "in a loop": in_a_loop,
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_texts_are_asked_for_while_the_loop_runs(name):
+    read = READS[name]
+
+    def fun(p, x):
+        one, s = Looked(), p[0]
+        for v in x:
+            one.turn(v * p[1])
+            s = s * 0.9 + read(one) * v * p[1]
+        return s
+
+    derivative = value_and_grad(fun)
+    for i in range(5):
+        p, x = draws(i, 16)
+        value, gradient = derivative(p, x)
+        np.testing.assert_allclose(value, fun(p, x), rtol=1e-11, atol=1e-13)
+        (expected,) = slopes(lambda q, x=x: fun(q, x), (p,))
+        np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=2e-6)
+    assert derivative.cache_info().misses <= 3 or name == "length"
+
+
+class Held:
+    """What is held until it falls: a flag, a number, a text, nothing, or a method."""
+
+    def __init__(self, off, on):
+        self.now, self.off, self.on = off, off, on
+
+    def __call__(self, s):
+        if self.now == self.off and s > 0.6:
+            self.now = self.on
+        elif self.now == self.on and s < 0.1:
+            self.now = self.off
+        return 0.5 if self.now == self.on else 1.0
+
+
+class Acting:
+    def __init__(self):
+        self.act = self.free
+
+    def free(self, s):
+        if s > 0.6:
+            self.act = self.held
+            return 0.5
+        return 1.0
+
+    def held(self, s):
+        if s < 0.1:
+            self.act = self.free
+            return 1.0
+        return 0.5
+
+    def __call__(self, s):
+        return self.act(s)
+
+
+HOLDS = {
+    "flag": lambda: Held(False, True), "int": lambda: Held(0, 1), "float": lambda: Held(0.0, 2.5),
+    "text": lambda: Held("a", "b"), "nothing": lambda: Held(None, "b"), "member": lambda: Held(Mode.OFF, Mode.ON),
+    "method": Acting,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOLDS)
+def test_what_is_not_left_in_the_first_calls(name):
+    """Some calls never come back to the first state, others never leave it."""
+
+    def fun(p, x):
+        hold, s = HOLDS[name](), p[0]
+        for v in x:
+            s = s * 0.9 + 0.4 * v * p[1] * hold(s)
+        return s
+
+    derivative = value_and_grad(fun)
+    for i in range(25):
+        p, x = draws(i, 20)
+        value, gradient = derivative(p, x)
+        np.testing.assert_allclose(value, fun(p, x), rtol=1e-11, atol=1e-13)
+        if i % 5 == 0:
+            (expected,) = slopes(lambda q, x=x: fun(q, x), (p,))
+            np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=2e-6)
+    assert derivative.cache_info().misses <= 6
+
+
+class Table:
+    """Between points, by bisection; how often it was left is counted."""
+
+    def __init__(self, xs, ys):
+        self.xs, self.ys, self.out = [*xs], ys, 0
+
+    def __call__(self, x):
+        i = bisect.bisect_right(self.xs, x)
+        if i == 0 or i == len(self.xs):
+            self.out += 1
+            return self.ys[0 if i == 0 else -1]
+        share = (x - self.xs[i - 1]) / (self.xs[i] - self.xs[i - 1])
+        return (1 - share) * self.ys[i - 1] + share * self.ys[i]
+
+
+class Gears:
+    ratios = (3.5, 2.1, 1.4, 1.0)
+
+    def __init__(self):
+        self.gear = self.shifts = 0
+
+    def shift(self, speed):
+        turns = speed * self.ratios[self.gear]
+        if turns > 2.0 and self.gear < len(self.ratios) - 1:
+            self.gear += 1
+            self.shifts += 1
+        elif turns < 0.8 and self.gear > 0:
+            self.gear -= 1
+            self.shifts += 1
+
+
+DONE = {"shifts": 0}
+
+
+def drive(p, x):
+    table, gears, speed = (
+        Table([-2.0, -1.0, -0.3, 0.2, 0.9, 2.0], np.array([0.1, 0.5, 0.2, 0.9, 0.4, 0.3]) * p[0]),
+        Gears(),
+        0.3,
+    )
+    for v in x:
+        gears.shift(speed)
+        speed = max(speed + 0.2 * table(v + speed * p[1]) * gears.ratios[gears.gear] - 0.2 * speed, 0.05)
+    DONE["shifts"] += gears.shifts
+    return speed + 0.1 * table.out * p[1]
+
+
+def test_counters_tables_and_gears_of_objects():
+    derivative, often = value_and_grad(drive), 0
+    for i in range(14):
+        p, x = draws(i, 25)
+        DONE["shifts"] = 0
+        value, gradient = derivative(p, x)
+        shifts, DONE["shifts"] = DONE["shifts"], 0
+        np.testing.assert_allclose(value, drive(p, x), rtol=1e-11, atol=1e-13)
+        assert shifts == DONE["shifts"]
+        often += shifts
+        (expected,) = slopes(lambda q, x=x: drive(q, x), (p,))
+        np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=2e-6)
+    assert often
+    assert derivative.cache_info().hits
 
 
 # -- what comes with such objects ----------------------------------------------------------------------------------

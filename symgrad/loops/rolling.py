@@ -600,7 +600,7 @@ class Roller:
                 survey.containers |= value.idents
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
-            elif name in unread and name in self.stated:
+            elif name in unread and (name in self.stated or _is_of_numbers(value)):
                 continue
             elif type(value) in SEALED and name in self.apart and self._is_sealed(name, value):
                 survey.containers.add(id(value))
@@ -2130,6 +2130,13 @@ class Roller:
         if self.what is None or self.tested:
             return Course(count)
         return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
+
+
+def _is_of_numbers(value: Any) -> bool:
+    """Whether it is a tuple of numbers, which are nobody else's."""
+    if not isinstance(value, tuple):
+        return False
+    return all([type(one) in NUMBERS or (type(one) is Tracer and type(one.like) is not np.ndarray) for one in value])
 
 
 def wide(key: Key) -> Key:
