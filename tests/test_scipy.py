@@ -3362,3 +3362,24 @@ def test_names_of_options_that_there_are_none_of(fun):
     for call in (fun, grad(lambda a: np.sum(np.real(fun(a))))):
         with pytest.raises((ValueError, NotDifferentiable)):
             call(a)
+
+
+@pytest.mark.parametrize("bc_type", ["not-a-knot", "natural", "clamped"])
+@pytest.mark.parametrize("n", [47, 60])
+def test_splines_through_many_points(n, bc_type):
+    """From some number on, the slopes are those of a system of bands."""
+    rng = np.random.default_rng(n)
+    x, y, weights = np.sort(rng.uniform(0.0, 10.0, n)), rng.normal(size=(n, 2)), rng.normal(size=2)
+    at = np.array([0.5 * (x[3] + x[4]), 0.3 * x[20] + 0.7 * x[21]])
+    theirs = lambda x, y: scipy.interpolate.CubicSpline(x, y, bc_type=bc_type)(at) @ weights @ np.array([1.0, 2.0])
+    ours = lambda x, y: interpolate.CubicSpline(x, y, bc_type=bc_type)(at) @ weights @ np.array([1.0, 2.0])
+    derivative = value_and_grad(ours, (0, 1))
+    for _ in range(3):
+        value, (by_x, by_y) = derivative(x, y)
+        assert math.isclose(value, theirs(x, y), rel_tol=1e-11)
+    step = 1e-6
+    for i in (0, 4, 20, n - 1):
+        e = step * (np.arange(n) == i)
+        assert math.isclose(by_x[i], (theirs(x + e, y) - theirs(x - e, y)) / (2 * step), rel_tol=1e-5, abs_tol=1e-7)
+        e = e[:, None] * np.array([1.0, 0.0])
+        assert math.isclose(by_y[i, 0], (theirs(x, y + e) - theirs(x, y - e)) / (2 * step), rel_tol=1e-5, abs_tol=1e-7)

@@ -12,10 +12,12 @@ from numpy.lib.array_utils import normalize_axis_index
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.index import array_of, beside, floating, take_at
 from symgrad.ops.reduction import vector_shape
+from symgrad.scipy.linalg import solve_banded
 from symgrad.scipy.plain import rest_of
 from symgrad.watch.likeness import Holding
 
 __getattr__ = rest_of(si)
+BANDED = 48  # points of a spline from which on a system of bands takes less time than one of a matrix
 
 
 def _double(x: Any) -> Any:
@@ -188,9 +190,14 @@ class CubicSpline(CubicHermiteSpline):
         (d0, u0, r0), (d1, u1, r1) = ends
         diagonal = np.concatenate((d0 * one, 2 * (h[:-1] + h[1:]), d1 * one))
         upper, lower = np.concatenate((u0 * one, h[:-1])), np.concatenate((h[1:], u1 * one))
-        matrix = np.diag(diagonal) + np.diag(upper, 1) + np.diag(lower, -1)
         right = np.concatenate((r0, 3 * (column[1:] * rise[:-1] + column[:-1] * rise[1:]), r1))
-        return np.reshape(np.linalg.solve(matrix, np.reshape(right, (n, -1))), np.shape(right))
+        rows = np.reshape(right, (n, -1))
+        if n < BANDED:
+            matrix = np.diag(diagonal) + np.diag(upper, 1) + np.diag(lower, -1)
+            return np.reshape(np.linalg.solve(matrix, rows), np.shape(right))
+        none = np.zeros(1)
+        bands = np.stack((np.concatenate((none, upper)), diagonal, np.concatenate((lower, none))))
+        return np.reshape(solve_banded((1, 1), bands, rows), np.shape(right))
 
 
 class PchipInterpolator(CubicHermiteSpline):
