@@ -853,3 +853,19 @@ def test_histories_of_short_and_long_loops(fun, most, length):
         (expected,) = slopes(lambda q, x=x: fun(q, x), (p,))
         np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=2e-6)
     assert derivative.cache_info().misses <= most
+
+
+def more(n, v):
+    return n + 1 if v > 0 else n
+
+
+def upward(p, x):
+    n, s = 0, p[0]
+    for v in x:
+        n = more(n, v)
+        s = s * 0.9 + v * p[1] / (1 + n)
+    return s * n
+
+
+def test_counts_that_calls_give():
+    right(upward, 4)

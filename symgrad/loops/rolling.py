@@ -1348,9 +1348,11 @@ class Roller:
                 left[name].append(what)
         causes: set[Any] = set()
         few = max(2, len(self.boundaries) // 3)
-        for name in [
-            name for name, found in left.items() if len(found) > 1 and (len(found) <= few or any(map(is_text, found)))
-        ]:
+        for name, found in left.items():
+            if len(found) > few and all([what[0] is int for what in found]):  # which counts
+                causes.add(Flag(self.place, name))
+            if len(found) == 1 or (len(found) > few and not any(map(is_text, found))):
+                continue
             loops = [one for one in self._all_around() if one.place and one.place[1] is self.place[1]]
             around = [one for one in loops if name in one.boundaries[-1].rest and name not in one.unread]
             causes |= {Stated((one.place[1].co_filename, one.place[2]), name) for one in (self, *around)}

@@ -317,7 +317,7 @@ class State(Calls):
     def code_of(self, value: Any, name: str) -> Any:
         """What goes round a loop in the place of what a local of this ``name`` holds: the number of a text, a member of an
         ``Enum``, None, an int or a function of a module; of a tuple with such, those; anything else stands for itself."""
-        if isinstance(value, tuple):
+        if type(value) is tuple or (isinstance(value, tuple) and hasattr(value, "_make")):
             parts = [self.code_of(item, f"{name}[{i}]") if is_text(item) else item for i, item in enumerate(value)]
             return (Tupled(type(value), tuple([is_text(item) for item in value])), *parts)
         if not (is_text(value) or type(value) is int or is_plain_function(value)):
