@@ -670,3 +670,66 @@ def test_what_an_operator_changes_in_place_changes_under_its_other_names():
             held.rates, held.rows["a"][0] = np.array([1.0, 2.0]), np.array([1.0, 2.0])
             seen.append([float(derivative(np.array([0.5, 1.5]))[0]) for _ in range(5)])
         np.testing.assert_allclose(seen[1:], [seen[0]] * 2, rtol=1e-12)
+
+
+# -- classes that count their objects ------------------------------------------------------------------------------
+
+
+class Counted:
+    made, total = 0, 0.0
+
+    def __init__(self):
+        Counted.made += 1
+        self.number = Counted.made
+
+
+class Derived(Counted):
+    pass
+
+
+def in_a_loop(p, x):
+    s = 0.0
+    for v in x:
+        s = s + np.sin(p * v) * Counted().number
+    return s
+
+
+def noted_total(p, x):
+    s = np.sum(np.sin(p * x))
+    Counted.total = float(stop_gradient(s))
+    return s
+
+
+def set_and_read(p, x):
+    before = Counted.made
+    Counted.made = 5
+    number = Counted().number
+    Counted.made = before + 1
+    return np.sum(np.sin(p * x)) * number
+
+
+COUNTING = {
+    "one": (lambda p, x: np.sum(np.sin(p * x)) * Counted().number, 3),
+    "several": (lambda p, x: np.sum(np.sin(p * x)) * [Counted() for _ in range(3)][1].number, 3),
+    "in a loop": (in_a_loop, 3),
+    "a number": (noted_total, 2),
+    "set and read": (set_and_read, 3),
+    "read by another class": (lambda p, x: np.sum(np.sin(p * x)) * Counted().number * Derived.made, None),
+    "read by an object": (lambda p, x: np.sum(np.sin(p * x)) * Derived().made, None),
+    "read in its dict": (lambda p, x: np.sum(np.sin(p * x)) * Counted().number + vars(Counted)["made"], None),
+    "asked": (lambda p, x: np.sum(np.sin(p * x)) * (2.0 if Counted().number % 2 else 3.0), None),
+}
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_classes_count_their_objects(name):
+    fun, most = COUNTING[name]
+    found = []
+    for call in (value_and_grad(fun), fun):
+        Counted.made, Counted.total = 0, 0.0
+        values = [call(1.0 + 0.1 * i, X * i) for i in range(8)]
+        values = [value[0] for value in values] if call is not fun else values
+        found.append([*map(float, values), Counted.made, Counted.total])
+        if call is not fun and most is not None:
+            assert call.cache_info().misses <= most
+    np.testing.assert_allclose(*found, rtol=1e-12)

@@ -52,6 +52,8 @@ def is_plainly_set(owner: Any, kind: str, name: str | None) -> bool:
     """Whether to set an attribute of this name, or an item, does nothing else."""
     if kind == "item":
         return any([type(owner) is one for one in _PLAIN_CONTAINERS])
+    if type(owner) is type:  # a class that counts its objects
+        return is_users_class(owner) and type(vars(owner).get(name)) in NUMBERS
     setter: Any = type(owner).__setattr__
     plain = type(owner) is FunctionType or (is_object(owner) and hasattr(owner, "__dict__"))
     return plain and setter in _SETTERS and not hasattr(of_class(type(owner), name or ""), "__set__")
