@@ -53,7 +53,8 @@ def is_plainly_set(owner: Any, kind: str, name: str | None) -> bool:
     if kind == "item":
         return any([type(owner) is one for one in _PLAIN_CONTAINERS])
     if type(owner) is type:  # a class that counts its objects
-        return is_users_class(owner) and type(vars(owner).get(name)) in NUMBERS
+        held: Any = vars(owner).get(name or "")
+        return is_users_class(owner) and any([type(held) is one for one in NUMBERS])
     setter: Any = type(owner).__setattr__
     plain = type(owner) is FunctionType or (is_object(owner) and hasattr(owner, "__dict__"))
     return plain and setter in _SETTERS and not hasattr(of_class(type(owner), name or ""), "__set__")
