@@ -60,12 +60,15 @@ class Inert:
     def cut(self, owner: Any, key: Any, fun: Any) -> Any:
         return owner[key]
 
+    def is_state(self, owner: Any, name: str, text: str, equal: bool) -> bool:
+        return (getattr(owner, name) == text) is equal
+
     def _nothing(self, *more: Any) -> None:
         return None
 
     wrote_name = wrote_into = wrote_around = sets = trying = caught = swallowed = fixed = start = met = inner = filled = (
-        _nothing
-    )
+        asked_of
+    ) = _nothing
 
     def are_one(self, wanted: tuple[bool, ...], *values: Any) -> bool:
         return all((a is b) is same for same, a, b in zip(wanted, values, values[1:], strict=False))
