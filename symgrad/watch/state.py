@@ -900,7 +900,7 @@ class State(Calls):
         if type(loop) is not Roller:
             return
         long = loop.what is None or loop.what.length >= iterables.FEWEST
-        fewest = 1 if long else SHORTEST if decides else iterables.FEWEST
+        fewest = 1 if long else SHORT if decides else iterables.FEWEST
         if type(owner) in TABLED:
             self.make_table(owner, MAX_ITEMS if loop.what is None else 2 * loop.what.length, fewest)
         self.read_by_place(owner, fewest)
