@@ -3383,3 +3383,22 @@ def test_splines_through_many_points(n, bc_type):
         assert math.isclose(by_x[i], (theirs(x + e, y) - theirs(x - e, y)) / (2 * step), rel_tol=1e-5, abs_tol=1e-7)
         e = e[:, None] * np.array([1.0, 0.0])
         assert math.isclose(by_y[i, 0], (theirs(x, y + e) - theirs(x, y - e)) / (2 * step), rel_tol=1e-5, abs_tol=1e-7)
+
+
+def test_splines_in_loops_that_decide():
+    """A curve that the function has made is a local of a loop as others are."""
+
+    def fun(p, v):
+        curve, s = interpolate.CubicSpline(np.linspace(-4, 4, 9), np.sin(np.linspace(-4, 4, 9)) * p[0]), 0.3
+        for one in v:
+            s = s * 0.9 + 0.1 * one * curve(s) if s > one else s * 0.8 + p[1] * 0.1
+        return s + curve(s)
+
+    derivative = value_and_grad(fun)
+    for i in range(8):
+        p, v = np.array([1.0 + 0.1 * i, 0.5]), np.random.default_rng(i).standard_normal(20)
+        value, slope = derivative(p, v)
+        assert math.isclose(value, fun(p, v), rel_tol=1e-11)
+        for k, e in enumerate(1e-6 * np.eye(2)):
+            assert math.isclose(slope[k], (fun(p + e, v) - fun(p - e, v)) / 2e-6, rel_tol=1e-5, abs_tol=1e-7)
+    assert derivative.cache_info().misses <= 6

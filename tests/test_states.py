@@ -847,3 +847,18 @@ def upward(p, x):
 
 def test_counts_that_calls_give():
     right(upward, 4)
+
+
+def gears(p, x):
+    gear, speed, ratios = 0, 0.3, (3.0, 2.0, 1.0)
+    for v in x:
+        if speed * ratios[gear] > 1.0 and gear < 2:
+            gear += 1
+        elif speed * ratios[gear] < 0.7:
+            gear = max(gear - 1, 0)
+        speed = speed * 0.9 + 0.3 * ratios[gear] * abs(v) * p[1]
+    return speed
+
+
+def test_short_tuples_are_read_by_place():
+    right(gears, 6)

@@ -168,7 +168,8 @@ class Survey:
             return ("is", id(value), value)  # from outside: changes are effects
         whole = type(fields) is Slots or (type(fields) is dict and is_bare(kind))
         small = depth < DEEPEST and whole and len(fields or ()) <= WIDEST
-        if small and module_of(kind).split(".")[0] not in ("symgrad", "numpy", "builtins"):
+        home = module_of(kind)
+        if small and (home.startswith("symgrad.scipy.") or home.split(".")[0] not in ("symgrad", "numpy", "builtins")):
             assert fields is not None
             if id(value) in self.open:  # it leads back to itself, by a method that it holds
                 return ("within", self.open.index(id(value)))
