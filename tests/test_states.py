@@ -862,3 +862,57 @@ def gears(p, x):
 
 def test_short_tuples_are_read_by_place():
     right(gears, 6)
+
+
+class Box:
+    def __init__(self, y):
+        self.y, self.on = y, False
+
+    def factor(self, s):
+        if not self.on and s > 0.6:
+            self.on = True
+        elif self.on and s < 0.1:
+            self.on = False
+        return 0.5 if self.on else self.y
+
+
+def either(now, v, box):
+    if now == "none":
+        return box if v > 0.3 else now
+    return "none" if v < -0.9 else now
+
+
+def objects(p, x):
+    box, now, s = Box(p[0]), "none", p[0]
+    for v in x:
+        now = either(now, v, box)
+        s = s * 0.95 if now == "none" else s * 0.9 + 0.4 * v * p[1] * now.factor(s)
+    return s
+
+
+def hysteresis():
+    on = False
+
+    def factor(s):
+        nonlocal on
+        if not on and s > 0.6:
+            on = True
+        elif on and s < 0.1:
+            on = False
+        return 0.5 if on else 1.0
+
+    return factor
+
+
+def closures(p, x):
+    first, second, s = hysteresis(), hysteresis(), p[0]
+    factor = first
+    for v in x:
+        factor = second if v > 0.9 else first if v < -0.9 else factor
+        s = s * 0.9 + 0.4 * v * p[1] * factor(s)
+    return s
+
+
+@pytest.mark.parametrize("fun", [objects, closures])
+def test_what_a_state_holds_is_kept(fun):
+    right(fun, None, calls=16)

@@ -554,8 +554,9 @@ class Roller:
                 trace.weed(self.boundaries[-1].writes, len(trace.writes))
             known = map(frame.f_locals.get, self.unread)
             trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
+        unread = self.unread.union(self.names.targets.intersection(self.stated))  # what is in these is in their numbers' place
         self.boundaries.append(
-            self._seen(frame, None if index is None else index.node, thorough, more, self.unread, coded=self.coded)
+            self._seen(frame, None if index is None else index.node, thorough, more, unread, coded=self.coded)
         )
         self._take_in()
         self._compare()

@@ -307,8 +307,8 @@ def moved(a: Any, b: Any, key: Key) -> set[Key] | None:
 
 def is_state(what: Any) -> bool:
     """Whether it describes a text, or another thing of which a loop may have now this one in a local, now that one: a plain
-    int, a function, a tuple with a text."""
-    if is_text(what) or what[0] in ("code", int):
+    int, a function that shares no variables, a tuple with a text."""
+    if is_text(what) or what[0] is int or (what[0] == "code" and len(what) == 5):
         return True
     found = what[-1] if isinstance(what[0], type) and issubclass(what[0], tuple) else ()
     return any(map(is_text, found))
