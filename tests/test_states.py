@@ -916,3 +916,71 @@ def closures(p, x):
 @pytest.mark.parametrize("fun", [objects, closures])
 def test_what_a_state_holds_is_kept(fun):
     right(fun, None, calls=16)
+
+
+def climate():
+    season, seen, mean, best = "dry", 0, 0.0, None
+
+    def add(v):
+        nonlocal season, seen, mean, best
+        if season == "dry" and v > 0.6:
+            season = "wet"
+        elif season == "wet" and v < -0.6:
+            season = "late" if seen > 6 else "dry"
+        elif season == "late" and v > 1.0:
+            season = "dry"
+        seen += v > 0
+        mean = mean * 0.9 + v
+        if best is None or v > best:
+            best = v
+
+    def rate(s):
+        return {"dry": 0.9, "wet": 0.5, "late": 0.2}[season] * s + mean * 0.1
+
+    def label():
+        return f"{season}-{seen % 2}"
+
+    return add, rate, label, lambda: best
+
+
+def shared(p, x):
+    add, rate, label, best = climate()
+    s = p[0]
+    for v in x:
+        add(v * p[1])
+        s = rate(s) * (0.8 if label() == "wet-1" else 1.0)
+    return s * best()
+
+
+def turning():
+    state = "a"
+
+    def factor(s):
+        nonlocal state
+        if state == "a" and s > 0.6:
+            state = "b"
+        elif state == "b" and s < 0.1:
+            state = "a"
+        return 1.0 if state == "a" else 0.25
+
+    return factor
+
+
+def turned(p, x):
+    factor, s = turning(), p[0]
+    for v in x:
+        s = s * 0.9 + 0.4 * v * p[1] * factor(s)
+    return s
+
+
+def locked(p, x):
+    factor, s = hysteresis(), p[0]
+    for v in x:
+        s = s * 0.9 + 0.4 * v * p[1] * factor(s)
+    return s
+
+
+@pytest.mark.parametrize("length", [8, 30, 45])
+@pytest.mark.parametrize(("fun", "most"), [(shared, None), (turned, 5), (locked, 4)])
+def test_variables_that_functions_share_go_round(fun, most, length):
+    right(fun, most, length=length)

@@ -91,6 +91,7 @@ from symgrad.loops.ways import is_float, joined_kind
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_FLOAT, TO_NUMPY
 from symgrad.source.lists import FAR as DEEP
 from symgrad.tracing.frames import HIDDEN
+from symgrad.tracing.kinds import Cells
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import GONE, LAID, TURNING, Guard, Stated, Trace, is_held_so_often, loop_number
 from symgrad.tracing.tracer import NUMBERS, Peek, Tracer, plain
@@ -953,19 +954,19 @@ class Roller:
 
     def _code(self, frame: FrameType, begins: bool = True) -> dict[Key, Any]:
         """Texts in containers that iterations were seen to change go on as numbers, where an iteration begins, or ways meet; in
-        lists and dicts, which are read in many ways, where an iteration ``begins`` alone."""
+        lists, dicts and variables that functions share, which are read in many ways, where an iteration ``begins`` alone."""
         found: dict[Key, Any] = {}
         for name, *path in self.moving or ():
             for owner, places, at in self.trace.hooks.texts(frame.f_locals.get(name), path):
-                if begins or owner is not places:
+                if begins or not (owner is places or type(places) is Cells):
                     number = functools.partial(self.number, joined((name, *at)))
                     found[name, *at] = self.trace.hooks.codes.begin(owner, places, at[-1], number)
         return found
 
     def _decode(self) -> None:
-        """What texts in lists and dicts are is decided on at once; in objects, where somebody asks for it."""
+        """What texts in lists, dicts and shared variables are is decided on at once; in objects, where somebody asks for it."""
         for one in self.coded.values():
-            if one.owner is one.places:
+            if one.owner is one.places or type(one.places) is Cells:
                 self.trace.hooks.codes.decode(one)
 
     def _tidy(self) -> None:

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import (
     BuiltinFunctionType,
-    CellType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -31,8 +30,7 @@ from symgrad.ir import COMPARED, Aval, content_of
 from symgrad.loops.logs import Holders, Logs
 from symgrad.loops.patterns import TRACED, Boundary, Key, iterations
 from symgrad.source.origins import is_plain_class, module_of
-from symgrad.tracing.frames import HIDDEN
-from symgrad.tracing.kinds import Slots, fields_of
+from symgrad.tracing.kinds import Cells, Slots, fields_of
 from symgrad.tracing.trace import Trace, is_bare, is_held_so_often
 from symgrad.tracing.tracer import NUMBERS, Tracer, plain
 
@@ -218,8 +216,7 @@ class Survey:
         if not isinstance(fun, FunctionType):
             return (fun.__self__, getattr(fun, "__func__", None))
         self.containers.update(map(id, fun.__closure__ or ()))
-        cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)  # but for empty ones, and that for the hooks
-        known = [(name, cell.cell_contents) for name, cell in cells if cell != CellType() and not name.startswith(HIDDEN)]
+        known = [(name, cell.cell_contents) for name, cell in Cells(fun).cells.items()]
         held = [name if name in self.own and self.own[name] is item else item for name, item in known]  # the local itself
         return [*held, fun.__defaults__, fun.__kwdefaults__, *vars(fun).values()]
 
@@ -321,7 +318,9 @@ def turned(a: Any, b: Any, key: Key) -> set[Key]:
     if (is_text(a) and is_text(b)) or _are_methods(a, b) or (_is_of_value(a) and _is_of_value(b)):
         return {key} if len(key) > 1 else set()
     names = _names_in(a, b)
-    pairs = [] if names is None else zip(names, a[-1], b[-1], strict=True)
+    pairs = [] if names is None else [*zip(names, a[-1], b[-1], strict=True)]
+    if type(a) is type(b) is tuple and a[:1] == b[:1] == ("code",) and a[1:3] == b[1:3] and len(a) == len(b):
+        pairs = [(i, x, y) for i, (x, y) in enumerate(zip(a[3:], b[3:], strict=True))]
     return {one for name, x, y in pairs for one in turned(x, y, (*key, name))}
 
 

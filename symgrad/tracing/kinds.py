@@ -12,6 +12,7 @@ from itertools import pairwise
 from opcode import _nb_ops, opname  # type: ignore[attr-defined]
 from types import (
     BuiltinFunctionType,
+    CellType,
     CodeType,
     FunctionType,
     MemberDescriptorType,
@@ -28,7 +29,7 @@ import numpy as np
 
 from symgrad.errors import LeavesNumPy
 from symgrad.source.origins import MUTATORS, PLAIN, is_library_module, is_made, is_users, is_users_class, names_in, needs_drafts
-from symgrad.tracing.frames import where
+from symgrad.tracing.frames import HIDDEN, where
 
 CODES = 10_000  # code objects of which is remembered what they do
 CACHED = type(functools.lru_cache(maxsize=1)(abs))
@@ -241,6 +242,32 @@ class Slots(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+class Cells(MutableMapping[int, Any]):
+    """What the variables hold that a function shares with others, by number; of empty ones there is nothing."""
+
+    def __init__(self, owner: FunctionType) -> None:
+        cells = zip(owner.__code__.co_freevars, owner.__closure__ or (), strict=True)
+        self.cells = {name: cell for name, cell in cells if cell != CellType() and not name.startswith(HIDDEN)}
+        self.every = [*self.cells.values()]
+
+    def __getitem__(self, key: int) -> Any:
+        if key not in range(len(self.every)):
+            raise KeyError(key)
+        return self.every[key].cell_contents
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        self.every[key].cell_contents = value
+
+    def __delitem__(self, key: int) -> None:
+        del self.every[key].cell_contents
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.every)))
+
+    def __len__(self) -> int:
+        return len(self.every)
 
 
 def fields_of(value: Any) -> MutableMapping[str, Any] | None:

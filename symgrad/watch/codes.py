@@ -1,8 +1,9 @@
 """Texts that go round loops as numbers: see ``symgrad.source.states`` for those in locals.
 
-A text in an attribute of an object of the function's own, or at a key of a dict, that iterations change (``self.state =
-"wet"``, or ``self.act = self.rise``, a method) is there as it is while an iteration runs. Where the next one begins, its number
-goes on, and what it stands for is decided on. What a loop has left in an object is decided on when somebody asks for it.
+A text in an attribute of an object of the function's own, at a key of a dict, or in a shared variable, that iterations change
+(``self.state = "wet"``, or ``self.act = self.rise``, a method) is there as it is while an iteration runs. Where the next one
+begins, its number goes on, and what it stands for is decided on. What a loop has left in an object is decided on when somebody
+asks for it.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ from symgrad.source.origins import (
 from symgrad.tracing.drafts import Drafts
 from symgrad.tracing.frames import user_line
 from symgrad.tracing.kept import Holders, assigned_outside
-from symgrad.tracing.kinds import CACHED, UNBOUND, Within, attributes, fields_of, refuse_unfollowed
+from symgrad.tracing.kinds import CACHED, UNBOUND, Cells, Within, attributes, fields_of, refuse_unfollowed
 from symgrad.tracing.mixed import Otherwise
 from symgrad.tracing.opaque import of_values
 from symgrad.tracing.trace import NAMES, Named, Trace
@@ -873,6 +873,8 @@ class State(Calls):
             return None
         if type(owner) in (list, dict, collections.deque):
             return owner
+        if type(owner) is FunctionType:
+            return Cells(owner) if HOOKS in owner.__code__.co_freevars else None
         own = is_users_class(type(owner)) or type(owner) is types.SimpleNamespace
         return fields_of(owner) if own else None
 
