@@ -953,20 +953,20 @@ class Roller:
                 self.trace.hooks.lift(self, name, frame.f_locals[name], path)
 
     def _code(self, frame: FrameType, begins: bool = True) -> dict[Key, Any]:
-        """Texts in containers that iterations were seen to change go on as numbers, where an iteration begins, or ways meet; in
-        lists, dicts and variables that functions share, which are read in many ways, where an iteration ``begins`` alone."""
+        """Texts in containers that iterations were seen to change go on as numbers, where an iteration begins, or ways meet;
+        those that are read unseen where an iteration ``begins`` alone."""
         found: dict[Key, Any] = {}
         for name, *path in self.moving or ():
             for owner, places, at in self.trace.hooks.texts(frame.f_locals.get(name), path):
-                if begins or not (owner is places or type(places) is Cells):
+                if begins or not _is_read_unseen(owner, places):
                     number = functools.partial(self.number, joined((name, *at)))
                     found[name, *at] = self.trace.hooks.codes.begin(owner, places, at[-1], number)
         return found
 
     def _decode(self) -> None:
-        """What texts in lists, dicts and shared variables are is decided on at once; in objects, where somebody asks for it."""
+        """What texts are is decided on at once where they are read unseen; in objects, where somebody asks for it."""
         for one in self.coded.values():
-            if one.owner is one.places or type(one.places) is Cells:
+            if _is_read_unseen(one.owner, one.places):
                 self.trace.hooks.codes.decode(one)
 
     def _tidy(self) -> None:
@@ -2141,6 +2141,11 @@ def _is_of_numbers(value: Any) -> bool:
     if not isinstance(value, tuple):
         return False
     return all([type(one) in NUMBERS or (type(one) is Tracer and type(one.like) is not np.ndarray) for one in value])
+
+
+def _is_read_unseen(owner: Any, places: Any) -> bool:
+    """Whether it is in a list, a dict or a variable that functions share, which are read in many ways."""
+    return owner is places or type(places) is Cells
 
 
 def wide(key: Key) -> Key:

@@ -198,9 +198,8 @@ class Trace:
         # the ends of ranges that hang on arguments, by the loops' lines: of this call, and of earlier ones
         self.ranges: dict[Any, set[tuple[int, ...]]] = {}
         self.known_ranges: Mapping[Any, set[tuple[int, ...]]] = {}
-        self.states: dict[
-            str, tuple[dict[Any, int], Iterator[int]]
-        ] = {}  # texts that go round loops as numbers, in this order, by place
+        # texts that go round loops as numbers, in this order, by place
+        self.states: dict[str, tuple[dict[Any, int], Iterator[int]]] = {}
         self.leaps = True  # whether long loops may leap
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
