@@ -1607,6 +1607,62 @@ def test_equations_that_switch_in_time(method):
     assert derivative.cache_info().hits >= 2
 
 
+@pytest.mark.parametrize(
+    "rhs",
+    [
+        lambda t, y, p: [-p[0] * y[0] + np.where(y[0] < 0.5, 1.0, 0.0) * p[1]],
+        lambda t, y, p: [-p[0] * y[0] + (1.0 if t < p[0] else 0.0) * p[1]],
+        lambda t, y, p: [-p[0] * y[0] + ((0.3 if y[0] < 0.8 else 0.0) if t > 0.1 else 0.0)],
+        lambda t, y, p: [1.0 if t < p[0] else 0.0],
+        lambda t, y, p: [-p[1] * np.floor(t / p[0])],
+    ],
+    ids=["where", "time", "late", "steady", "floor"],
+)
+@pytest.mark.parametrize("options", [{}, {"t_eval": [1.0, 2.0], "rtol": 1e-7}, {"method": "RK23", "max_step": 0.05}])
+def test_equations_that_jump_where_it_is_differentiated_by(rhs, options):
+    """The derivatives of steps lack what the place adds, so that they are refused, by code as well."""
+    solved = grad(lambda p: integrate.solve_ivp(lambda t, y: rhs(t, y, p), (0.0, 2.0), [1.0], **options).y[0, -1])
+    for p in (np.array([0.7, 0.3]), np.array([0.8, 0.3]), np.array([0.81, 0.3])):
+        with pytest.raises(NotDifferentiable, match=r"jump after t = [01]\."):
+            solved(p)
+
+
+@pytest.mark.parametrize("times", [pytest.param(None, marks=pytest.mark.long), [2.0]])
+def test_equations_that_choose_but_jump_nowhere_that_moves(times):
+    """A kink, a jump at a fixed time, what begins where it jumps, and one solution up to the jump, and one from there."""
+    options = {"rtol": 1e-9, "atol": 1e-10}
+
+    def solve(rhs, begin, end, y):
+        asked = None if times is None else np.stack([end])
+        return integrate.solve_ivp(rhs, (begin, end), y, t_eval=asked, **options).y[:, -1]
+
+    def kink(p):
+        return solve(lambda t, y: [-p[0] * np.where(y[0] > 0.5, y[0] - 0.5, 0.0) - p[1]], 0.0, 2.0, [1.0])[0]
+
+    def kept(p):
+        return solve(lambda t, y: [-p[0] * (1.0 if t < 1.1 else 2.0)], 0.0, 2.0, [p[1]])[0]
+
+    def rest(p):
+        return solve(lambda t, y: [y[1], p[0] - p[1] * np.sign(y[1])], 0.0, 2.0, [0.0, 0.0])[1]
+
+    def parts(p):
+        y = solve(lambda t, y: [p[1]], 0.0, p[0], [1.0])
+        return solve(lambda t, y: [0.0 * p[1]], p[0], 2.0, y)[0]
+
+    for fun, exact in (
+        (kink, lambda p: 0.5 - p[1] * (2.0 - np.log1p(0.5 * p[0] / p[1]) / p[0])),  # up to the length of a step
+        (kept, lambda p: p[1] - p[0] * (1.1 + 2 * 0.9)),
+        (rest, lambda p: 2 * (p[0] - p[1])),
+        (parts, lambda p: 1 + p[0] * p[1]),
+    ):
+        derivative = value_and_grad(fun)
+        for p in (np.array([0.7, 0.3]), np.array([0.8, 0.4]), np.array([0.81, 0.41])):
+            value, expected = value_and_grad(exact)(p)
+            found = derivative(p)
+            assert found[0] == pytest.approx(value, abs=1e-6)
+            np.testing.assert_allclose(found[1], expected, atol=1e-3 if fun is kink else 1e-6)
+
+
 @pytest.mark.long
 def test_steps_that_look_at_a_few_doses_are_run_as_those_before(monkeypatch):
     """Once an iteration of the loop over doses has gone each way, most steps are run at once: few such loops are recorded."""

@@ -24,6 +24,7 @@ from symgrad.ops.index import array_of, traced_in
 from symgrad.scipy.methods import METHODS, Method
 from symgrad.scipy.plain import (
     as_tuple,
+    begun_now,
     chooses_since,
     found_again,
     is_asked,
@@ -37,7 +38,7 @@ from symgrad.scipy.plain import (
 )
 from symgrad.scipy.steps import ends_of_steps, through
 from symgrad.tracing.frames import where
-from symgrad.tracing.trace import active_trace, followed
+from symgrad.tracing.trace import followed
 
 Fun = Callable[..., Any]
 
@@ -66,6 +67,7 @@ class _Problem(NamedTuple):
     rtol: Any
     atol: Any
     longest: float
+    since: int  # in the trace, what ``fun`` does
 
     @property
     def method(self) -> Method:
@@ -102,6 +104,11 @@ class _Problem(NamedTuple):
         if other:  # 0/0 is 0
             error = error * error / np.sqrt(np.maximum(error**2 + 0.01 * other[0] ** 2, np.finfo(float).tiny))
         return error
+
+    def change(self, y: Any, changes: Any) -> Any:
+        """What changes of the slope, in rows, move the state by in the whole time, beside what is allowed."""
+        moved = np.abs(changes * (self.end - self.begin) / (self.atol + self.rtol * np.abs(y)))
+        return np.sqrt(np.mean(moved**2, axis=-1))
 
     def inside(self, h: Any, y: Any, y_new: Any, slopes: Any, f_new: Any) -> Any:
         """What the states within a step are made of, in rows."""
@@ -191,7 +198,10 @@ def solve_ivp(
 ) -> Any:
     """The solution of ``dy/dt = fun(t, y, ...)``; its ``y``, one column a time, can be differentiated.
 
-    Without ``t_eval``, the times are the ends of the steps, of which each call may take another number.
+    Without ``t_eval``, the times are the ends of the steps, of which each call may take another number. Raises where ``fun``
+    jumps at a time that moves with what is differentiated by (``1.0 if t < p else 2.0``): the derivatives of the steps lack
+    what that moves. Two calls have it, with ``t_span=(0.0, p)`` and from there. By a kink that moves,
+    derivatives are as exact as the step over it is short, some root of ``rtol``; jumps at fixed times are right.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")
@@ -207,7 +217,7 @@ def solve_ivp(
         raise ValueError("`y0` must be 1-dimensional.")
     begin, end = t_span
     relative, absolute = checks.validate_tol(rtol, atol, np.size(y))
-    problem = _Problem(slope, begin, end, method, relative, absolute[()], checks.validate_max_step(max_step))
+    problem = _Problem(slope, begin, end, method, relative, absolute[()], checks.validate_max_step(max_step), begun_now())
     if t_eval is None and stop_gradient(begin) == stop_gradient(end):
         t, states = np.stack((begin, end)), np.stack((y, problem.begun(end, y)))
     elif t_eval is None:
@@ -317,7 +327,7 @@ def _integral(at: Fun, a: Any, b: Any, parts: Any, options: Any, exact: float) -
     few = len(parts) > FEW and not is_written_out() and parts[FEW, 0] == parts[FEW, 1]
     parts = parts[:FEW] if few else parts[:-1]
     low, high = parts[:, :1], parts[:, 1:]
-    begun = len(active_trace().graph.nodes)
+    begun = begun_now()
     total, found = _sum(at, a, b, 0.5 * (low + high) + 0.5 * (high - low) * _NODES, 0.5 * (high - low) * _WEIGHTS)
     if is_written_out():
         return total + (value - stop_gradient(total))

@@ -3,17 +3,17 @@ trace."""
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ir import Aval
-from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import STOP
 from symgrad.tracing.trace import active_trace
 from symgrad.tracing.tracer import Tracer, plain
+from symgrad.transform.loop import compared
 from symgrad.transform.solver import called_by, solver_of
 
 
@@ -131,12 +131,17 @@ def _is_literal(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str)
 
 
-def chooses_since(begun: int) -> bool:
-    """Whether something that is differentiated by was compared, or rounded, since there were so many operations."""
+def begun_now() -> int:
+    """What ``chooses_since`` knows this moment by."""
     trace = active_trace()
-    nodes = [] if trace is None else trace.graph.nodes[begun:]
-    made = [node for node in nodes if isinstance(node.aval, Aval) and (node.aval.dtype.kind in "bi" or node.op in _STEPS)]
-    return any([arg.differentiated for node in made for arg in node.args])
+    return -1 if trace is None or not trace.graph.nodes else trace.graph.nodes[-1].index
 
 
-_STEPS = frozenset([REGISTRY[fun] for fun in (np.sign, np.floor, np.ceil, np.trunc, np.rint, np.heaviside, np.floor_divide)])
+def chooses_since(begun: int, x: Any = None) -> bool:
+    """Whether something that is differentiated by was compared, or rounded, since then, and since ``x`` was found."""
+    trace = active_trace()
+    if trace is None:
+        return False
+    nodes, begun = trace.graph.nodes, max(begun, x.node.index) if type(x) is Tracer else begun
+    first = bisect.bisect_right(nodes, begun, key=lambda node: node.index)
+    return any([arg.differentiated for node in nodes[first:] for arg in compared(node)])

@@ -34,6 +34,7 @@ from symgrad.transform.lanes import POLES, Around, aval_of_mask, mask_like, read
 from symgrad.transform.reverse import reverse
 
 _WHERE = REGISTRY[np.where]
+_STEPS = frozenset([REGISTRY[fun] for fun in (np.sign, np.floor, np.ceil, np.trunc, np.rint, np.heaviside, np.floor_divide)])
 
 
 @dataclass(eq=False, frozen=True)
@@ -124,6 +125,13 @@ class Embodied(Op):
         read = [node.args[0] for node in nodes if node.op is GETITEM]
         read += [node.args[i] for node in nodes if isinstance(node.op, Loop) for i in node.op.picked]
         return frozenset([places[item] for item in read if item in places])
+
+    @functools.cached_property
+    def compares(self) -> list[int]:
+        """The arguments that are compared, or rounded, in it."""
+        body = self.body
+        found = _reached(body, [arg for node in body.nodes() for arg in compared(node)], set())
+        return [i for i, item in enumerate([*body.carry, *body.elements, *body.invariants]) if item in found]
 
     def picks(self, position: int) -> bool:
         """Whether it reads elements of an argument, and chooses nothing else."""
@@ -650,6 +658,14 @@ def reached(node: Node) -> list[Node]:
         (loop,) = node.args
         return [loop.args[i] for i in reach(dict(node.params)["item"])]
     return [arg for i, arg in enumerate(node.args) if node.op.differentiable(i)]
+
+
+def compared(node: Node) -> list[Node]:
+    """What a node compares, or rounds, of its arguments, or a loop in its body."""
+    if isinstance(node.op, Embodied):
+        return [node.args[i] for i in node.op.compares]
+    steps = isinstance(node.aval, Aval) and node.op is not ITEM and (node.aval.dtype.kind in "bi" or node.op in _STEPS)
+    return [arg for arg in node.args if is_inexact(arg.aval)] if steps else []
 
 
 _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
