@@ -328,20 +328,20 @@ def test_a_leap_over_items_that_come_to_no_test(monkeypatch):
 
 
 def wandering(x, steps):
-    """Values of a list change by what tuples name: hardly two iterations do the same."""
-    state = [x, x * 0.5, x + 0.1, np.sin(x), x * x]
+    """Values of a dict change by what tuples name: hardly two iterations do the same."""
+    state = {k: x * (0.1 + 0.1 * k) for k in range(9)}
     for kind, i, j, k in steps:
         state[k] = np.tanh(state[i] + state[j]) if kind < 3 else np.cos(state[i]) * state[j]
         if state[k][0] > 0.5:
             state[k] = state[k] * 0.9
-    return np.sum(sum(state))
+    return np.sum(sum(state.values()))
 
 
 @pytest.mark.long
 def test_loops_that_do_ever_new_things_are_given_up(monkeypatch):
     """... after some iterations: the rest is traced as it comes, by plain numbers; what changes later is seen."""
     rng = random.Random(1)
-    steps = [(rng.randrange(6), *(rng.randrange(5) for _ in range(3))) for _ in range(700)]
+    steps = [(rng.randrange(6), *(rng.randrange(9) for _ in range(3))) for _ in range(700)]
     recorded, look = [], Roller._always_turns
     monkeypatch.setattr(Roller, "_always_turns", lambda self: recorded.append(look(self)) or recorded[-1])
     derivative, x = value_and_grad(wandering), np.linspace(0.1, 0.9, 3)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeGuard
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)  # what has names of its own
@@ -37,14 +37,7 @@ def copied(node: Any) -> Any:
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
     """The nodes right in a node; not operators, nor whether a name is read or written, which are nodes of their own."""
-    found: list[ast.AST] = []
-    for name in _FIELDS[type(node)]:
-        value = getattr(node, name, None)
-        if type(value) is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+    return _PARTS[type(node)](node)
 
 
 def own_parts(node: ast.AST, but: tuple[type[ast.AST], ...] = SCOPES) -> Iterator[ast.AST]:
@@ -55,25 +48,55 @@ def own_parts(node: ast.AST, but: tuple[type[ast.AST], ...] = SCOPES) -> Iterato
             yield from own_parts(part, but)
 
 
-class _Fields(dict[type, tuple[str, ...]]):
-    """Of each kind of node, the fields that other nodes may be in."""
+def _parts_in(*names: str) -> Callable[[Any], list[ast.AST]]:
+    """What finds the nodes in these fields of a node, each of which may be a node, a list with some, or none."""
 
-    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        self[kind] = found = () if kind is ast.Constant else tuple([name for name in kind._fields if name not in _NO_NODES])
+    def parts(node: Any) -> list[ast.AST]:
+        found: list[ast.AST] = []
+        for name in names:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                found += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+        return found
+
+    return parts
+
+
+class _Parts(dict[type, Callable[[Any], list[ast.AST]]]):
+    """Of each kind of node, what finds the nodes in it."""
+
+    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any], list[ast.AST]]:
+        self[kind] = found = _parts_in(*[name for name in kind._fields if name not in _NO_NODES])
         return found
 
 
 _NO_NODES = frozenset(["ctx", "op", "ops", "id", "attr", "arg", "level", "module", "type_comment", "conversion"])
-_FIELDS = _Fields()
+_PARTS = _Parts(
+    {  # of the most frequent ones, in a fifth of the time
+        ast.Name: lambda node: [],
+        ast.Constant: lambda node: [],
+        ast.Attribute: lambda node: [node.value],
+        ast.Call: lambda node: [node.func, *node.args, *node.keywords],
+        ast.BinOp: lambda node: [node.left, node.right],
+        ast.UnaryOp: lambda node: [node.operand],
+        ast.Compare: lambda node: [node.left, *node.comparators],
+        ast.Subscript: lambda node: [node.value, node.slice],
+        ast.Tuple: lambda node: [*node.elts],
+        ast.Assign: lambda node: [*node.targets, node.value],
+        ast.AugAssign: lambda node: [node.target, node.value],
+        ast.Expr: lambda node: [node.value],
+    }
+)
 
 
-def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """``ast.walk`` in half the time."""
-    waiting = deque([node])
-    while waiting:
-        node = waiting.popleft()
-        waiting.extend(parts_of(node))
-        yield node
+def walk(node: ast.AST) -> list[ast.AST]:
+    """What ``ast.walk`` goes through, as it is now."""
+    found = [node]
+    for one in found:
+        found += parts_of(one)
+    return found
 
 
 def located(node: Any) -> Any:
