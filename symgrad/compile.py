@@ -69,7 +69,7 @@ MAX_SIGNATURES = 64  # of one derivative, with code; the least recently used goe
 MAX_WAITING = 1024  # without
 FEW = 64  # new signatures, or calls, after which it is looked at all signatures again
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
-FEW = 2  # ends beyond which statements that decide again and again are looked at on their own
+USUAL = 2  # ends beyond which statements that decide again and again are looked at on their own
 AGAIN, MANY = 4, 64  # times that they do so in one call, and that they do all in all
 AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
 GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all
@@ -585,7 +585,7 @@ class Family:
         if self.told != self.moving and leaf.seen == 0 and len(ends) > 1:  # calls go other ways: they may do so in loops
             self._begin_anew()
             return None
-        again = _repeated(state.trace) if len(ends) > FEW and leaf.seen == 0 else frozenset()
+        again = _repeated(state.trace) if len(ends) > USUAL and leaf.seen == 0 else frozenset()
         if (len(ends) > AT_ONCE and self.sections is None) or not again <= (self.sections or frozenset()):
             self.sections = again | (self.sections or frozenset())
             self.account.free += len(ends)
