@@ -30,8 +30,8 @@ import math
 import operator
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from types import CodeType, FrameType
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import CodeType, FrameType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,11 +77,14 @@ from symgrad.loops.survey import (
     SHARED,
     WIDEST,
     Survey,
+    held_in,
     holds_arrays,
     holds_plain,
     inner,
     is_state,
     is_text,
+    key_beside,
+    may_be_held,
     moved,
     turned,
     without_twins,
@@ -90,8 +93,9 @@ from symgrad.loops.views import shown
 from symgrad.loops.ways import is_float, joined_kind
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT, TO_FLOAT, TO_NUMPY
 from symgrad.source.lists import FAR as DEEP
+from symgrad.source.states import FIRST
 from symgrad.tracing.frames import HIDDEN
-from symgrad.tracing.kinds import Cells
+from symgrad.tracing.kinds import Cells, fields_of
 from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import GONE, LAID, TURNING, Guard, Stated, Trace, is_held_so_often, loop_number
 from symgrad.tracing.tracer import NUMBERS, Peek, Tracer, plain
@@ -262,6 +266,9 @@ class Roller:
         self.coarse = False  # whether some of these may be ints, or flags
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
+        self.firsts: dict[int, str] = {}  # the locals that it assigns, by what they held as it began (ids)
+        self.beside: dict[Key, set[Any]] = {}  # at which other key there is what objects have in an attribute
+        self.others: dict[str, set[Key | None]] = {}  # where there is what locals were seen to hold, that iterations assign
         self.stated: Collection[str] = ()  # the locals of which numbers go round: see ``symgrad.source.states``
         self.coded: dict[Key, Any] = {}  # and such texts, as numbers: see ``symgrad.watch.codes``
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
@@ -550,6 +557,8 @@ class Roller:
             self.start = trace.graph.next_index
         self._lift(frame)
         self.coded = self._code(frame)
+        if self.forked:
+            self._note_others(frame.f_locals)
         if trace.selections is not None:
             if self.boundaries:
                 trace.weed(self.boundaries[-1].writes, len(trace.writes))
@@ -1350,15 +1359,20 @@ class Roller:
                 left[name].append(what)
         causes: set[Any] = set()
         few = max(2, len(self.boundaries) // 3)
+        near = [one for one in self._all_around() if one.place and one.place[1] is self.place[1]]
         for name, found in left.items():
             if len(found) > few and all([what[0] is int for what in found]):  # which counts
                 causes.add(Flag(self.place, name))
             if len(found) == 1 or (len(found) > few and not any(map(is_text, found))):
                 continue
-            loops = [one for one in self._all_around() if one.place and one.place[1] is self.place[1]]
-            around = [one for one in loops if name in one.boundaries[-1].rest and name not in one.unread]
+            around = [one for one in near if name in one.boundaries[-1].rest and name not in one.unread]
             causes |= {Stated((one.place[1].co_filename, one.place[2]), name) for one in (self, *around)}
-        keys: set[Key] = set()
+        for name, others in self.others.items():
+            if len(others) > 1 and None not in others:
+                known = frozenset([other for other in others if other is not None])
+                loops = [one for one in (self, *near) if name in one.names.stored]
+                causes |= {Stated((one.place[1].co_filename, one.place[2]), name, known) for one in loops}
+        keys = {key for key, others in self.beside.items() if len(others) > 1 and None not in others}
         for b, c in itertools.pairwise(self.boundaries):
             for name in (b.rest.keys() & c.rest.keys()) - self.unread:
                 keys |= turned(b.rest[name], c.rest[name], (name,))
@@ -1366,6 +1380,35 @@ class Roller:
             causes.add(Moved(self.place, frozenset([wide(key) for key in keys])))
         if not causes <= self.trace.apart and self._may_begin_anew():
             raise self.trace.refuse(Otherwise(frozenset(causes)))
+
+    def _note_others(self, names: Mapping[str, Any]) -> None:
+        """Of the locals that iterations assign, and that hold an object or a function, note where there is that as well, or
+        was as the loop began."""
+        stored = self.names.stored | self.names.targets
+        users = [name for name in names if not (name.startswith(HIDDEN) or name.endswith(FIRST))]
+        held = {name: names[name] for name in users if may_be_held(names[name])}
+        if not self.boundaries:
+            self.firsts = {id(value): name for name, value in held.items() if name in stored}
+        fixed = {id(value): name for name, value in held.items() if name not in stored}
+        parts: dict[int, Key] = {}
+        for name in held.keys() & stored - self.unread:
+            one, value = id(held[name]), held[name]
+            found: Key | None = None
+            if type(value) is MethodType:
+                owner = fixed.get(id(value.__self__), self.firsts.get(id(value.__self__)))
+                found = None if owner is None else (owner, value.__name__)
+            elif (other := fixed.get(one, self.firsts.get(one))) is not None:
+                found = (other,)
+            else:
+                owners = [other for other in held if other not in stored]
+                parts = parts or {id(part): (other, key) for other in owners for key, part in held_in(held[other])}
+                found = parts.get(one)
+            self.others.setdefault(name, set()).add(found)
+        for name in held.keys() - self.unread:
+            fields = fields_of(held[name]) if self.trace.hooks.path_of(held[name]) is None else None
+            if isinstance(fields, dict) and len(fields) <= WIDEST:
+                for key in [key for key in fields if may_be_held(fields[key])]:
+                    self.beside.setdefault((name, key), set()).add(key_beside(fields, key))
 
     def flag(self, name: str, value: Any) -> Any:
         """What a call has left in a local: see ``Flag``."""

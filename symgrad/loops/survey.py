@@ -12,7 +12,7 @@ import functools
 import pickle
 import random
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -71,7 +71,7 @@ class Survey:
         self.holds: dict[Key, Tracer] = {}
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
-        self.functions: set[int] = set()
+        self.functions: dict[int, Key] = {}  # where each was met first
         self.open: list[int] = []  # the objects that are looked into
         self.shared: dict[Key, int] = {}  # which list, dict or object is where
         self.known: frozenset[int] = frozenset()  # such as need no other names
@@ -118,6 +118,8 @@ class Survey:
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
             if type(value) is BuiltinFunctionType and value.__name__ == "append" and type(value.__self__) is list:
                 self._find_list(value.__self__, Holders((*key, 0), ()))
+            if (first := self.functions.setdefault(id(value), key)) != key:
+                return ("again", first)  # each is asked once
             held = [self._look(part, (*key, i), depth) for i, part in enumerate(self._held(value))]  # wrappers are no depth
             if isinstance(value, FunctionType) and not (vars(value).keys() - {"__wrapped__"}):  # each call may have another one
                 return ("code", value.__code__, id(value.__globals__), *held)
@@ -207,10 +209,7 @@ class Survey:
         self.shared[key] = id(value)
 
     def _held(self, fun: Any) -> Sequence[Any]:
-        """What a function holds, which may change from one call to the next; each function is asked once."""
-        if id(fun) in self.functions:
-            return ()
-        self.functions.add(id(fun))
+        """What a function holds, which may change from one call to the next."""
         if isinstance(fun, functools.partial):
             return (fun.func, fun.args, fun.keywords)
         if not isinstance(fun, FunctionType):
@@ -221,10 +220,10 @@ class Survey:
         return [*held, fun.__defaults__, fun.__kwdefaults__, *vars(fun).values()]
 
     def _members(self, made: type, key: Key, depth: int) -> list[Any]:
-        """What a class of the function's own holds, which may change."""
+        """What a class of the function's own holds, which may change; each is asked once."""
         if id(made) in self.functions:
             return []
-        self.functions.add(id(made))
+        self.functions[id(made)] = key
         found: list[Any] = []
         for name, item in vars(made).items():
             inner = getattr(item, "__func__", item)
@@ -309,6 +308,37 @@ def is_state(what: Any) -> bool:
         return True
     found = what[-1] if isinstance(what[0], type) and issubclass(what[0], tuple) else ()
     return any(map(is_text, found))
+
+
+def may_be_held(value: Any) -> bool:
+    """Whether it is a thing that two locals may hold: an object, a container, or a function; no number, array or text."""
+    return not isinstance(value, (*_VALUES, enum.Enum))
+
+
+def is_one(a: Any, b: Any) -> bool:
+    """Whether both are one thing, or the same method of one object, which is another thing each time that it is asked for."""
+    return a is b or (type(a) is type(b) is MethodType and a.__self__ is b.__self__ and a.__func__ is b.__func__)
+
+
+def key_beside(places: Any, key: Any) -> Any:
+    """The first other key at which there is the same object, or function; None where there is none, and in lists."""
+    value = places[key]
+    if not isinstance(places, MutableMapping) or type(value) is MethodType or not may_be_held(value):
+        return None
+    return next((other for other in places if other != key and places[other] is value), None)
+
+
+def held_in(owner: Any) -> list[tuple[Any, Any]]:
+    """What a short container, or an object, has, and where."""
+    fields = owner if type(owner) is dict else fields_of(owner)
+    if type(fields) is dict and (fields is owner or is_bare(type(owner))):
+        found = [(key, value) for key, value in fields.items() if type(key) in (str, int)]
+    else:
+        found = [*enumerate(owner)] if type(owner) in (list, tuple) else []
+    return found if len(found) <= WIDEST else []
+
+
+_VALUES = (Tracer, np.ndarray, np.generic, int, float, complex, str, bytes, type, ModuleType, type(None), type(Ellipsis))
 
 
 def turned(a: Any, b: Any, key: Key) -> set[Key]:

@@ -66,7 +66,7 @@ from symgrad.source.sections import deciding, in_sections
 from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
 from symgrad.source.several import apart
-from symgrad.source.states import CODE, IS_TEXT, TEXT, codes_in, with_codes
+from symgrad.source.states import CODE, HELD, IS_TEXT, TEXT, State, codes_in, with_codes
 from symgrad.source.swaps import TWO, always
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -120,7 +120,7 @@ class _How(NamedTuple):
     tables: frozenset[Group]
     rooms: frozenset[int]
     lent: frozenset[tuple[str, str]]
-    states: frozenset[tuple[int, str]]
+    states: frozenset[State]
 
 
 # by identity, and by rewriter: code objects of different files can be equal
@@ -138,7 +138,7 @@ def instrumented(
     tables: frozenset[Group] = frozenset(),
     rooms: frozenset[int] = frozenset(),
     lent: frozenset[tuple[str, str]] = frozenset(),
-    states: frozenset[tuple[int, str]] = frozenset(),
+    states: frozenset[State] = frozenset(),
 ) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
@@ -453,7 +453,7 @@ _OWN = {
     TAKEN: "taken", ITEM: "item_of", BEHIND: "behind",
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
     REST: "rest_of", SHORT: "short", HOLDER: "holder", WHOLE: "whole_number",
-    CODE: "code_of", TEXT: "text_of", IS_TEXT: "is_text",
+    CODE: "code_of", TEXT: "text_of", IS_TEXT: "is_text", HELD: "held_at",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

@@ -4,34 +4,41 @@ Where calls give them (``state, s = step(state, s, v)``), or more is done with t
 with numbers, the loop's body has the texts, as functions want them, and a number goes from one iteration to the next, which
 each iteration decides on when it begins: ``state_code = code of state``, ``for v in x: state = text of state_code; state, s =
 step(state, s, v); state_code = code of state``, and ``state = text of state_code`` behind the loop. Members of an ``Enum``, and
-None, are as good as texts; anything else stands for itself. Runs tell of which locals in which lines that is so.
+None, are as good as texts, and so is an object, or a function, that there is elsewhere when the loop begins (``gain = low``,
+``gain = gains[1]``, ``step = car.fall``); anything else stands for itself. Runs tell of which locals in which lines that is so.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from symgrad.source.syntax import (
     LOCAL_READERS,
+    SCOPES,
     FunctionNode,
     assigned,
     blocks_of,
+    bound_in,
     fresh,
     located,
     mentioned,
     names_stored,
+    parameters,
     placed,
     walk,
 )
-from symgrad.source.texts import bound_beside
+from symgrad.source.texts import bound_otherwise
 
-CODE, TEXT, IS_TEXT = "__symgrad_code__", "__symgrad_text__", "__symgrad_is_text__"
+CODE, TEXT, IS_TEXT, HELD = "__symgrad_code__", "__symgrad_text__", "__symgrad_is_text__", "__symgrad_held__"
+FIRST = "_first_"  # how names of locals end that hold what was there when a loop began
 _LOOPS = (ast.For, ast.While)
+# the line of a loop, a local, and other places, what is there may be in it: a local, and what it has at a key
+State = tuple[int, str, frozenset[tuple[Any, ...]]]
 
 
-def with_codes(function: FunctionNode, states: Collection[tuple[int, str]]) -> FunctionNode:
+def with_codes(function: FunctionNode, states: Collection[State]) -> FunctionNode:
     """The function, changed in place: so it is with these locals in the loops in these lines."""
     if not isinstance(function, ast.FunctionDef):
         return function
@@ -39,18 +46,81 @@ def with_codes(function: FunctionNode, states: Collection[tuple[int, str]]) -> F
     used = {node.id for node in every if isinstance(node, ast.Name)}
     if not used.isdisjoint(LOCAL_READERS):
         return function
-    beside, taken = bound_beside(function, every), mentioned(function)
-    for name in sorted({name for _, name in states} - beside):
-        lines = {line for line, other in states if other == name}
-        loops = [loop for loop in every if isinstance(loop, _LOOPS) and loop.lineno in lines]
+    beside, taken = _beside(function, every), mentioned(function)
+    firsts: dict[Any, str] = {}
+    for name in sorted({name for _, name, _ in states} - beside):
+        lines = {line for line, other, _ in states if other == name}
+        among = sorted({place for _, other, places in states if other == name for place in places}, key=repr)
+        loops = [loop for loop in every if isinstance(loop, _LOOPS) and loop.lineno in lines and not _is_in_scopes(name, loop)]
         within = {id(part) for loop in loops for statement in loop.body for part in walk(statement)}
         for block, before in [*_blocks(function.body, ())]:
             for i, loop in reversed([*enumerate(block)]):
                 if isinstance(loop, _LOOPS) and loop in loops and id(loop) not in within:
                     inner = [part for part in walk(loop) if isinstance(part, _LOOPS) and part in loops]
                     if _is_assigned(name, (*before, *block[:i])) and all([_is_plain(one, name) for one in inner]):
-                        _change(function, block, i, name, fresh(f"{name}_code", taken), inner)
+                        held = [place for place in among if _is_held(place[0], function, (*before, *block[:i]))]
+                        others = {place: _held_by(place, loop, block, firsts, taken) for place in held}
+                        local = _Local(name, fresh(f"{name}_code", taken), others)
+                        _change(function, block, block.index(loop), local, inner)
     return function
+
+
+def _beside(function: ast.FunctionDef, every: Sequence[ast.AST]) -> set[str]:
+    """The names that are bound by what is no assignment, or that functions and classes in the function share with it."""
+    scopes = [node for node in every if isinstance(node, SCOPES) and node is not function]
+    own = {id(part) for node in scopes if not isinstance(node, ast.ClassDef) for part in walk(node.args)}
+    alone = [node for node in every if node not in (function, *scopes) and id(node) not in own]
+    found = {name for node in alone for name in bound_otherwise(node)}
+    for node in scopes:
+        found |= {*bound_otherwise(node)} - (set() if isinstance(node, ast.ClassDef) else bound_in(node)[0])
+    return found
+
+
+def _is_in_scopes(name: str, loop: ast.AST) -> bool:
+    """Whether functions and classes that a loop makes have such a name, if only for something else."""
+    return any([name in mentioned(node) for node in walk(loop) if isinstance(node, SCOPES)])
+
+
+class _Local(NamedTuple):
+    """A local, the one with its number, and the locals that now hold what it may hold as well."""
+
+    name: str
+    code: str
+    others: dict[tuple[Any, ...], str]
+
+    def coded(self, like: ast.AST) -> ast.stmt:
+        """``state_code = code of state``."""
+        return assigned(self.code, ast.Call(_at(CODE), [_at(self.name), *self._facts()], []), like)
+
+    def text(self, like: ast.AST) -> ast.stmt:
+        """``state = text of state_code``."""
+        return assigned(self.name, ast.Call(_at(TEXT), [_at(self.code), *self._facts()], []), like)
+
+    def _facts(self) -> list[ast.expr]:
+        places: list[Any] = [*self.others]
+        held = ast.Dict([ast.Constant(place) for place in places], [_at(name) for name in self.others.values()])
+        return [ast.Constant(self.name), *([held] if self.others else [])]
+
+
+def _held_by(place: tuple[Any, ...], loop: Any, block: list[ast.stmt], firsts: dict[Any, str], taken: set[str]) -> str:
+    """The local that holds all the time what is at a place when a loop begins, which is put before that if need be."""
+    name, *keys = place
+    if not keys and name not in names_stored(loop):
+        return name  # type: ignore[no-any-return]
+    if (id(loop), place) not in firsts:
+        first = firsts[id(loop), place] = fresh(f"{name}_{len(firsts)}{FIRST}", taken)
+        value = ast.Call(_at(HELD), [_at(name), ast.Constant(keys[0])], []) if keys else _at(name)
+        block.insert(block.index(loop), assigned(first, value, loop))
+    return firsts[id(loop), place]
+
+
+def _is_held(name: str, function: ast.FunctionDef, before: Sequence[ast.stmt]) -> bool:
+    """Whether a name is bound by then, and by nobody else than the function."""
+    every = [*walk(function)]
+    shared = any([isinstance(node, (ast.Nonlocal, ast.Global)) and name in node.names for node in every])
+    deleted = any([isinstance(node, ast.Delete) and name in names_stored(node) for node in every])
+    made = any([isinstance(node, ast.FunctionDef) and node.name == name for node in before])
+    return (made or name in parameters(function) or _is_assigned(name, before)) and not (shared or deleted)
 
 
 def _is_assigned(name: str, before: Sequence[ast.stmt]) -> bool:
@@ -66,33 +136,34 @@ def _is_plain(loop: ast.For | ast.While, name: str) -> bool:
 
 
 def _change(
-    function: ast.FunctionDef, block: list[ast.stmt], i: int, name: str, code: str, loops: Sequence[ast.For | ast.While]
+    function: ast.FunctionDef, block: list[ast.stmt], i: int, local: _Local, loops: Sequence[ast.For | ast.While]
 ) -> None:
     """So it is with a local in a loop that stands in this place of a block, which is the first of these ``loops``; the others
     are in it."""
     outer: Any = block[i]
+    name = local.name
     read = {id(loop): _reads(loop, name) for loop in loops}
     every = _reads(function, name)
     blocks = [*blocks_of(outer)]
     for inner in blocks:
         for place, statement in reversed([*enumerate(inner)]):
             if name in _targets(statement):
-                inner.insert(place + 1, _coded(name, code, statement))
+                inner.insert(place + 1, local.coded(statement))
     for loop in loops:
         if isinstance(loop, ast.While):
             for test in _tests(loop.test, name) or ():
-                same = ast.Call(_at(IS_TEXT), [_at(code), test.comparators[0], ast.Constant(name)], [])
+                same = ast.Call(_at(IS_TEXT), [_at(local.code), test.comparators[0], ast.Constant(name)], [])
                 test.left, test.comparators = same, [ast.Constant(isinstance(test.ops[0], (ast.Eq, ast.Is)))]
                 test.ops = [ast.Eq()]
                 located(placed(test, test))
         within = [other for other in loops if other is not loop and any([part is other for part in walk(loop)])]
         if read[id(loop)] > sum([read[id(other)] for other in within]):
-            loop.body.insert(0, _text(name, code, loop.body[0]))
+            loop.body.insert(0, local.text(loop.body[0]))
     for inner in [block, *blocks]:
         for place, statement in reversed([*enumerate(inner)]):
             if id(statement) in read and every > read[id(statement)]:
-                inner.insert(place + 1, _text(name, code, statement))
-    block.insert(i, _coded(name, code, outer))
+                inner.insert(place + 1, local.text(statement))
+    block.insert(i, local.coded(outer))
 
 
 def _blocks(block: list[ast.stmt], before: Sequence[ast.stmt]) -> Iterator[tuple[list[ast.stmt], Sequence[ast.stmt]]]:
@@ -131,16 +202,6 @@ def codes_in(loop: ast.AST) -> set[str]:
     """The names of such numbers in a loop."""
     calls = [part for part in walk(loop) if isinstance(part, ast.Call) and getattr(part.func, "id", "") == TEXT]
     return {arg.id for call in calls for arg in call.args if isinstance(arg, ast.Name)}
-
-
-def _coded(name: str, code: str, like: ast.AST) -> ast.stmt:
-    """``state_code = code of state``."""
-    return assigned(code, ast.Call(_at(CODE), [_at(name), ast.Constant(name)], []), like)
-
-
-def _text(name: str, code: str, like: ast.AST) -> ast.stmt:
-    """``state = text of state_code``."""
-    return assigned(name, ast.Call(_at(TEXT), [_at(code), ast.Constant(name)], []), like)
 
 
 def _at(name: str) -> ast.Name:

@@ -152,10 +152,10 @@ def texts_of(function: ast.FunctionDef, name: str) -> list[str] | None:
 def bound_beside(function: ast.FunctionDef, every: Iterable[ast.AST]) -> set[str]:
     """The names that are bound in a function, ``every`` part of which is given, by what is no assignment, its parameters among
     them, or that functions and classes in it use."""
-    return {name for node in every if node is not function for name in _bound_otherwise(node)}
+    return {name for node in every if node is not function for name in bound_otherwise(node)}
 
 
-def _bound_otherwise(node: ast.AST) -> list[str]:
+def bound_otherwise(node: ast.AST) -> list[str]:
     """The names that a node binds which is no assignment, or that functions and classes in the function use."""
     if isinstance(node, SCOPES):
         return [part.id for part in walk(node) if isinstance(part, ast.Name)] + [getattr(node, "name", "")]

@@ -78,10 +78,12 @@ class Varied(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """Among what is ``apart``: iterations of the loop in this line leave now this text in the local of this name, now that."""
+    """Among what is ``apart``: iterations of the loop in this line leave now this text in the local of this name, now that, or
+    now what is at one of these ``places`` when it begins, now what is at another."""
 
     line: tuple[str, int]
     name: str
+    places: frozenset[tuple[Any, ...]] = frozenset()
 
 
 class Named(NamedTuple):

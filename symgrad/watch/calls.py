@@ -719,7 +719,7 @@ class Calls(Reads):
         rooms = _lines_of(code, frozenset([*told, *[(one.file, one.line) for one in self.trace.apart if type(one) is Counted]]))
         stated = [one for one in self.trace.apart if type(one) is Stated and one.line[0] == code.co_filename]
         lines = _lines_of(code, frozenset([one.line for one in stated]))
-        states = frozenset([(one.line[1], one.name) for one in stated if one.line[1] in lines])
+        states = frozenset([(one.line[1], one.name, one.places) for one in stated if one.line[1] in lines])
         frame = Frame(self, fun, arrays)
         inside = instrumented(fun, frame, sections=sections, tables=arrays, rooms=rooms, lent=lent, states=states)
         args, kwargs = self._with_defaults(fun, args, kwargs)

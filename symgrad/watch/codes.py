@@ -16,6 +16,7 @@ from collections.abc import Collection
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
+from symgrad.loops.survey import key_beside
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 
@@ -23,13 +24,21 @@ MOST = 24  # texts at a place
 
 
 class Coded(NamedTuple):
-    """A ``text`` that goes on as a number: what it belongs to, where that has its items or attributes, and the key there."""
+    """A ``text`` that goes on as a number: what it belongs to, where that has its items or attributes, the key there, and what
+    there was at the other keys."""
 
     owner: Any
     places: Any
     key: Any
     text: Any
     code: Tracer
+    others: dict[Any, Any]
+
+
+class Same(NamedTuple):
+    """What is in a local that holds what was at this ``place`` when the loop began, or in an object that has it at this key."""
+
+    place: tuple[Any, ...]
 
 
 class Other(NamedTuple):
@@ -72,9 +81,10 @@ class Codes:
         """A text goes on as what ``number`` makes of its number; or as the one that it is known by."""
         known = self.known.get((id(owner), key))
         if known is None:
-            text = places[key]
-            code = number(self.number(f".{key}", text.__func__ if type(text) is MethodType else text))
-            known = self.known[id(owner), key] = Coded(owner, places, key, text, code)
+            text, beside = places[key], key_beside(places, key)
+            others = {} if beside is None else {other: places[other] for other in places if other != key}
+            what = text.__func__ if type(text) is MethodType else text if beside is None else Same((beside,))
+            known = self.known[id(owner), key] = Coded(owner, places, key, text, number(self.number(f".{key}", what)), others)
         return known
 
     def decode(self, one: Coded) -> None:
@@ -84,6 +94,7 @@ class Codes:
         with contextlib.suppress(LookupError):
             if one.places[one.key] is one.text:
                 text = self.text(f".{one.key}", one.code)
+                text = one.others[text.place[0]] if type(text) is Same else text
                 one.places[one.key] = MethodType(text, one.owner) if type(one.text) is MethodType else text
 
     def decode_all(self, but: Collection[Coded] = ()) -> None:
@@ -117,9 +128,10 @@ def is_text(value: Any) -> bool:
     return value is None or type(value) is str or (isinstance(value, enum.Enum) and type(value).__hash__ is not None)
 
 
-def is_in_object(value: Any, owner: Any) -> bool:
-    """Whether what an object, or a container, has at a key may go on as a number: a text, or a method of the object."""
-    return is_text(value) or (type(value) is MethodType and value.__self__ is owner)
+def is_in_object(value: Any, owner: Any, places: Any, key: Any) -> bool:
+    """Whether what an object, or a container, has at a key may go on as a number: a text, a method of the object, or what it
+    has at another key as well."""
+    return is_text(value) or (type(value) is MethodType and value.__self__ is owner) or key_beside(places, key) is not None
 
 
 def is_plain_function(value: Any) -> bool:

@@ -15,7 +15,7 @@ import operator
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ from symgrad.loops.logs import Later, Row
 from symgrad.loops.patterns import Own
 from symgrad.loops.rolling import SHORT, SHORTEST, Roller
 from symgrad.loops.segments import together
+from symgrad.loops.survey import is_one, may_be_held
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
@@ -70,7 +71,7 @@ from symgrad.watch.calls import (
     reads_memory,
     sparse_product,
 )
-from symgrad.watch.codes import Other, Tupled, is_in_object, is_plain_function, is_text
+from symgrad.watch.codes import Other, Same, Tupled, is_in_object, is_plain_function, is_text
 from symgrad.watch.guards import Path
 from symgrad.watch.puts import NOTHING
 from symgrad.watch.reads import ENDS, HOLDING, MAX_ITEMS, QUICK, TABLED, held_in, rebuilt, source
@@ -314,20 +315,25 @@ class State(Calls):
         end = self._as_index(end)
         return end if type(end) is Tracer and type(end.value) is int else operator.index(end)
 
-    def code_of(self, value: Any, name: str) -> Any:
+    def code_of(self, value: Any, name: str, others: Mapping[tuple[Any, ...], Any] | None = None) -> Any:
         """What goes round a loop in the place of what a local of this ``name`` holds: the number of a text, a member of an
-        ``Enum``, None, an int or a function of a module; of a tuple with such, those; anything else stands for itself."""
-        if type(value) is tuple or (isinstance(value, tuple) and hasattr(value, "_make")):
+        ``Enum``, None, an int, a function of a module, or one of ``others``, which are there by places; of a tuple with such,
+        those; anything else stands for itself."""
+        if others and may_be_held(value):
+            value = next((Same(place) for place, held in others.items() if is_one(held, value)), value)
+        if type(value) is Same:
+            pass
+        elif type(value) is tuple or (isinstance(value, tuple) and hasattr(value, "_make")):
             parts = [self.code_of(item, f"{name}[{i}]") if is_text(item) else item for i, item in enumerate(value)]
             return (Tupled(type(value), tuple([is_text(item) for item in value])), *parts)
-        if not (is_text(value) or type(value) is int or is_plain_function(value)):
+        elif not (is_text(value) or type(value) is int or is_plain_function(value)):
             return Other(value)
         if self.codes.is_full(name):
             return Other(value)
         loop, number = self.trace.innermost_loop(), self.codes.number(name, value)
         return number if loop is None else loop.number("code", number)
 
-    def text_of(self, code: Any, name: str) -> Any:
+    def text_of(self, code: Any, name: str, others: Mapping[tuple[Any, ...], Any] | None = None) -> Any:
         """What that stands for."""
         if type(code) is Other:
             return code.value
@@ -338,7 +344,14 @@ class State(Calls):
                 for i, (part, is_one) in enumerate(zip(parts, texts, strict=True))
             ]
             return tuple(parts) if kind is tuple else kind._make(parts)
-        return self.codes.text(name, code)
+        text = self.codes.text(name, code)
+        return text if others is None or type(text) is not Same else others[text.place]
+
+    def held_at(self, owner: Any, key: Any) -> Any:
+        """What an object has in this attribute, or a container at this key; None where there is none."""
+        with contextlib.suppress(AttributeError, LookupError, TypeError):
+            return self.item(owner, key) if type(owner) in (list, tuple, dict) else self.attribute(owner, key)
+        return None
 
     def is_text(self, code: Any, text: Any, name: str) -> Any:
         """Whether it stands for this one."""
@@ -354,7 +367,7 @@ class State(Calls):
         for key in [] if places is None else [key for key in _keys(places) if first is ... or key == first]:
             if rest:
                 yield from [(*held, (key, *keys)) for *held, keys in self.texts(places[key], rest)]
-            elif is_in_object(places[key], owner) and not self.codes.is_full(f".{key}"):
+            elif is_in_object(places[key], owner, places, key) and not self.codes.is_full(f".{key}"):
                 yield owner, places, (key,)
 
     def _as_index(self, end: Any) -> Any:
