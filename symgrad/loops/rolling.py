@@ -564,7 +564,9 @@ class Roller:
                 trace.weed(self.boundaries[-1].writes, len(trace.writes))
             known = map(frame.f_locals.get, self.unread)
             trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
-        unread = self.unread.union(self.names.targets.intersection(self.stated))  # what is in these is in their numbers' place
+        unread = self.unread.union(
+            self.names.targets.union(self.dead).intersection(self.stated)
+        )  # who reads these has their numbers
         self.boundaries.append(
             self._seen(frame, None if index is None else index.node, thorough, more, unread, coded=self.coded)
         )
@@ -1372,10 +1374,13 @@ class Roller:
                 known = frozenset([other for other in others if other is not None])
                 loops = [one for one in (self, *near) if name in one.names.stored]
                 causes |= {Stated((one.place[1].co_filename, one.place[2]), name, known) for one in loops}
-        keys = {key for key, others in self.beside.items() if len(others) > 1 and None not in others}
+        beside = {key for key, others in self.beside.items() if len(others) > 1 and None not in others}
+        keys = {*beside}
         for b, c in itertools.pairwise(self.boundaries):
             for name in (b.rest.keys() & c.rest.keys()) - self.unread:
                 keys |= turned(b.rest[name], c.rest[name], (name,))
+        same = beside | {(one.name,) for one in causes if type(one) is Stated}  # what is in these is elsewhere as well
+        keys = {key for key in keys if not any([key[:i] in same for i in range(1, len(key))])}
         if keys:
             causes.add(Moved(self.place, frozenset([wide(key) for key in keys])))
         if not causes <= self.trace.apart and self._may_begin_anew():
@@ -1405,8 +1410,9 @@ class Roller:
                 found = parts.get(one)
             self.others.setdefault(name, set()).add(found)
         for name in held.keys() - self.unread:
-            fields = fields_of(held[name]) if self.trace.hooks.path_of(held[name]) is None else None
-            if isinstance(fields, dict) and len(fields) <= WIDEST:
+            owner = held[name]
+            fields = owner if type(owner) is dict else fields_of(owner)
+            if isinstance(fields, dict) and len(fields) <= WIDEST and self.trace.hooks.path_of(owner) is None:
                 for key in [key for key in fields if may_be_held(fields[key])]:
                     self.beside.setdefault((name, key), set()).add(key_beside(fields, key))
 

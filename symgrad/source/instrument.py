@@ -66,7 +66,7 @@ from symgrad.source.sections import deciding, in_sections
 from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
 from symgrad.source.several import apart
-from symgrad.source.states import CODE, HELD, IS_TEXT, TEXT, State, codes_in, with_codes
+from symgrad.source.states import CODE, HELD, IS_TEXT, TEXT, State, codes_in, decoded_in, with_codes
 from symgrad.source.swaps import TWO, always
 from symgrad.source.syntax import (
     COMPREHENSIONS,
@@ -1256,7 +1256,7 @@ class _Rewriter(ast.NodeTransformer):
         target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
         every = self.used[-1].read
         dead = self._dead(node) - outside.keys()
-        changed = dead and self._changed(node)
+        changed = dead and self._changed(node) - decoded_in(node)
         # what iterations have come to, the next run of the loop may read, if there is one around
         kept = getattr(node, "live", every.keys() if leaving is not None or self._loops > 1 else ())
         own = {name for name in stores | target if every[name] == inside[name] and name not in kept}
@@ -1300,7 +1300,7 @@ class _Rewriter(ast.NodeTransformer):
         put = _put_into([*below, *[item for one in whiles for statement in one.body for item in walk(statement)]])
         used = _used_by_calls(node)
         calls = ast.Constant(node.fills), _constant(node.attributes)  # type: ignore[union-attr]
-        for name in sorted((put.keys() | used) & inside.keys() & self.scopes[-1][0] - target):
+        for name in sorted((put.keys() | used) & inside.keys() & self.scopes[-1][0] - target - decoded_in(node)):
             owned = _constant(tuple([(*place, counts) for place, counts in put.get(name, {}).items()]))
             owner = ast.Constant(name), ast.Name(name, ast.Load())
             first.append(ast.Expr(_hook("numbers", node, ast.Name(loop, ast.Load()), *owner, owned, *calls)))

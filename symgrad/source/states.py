@@ -204,5 +204,11 @@ def codes_in(loop: ast.AST) -> set[str]:
     return {arg.id for call in calls for arg in call.args if isinstance(arg, ast.Name)}
 
 
+def decoded_in(loop: ast.AST) -> set[str]:
+    """The locals that stand for texts in a loop."""
+    given = [part for part in walk(loop) if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)]
+    return {name for part in given if getattr(part.value.func, "id", "") == TEXT for name in _targets(part)}  # type: ignore[attr-defined]
+
+
 def _at(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
