@@ -1,5 +1,5 @@
-"""Objects, functions and methods of which a local, or an attribute, holds now this, now that one go round loops as numbers, where
-they are elsewhere, too, as the loop begins; and which of them it is, is never mixed up."""
+"""Objects, functions and methods of which a local, or an attribute, holds now this, now that one go round loops as numbers,
+where they are elsewhere, too, as the loop begins; and which of them it is, is never mixed up."""
 
 import random
 
@@ -208,7 +208,7 @@ def containers(p, x):
 
 
 MOST = {
-    closures: 3, defined: 4, objects: 4, nested: 6, swapped: 6, given_by_calls: 6, items: 6, attributes: 7, methods: 9,
+    closures: 3, defined: 4, objects: 4, nested: 9, swapped: 6, given_by_calls: 6, items: 6, attributes: 7, methods: 9,
     in_objects: 4, in_dicts: 6, linked: 4, containers: 8,
 }  # fmt: skip
 

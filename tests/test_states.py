@@ -326,6 +326,22 @@ def test_texts_that_calls_give_go_round(name):
     right(*LOCALS[name])
 
 
+def row_by_row(p, x):
+    state, s = "dry", p[0]
+    for row in np.reshape(x, (-1, 5)):
+        for v in row:
+            state = flip(state, v) if v < 0.5 else "wet"
+            s = s * (0.9 if state == "a" else p[1]) + 0.1 * v
+        s = s * 0.99
+    return s
+
+
+@pytest.mark.parametrize("length", [15, 20, 40])
+def test_only_a_loop_within_has_numbers(length):
+    """... and the next run of it begins with what the last one has left, which is decided on in between."""
+    right(row_by_row, None, 14, length, 7)
+
+
 def test_the_code_decides_on_numbers():
     derivative = grad(handed_on)
     for i in range(4):

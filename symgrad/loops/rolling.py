@@ -269,7 +269,7 @@ class Roller:
         self.firsts: dict[int, str] = {}  # the locals that it assigns, by what they held as it began (ids)
         self.beside: dict[Key, set[Any]] = {}  # at which other key there is what objects have in an attribute
         self.others: dict[str, set[Key | None]] = {}  # where there is what locals were seen to hold, that iterations assign
-        self.stated: Collection[str] = ()  # the locals of which numbers go round: see ``symgrad.source.states``
+        self.stated: set[str] = set()  # the locals of which numbers go round: see ``symgrad.source.states``
         self.coded: dict[Key, Any] = {}  # and such texts, as numbers: see ``symgrad.watch.codes``
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
         # the locals that nobody reads when an iteration has begun, before they are assigned again

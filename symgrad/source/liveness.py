@@ -26,10 +26,14 @@ def read_later(function: ast.AST) -> Names:
 
 def note_live(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     """Note of each loop in a function, but for those in ``try`` and ``with``, which names are ``live`` after it."""
+    for loop, names in live_after(function).items():
+        loop.live = names  # type: ignore[attr-defined]
+
+
+def live_after(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[ast.AST, Names]:
+    """The names that are live after each loop in a function, but for those in ``try`` and ``with``."""
     live(function.body, frozenset(), Ends())
-    for item in walk(function):
-        if hasattr(item, "after"):  # which other questions may change
-            item.live = item.after  # type: ignore[attr-defined]
+    return {item: item.after for item in walk(function) if hasattr(item, "after")}  # which other questions may change
 
 
 def live(statements: Sequence[ast.stmt], after: Names, ends: Ends) -> Names:

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from symgrad.source.liveness import live_after
 from symgrad.source.syntax import (
     LOCAL_READERS,
     SCOPES,
@@ -46,7 +47,7 @@ def with_codes(function: FunctionNode, states: Collection[State]) -> FunctionNod
     used = {node.id for node in every if isinstance(node, ast.Name)}
     if not used.isdisjoint(LOCAL_READERS):
         return function
-    beside, taken = _beside(function, every), mentioned(function)
+    beside, taken, after = _beside(function, every), mentioned(function), live_after(function)
     firsts: dict[Any, str] = {}
     for name in sorted({name for _, name, _ in states} - beside):
         lines = {line for line, other, _ in states if other == name}
@@ -61,7 +62,7 @@ def with_codes(function: FunctionNode, states: Collection[State]) -> FunctionNod
                         held = [place for place in among if _is_held(place[0], function, (*before, *block[:i]))]
                         others = {place: _held_by(place, loop, block, firsts, taken) for place in held}
                         local = _Local(name, fresh(f"{name}_code", taken), others)
-                        _change(function, block, block.index(loop), local, inner)
+                        _change(block, block.index(loop), local, inner, name in after.get(loop, {name}))
     return function
 
 
@@ -135,15 +136,12 @@ def _is_plain(loop: ast.For | ast.While, name: str) -> bool:
     return plain and not loop.orelse and (isinstance(loop, ast.For) or _tests(loop.test, name) is not None)
 
 
-def _change(
-    function: ast.FunctionDef, block: list[ast.stmt], i: int, local: _Local, loops: Sequence[ast.For | ast.While]
-) -> None:
+def _change(block: list[ast.stmt], i: int, local: _Local, loops: Sequence[ast.For | ast.While], live: bool) -> None:
     """So it is with a local in a loop that stands in this place of a block, which is the first of these ``loops``; the others
-    are in it."""
+    are in it. ``live``: it is read when that is over, if only by its next run."""
     outer: Any = block[i]
     name = local.name
     read = {id(loop): _reads(loop, name) for loop in loops}
-    every = _reads(function, name)
     blocks = [*blocks_of(outer)]
     for inner in blocks:
         for place, statement in reversed([*enumerate(inner)]):
@@ -161,7 +159,7 @@ def _change(
             loop.body.insert(0, local.text(loop.body[0]))
     for inner in [block, *blocks]:
         for place, statement in reversed([*enumerate(inner)]):
-            if id(statement) in read and every > read[id(statement)]:
+            if live if statement is outer else id(statement) in read and read[id(outer)] > read[id(statement)]:
                 inner.insert(place + 1, local.text(statement))
     block.insert(i, local.coded(outer))
 
