@@ -1422,17 +1422,24 @@ def _tell_plainly(error: Exception, texts: set[str]) -> None:
 
     def told(value: Any) -> Any:
         if isinstance(value, str):
-            for words in texts:
-                value = str.replace(value, words, words.removeprefix("Traced(").removesuffix(")"))
-            return value
+            return _told_plainly(value, texts)
         return plain(value, copy=True) if tracers(value) else value
 
     error.args = tuple(map(told, error.args))
     vars(error).update({name: told(value) for name, value in vars(error).items()})
 
 
+def _told_plainly(text: str, texts: set[str]) -> str:
+    """A text in which those of traced values are like those of plain ones."""
+    for words in texts:
+        text = str.replace(text, words, words.removeprefix("Traced(").removesuffix(")"))
+    return text
+
+
 def _settled(trace: Trace, leaf: Any) -> Any:
-    """An output leaf as it is after the last write; object arrays of Tracers stacked."""
+    """An output leaf as it is after the last write; object arrays of Tracers stacked; a text without a word of these."""
+    if isinstance(leaf, str) and trace.texts:
+        return _told_plainly(leaf, trace.texts)
     if type(leaf) is Tracer:
         return traced(trace, leaf)
     if type(leaf) is np.ndarray and leaf.dtype == object and any(type(item) is Tracer for item in leaf.flat):

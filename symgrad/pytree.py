@@ -230,12 +230,13 @@ def _flatten_once(tree: Any, leaves: list[Any], met: dict[int, int]) -> TreeDef:
 
 
 def _keys(tree: Any) -> tuple[Any, ...] | None:
-    """The keys of a container, those of tuples and lists being empty; None for a leaf."""
+    """The keys of a container, those of tuples and lists being empty; None for a leaf. A traced number that is a key, of which
+    the value was asked, stands for that."""
     kind = type(tree)
     if kind is tuple or kind is list or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         return ()
     if issubclass(kind, dict) and (kind.__init__ is dict.__init__ or kind is OrderedDict):
-        return tuple(tree)
+        return tuple([key if type(key) is str else getattr(key, "__symgrad_key__", key) for key in tree])
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 

@@ -2,6 +2,7 @@
 
 import array
 import cmath
+import collections
 import contextlib
 import copy
 import decimal
@@ -20,6 +21,7 @@ import struct
 import subprocess
 import sys
 import threading
+import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from math import sin as bare_sin
@@ -41,6 +43,7 @@ from symgrad import (
     jacfwd,
     jacobian,
     jvp,
+    linearize,
     primitive,
     stop_gradient,
     value_and_grad,
@@ -56,6 +59,7 @@ from symgrad.errors import (
     RecursiveDerivative,
     SymgradError,
 )
+from symgrad.pytree import flatten
 
 V = np.array([0.31, -1.23, 0.74, 2.17])
 
@@ -518,6 +522,94 @@ fun_of_one.__name__ = "fun"
 
 
 # -- lifetimes -----------------------------------------------------------------------------------------------------
+
+
+class Pair(tuple):
+    pass
+
+
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+
+HIDING = {
+    "defaultdict": lambda x: collections.defaultdict(float, a=x[0] ** 2),
+    "counter": lambda x: collections.Counter(a=x[0]),
+    "deque": lambda x: collections.deque([x[0]]),
+    "namespace": lambda x: types.SimpleNamespace(a=x[0]),
+    "tuple": lambda x: Pair((x[0], x[1])),
+    "object": lambda x: Holder([x[0]]),
+    "view": lambda x: {1: x[0]}.values(),
+    "generator": lambda x: (one for one in x),
+}
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_traced_values_in_what_is_no_tree_are_not_returned(name):
+    """... by any derivative, nor beside its value: the derivative of what is in there would be lost."""
+    fun, x, v = HIDING[name], np.array([3.0, 2.0]), np.array([1.0, 0.0])
+    calls = [
+        lambda: jvp(fun, (x,), (v,)),
+        lambda: linearize(fun, x),
+        lambda: vjp(fun, x),
+        lambda: jacobian(fun)(x),
+        lambda: grad(lambda x: (jvp(fun, (x,), (v,)), x[0])[1])(x),
+        lambda: value_and_grad(lambda x: (x[0], {"more": fun(x)}), has_aux=True)(x),
+    ]
+    for call in calls:
+        for _ in range(2):
+            with pytest.raises(NotDifferentiable, match=r"test_errors.py:\d+: a \w+ that holds traced values is returned"):
+                call()
+    (_, more), _ = value_and_grad(lambda x: (x[0], collections.Counter(a=2)), has_aux=True)(x)
+    assert more == {"a": 2}
+
+
+@pytest.mark.filterwarnings("ignore:.*traced at every call")
+def test_texts_that_are_returned_are_those_of_plain_values():
+    def told(x):
+        return x * x, {"loss": f"{x:.3f}, {2 * x:.1f}", "all": [str(x), ", ".join(["x", repr(x)])]}
+
+    derivative = value_and_grad(told, has_aux=True)
+    for x in (1.5, 2.5, 3.5):
+        assert derivative(x)[0] == told(x)
+
+
+def by_index(x):
+    found = {-1: x[0]}
+    for i, u in enumerate(x):
+        found[i] = u * u
+    return found
+
+
+def by_group(x):
+    found = {}
+    for i, u in enumerate(x):
+        found[i % 3] = found.get(i % 3, 0.0) + u * u
+    return found
+
+
+def by_counter(x):
+    found, k = {}, 20
+    for u in x:
+        found[k] = [u * 2.0]
+        k += 2
+    return {"a": found, "b": ({k: v[0] * 2.0 for k, v in found.items()},)}
+
+
+@pytest.mark.parametrize("fun", [by_index, by_group, by_counter])
+def test_numbers_of_loops_are_keys_of_what_is_returned(fun):
+    derivative, both = jacobian(fun), value_and_grad(lambda x: (np.sum(x), fun(x)), has_aux=True)
+    for seed in range(4):
+        x = np.random.default_rng(seed).standard_normal(6)
+        expected, known = flatten(fun(x))
+        for found in (both(x)[0][1], jvp(fun, (x,), (x,))[0]):
+            leaves, tree = flatten(found)
+            np.testing.assert_allclose(leaves, expected, rtol=1e-12)
+            assert tree == known
+        leaves, tree = flatten(derivative(x))
+        np.testing.assert_allclose(leaves, flatten(jacobian(fun, mode="dynamic")(x))[0], rtol=1e-12)
+        assert tree == known
 
 
 def test_escaped_tracers():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import agrees
+from agreement import agrees, slopes
 from benchmarks.workloads import lorenz as lorenz_workload
 from benchmarks.workloads import newton as newton_workload
 from hypothesis import assume, given
@@ -2121,3 +2121,27 @@ def test_a_loop_that_holds_copies_of_its_arrays_is_not_known_by_the_ids_of_other
     for array in kept:
         np.testing.assert_array_equal(times(array).run(np.ones(3))[0], array**2)
     np.testing.assert_array_equal(first.run(np.ones(3))[0], [1.0, 4.0, 9.0])
+
+
+def test_a_product_that_is_chosen_where_a_loop_ends_early():
+    """The larger of a number and a product of what a loop within gives: what it is chosen by is no expression of its own."""
+
+    def program(p, x):
+        v, old = 0.3 + p[1] ** 2, -1e9
+        for _ in range(30):
+            likely = -((x - p[0]) ** 2) / v
+            v = max(np.exp(likely) @ x**2 / 40, 0.2)
+            if likely.sum() < old:
+                break
+            old = likely.sum()
+        return v
+
+    derivative = value_and_grad(program)
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        p = np.array([-2, 0.5]) + 0.3 * rng.standard_normal(2)
+        x = np.array([-2, 0, 2.5])[rng.integers(0, 3, 40)] + 0.5 * rng.standard_normal(40)
+        value, gradient = derivative(p, x)
+        np.testing.assert_allclose(value, program(p, x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, slopes(lambda p, x=x: program(p, x), (p,))[0], rtol=1e-6, atol=1e-8)
+    assert derivative.cache_info().hits

@@ -548,6 +548,10 @@ class Tracer(Traced):
             )
         )
 
+    @property
+    def __symgrad_key__(self) -> Any:
+        return self.value
+
     def _text(self, show: Callable[[Any], str]) -> str:
         """Text of a value. What a derivative follows is marked, so that no float() of it loses the derivative."""
         if self.base is not None and self.tape.open:

@@ -7,11 +7,12 @@ nest: an inner one appends to the same graph, behind identity nodes of its own.
 from __future__ import annotations
 
 import enum
+import gc
 import inspect
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from types import FunctionType, NoneType
+from types import FunctionType, ModuleType, NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from symgrad.ops.core import Traced, dtype_of, fit
 from symgrad.ops.engine import ASTYPE, IDENTITY, TO_ARRAY, TO_FLOAT, TO_NUMPY, TO_PYTHON
 from symgrad.ops.index import GETITEM
 from symgrad.runtime import native
+from symgrad.source.origins import module_of
 from symgrad.tracing.frames import raised_at, recursing, where
 from symgrad.tracing.trace import Carried, Trace
 from symgrad.tracing.tracer import Tracer
@@ -146,6 +148,7 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
     for leaf in leaves:
         if type(leaf) is Tracer:
             leaf = traced(trace, leaf)
+        _refuse_hidden(leaf)
         if isinstance(leaf, np.ndarray) and leaf.dtype == object and create.contains_traced(np.asarray(leaf)):
             if type(leaf) is not np.ndarray:
                 raise NotDifferentiable(
@@ -154,6 +157,27 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
             leaf = trace.stack(leaf)
         result.append(leaf)
     return result, treedef
+
+
+def _refuse_hidden(leaf: Any) -> None:
+    """Raise for traced values in what is no tree, as far as Python tells what it holds: they would be given to the caller."""
+    if isinstance(leaf, _KNOWN):
+        return
+    waiting, seen = [leaf], set[int]()
+    while waiting and len(seen) < MOST_LOOKED_INTO:
+        one = waiting.pop()
+        if type(one) is Tracer:
+            raise NotDifferentiable(
+                f"{where()}: a {type(leaf).__name__} that holds traced values is returned; return these in tuples, lists, "
+                "dicts or dataclasses (dict(...) of a Counter or a defaultdict, list(...) of a deque)"
+            )
+        if id(one) not in seen and not isinstance(one, _KNOWN) and not module_of(type(one)).startswith("symgrad."):
+            seen.add(id(one))
+            waiting += gc.get_referents(one)
+
+
+MOST_LOOKED_INTO = 1000  # objects that one refers to
+_KNOWN = (Tracer, np.ndarray, np.generic, int, float, complex, str, bytes, type, NoneType, ModuleType, FunctionType)
 
 
 def finish(g: Any, trace: Trace, aval: Aval) -> Any:
@@ -362,6 +386,8 @@ def evaluate(
         if not isinstance(out, tuple) or len(out) != 2:
             raise NonScalarOutput(f"with has_aux=True, {_title(fun)} must return a pair (output, aux)")
         out, aux = out
+        for leaf in pytree.flatten(aux)[0]:
+            _refuse_hidden(leaf)
     leaves, tree = outputs_of(trace, out)
     if holomorphic and any([isinstance(leaf, Tracer) and leaf.node.aval.dtype.kind == "f" for leaf in leaves]):
         raise NonScalarOutput(f"holomorphic=True needs a complex output, {_title(fun)} returned a real one; leave it out")

@@ -1364,7 +1364,7 @@ def may_fill(fun: Any, given: Sequence[Any]) -> bool:
 
 _MANY = 32  # records
 DEEPEST = 3  # containers in containers whose numbers are looked at as a loop begins
-FEW = 8  # items of one that are
+FEW = 24  # items of one that are
 _LETTING = (np.errstate, warnings.catch_warnings, contextlib.nullcontext)  # managers that let each exception through
 
 
