@@ -2964,6 +2964,19 @@ def test_first_successes_that_are_sure():
             assert grad(lambda p, k=k: stats.geom.sf(k, p))(p) == pytest.approx(-slope, rel=1e-7)
 
 
+@pytest.mark.parametrize("name", ["sf", "pdf", "logcdf", "cdf"])
+def test_distributions_of_numbers_give_numbers(name):
+    """... of parameters that may not be valid, too, so that something is chosen."""
+    p = np.array([0.5, 1.2, 1.1])
+    for fun in (
+        lambda p: getattr(stats.t, name)(p[0], p[1], scale=p[2]),
+        lambda p: getattr(stats.johnsonsu, name)(p[0], p[1], p[2]),
+        lambda p: getattr(stats.gamma, name)(p[0], p[1], scale=p[2]),
+    ):
+        derivative = value_and_grad(fun)
+        assert [type(value) for value in (fun(p), *[derivative(p)[0] for _ in range(3)])] == [np.float64] * 4
+
+
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
 def test_solutions_at_the_time_when_they_begin(method):
     """By times that are the first one, and where there is no time between the ends, to the second order."""

@@ -324,8 +324,9 @@ def _where_all(conditions: list[Any]) -> Any:
 
 
 def _checked(value: Any, valid: Any) -> Any:
-    """NaN for parameters that are none."""
-    return value if valid is True else np.where(valid, value, np.nan)
+    """NaN for parameters that are none; a number, where it is no array."""
+    value = value if valid is True else np.where(valid, value, np.nan)
+    return value[()] if hasattr(value, "dtype") and np.ndim(value) == 0 else value
 
 
 def _laplace_cdf(z: Any) -> Any:
