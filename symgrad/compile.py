@@ -27,7 +27,7 @@ import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from keyword import iskeyword
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -378,6 +378,10 @@ class Family:
                 if state is not None:
                     outputs = [state.result(leaf) for leaf in outputs]
                     state.check_settings()
+                else:
+                    for leaf in outputs:
+                        if not (type(leaf) is Tracer or is_numeric(leaf) or isinstance(leaf, (str, type, ModuleType))):
+                            trace.hooks.holders.note(leaf)
                 for leaf in outputs if trace.mixed else ():
                     if type(leaf) is Tracer and leaf.node in trace.mixed and is_narrow(leaf.node.aval):
                         trace.asks_kind(leaf)

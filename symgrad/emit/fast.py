@@ -380,8 +380,9 @@ class FastBuilder(BlockBuilder):
             self.chosen.add(node)
         if node.op in _REPEATING or chooses:
             for arg in node.args[chooses:]:
-                if self.weight[arg] and not (chooses and arg.phase is not None and not any([self.weight[one] for one in arg.args])):
-                    self._store(arg, self.exprs[arg], block)  # what the function computes warns as NumPy does, chosen or not
+                late = chooses and arg.phase is not None  # what the function computes warns as NumPy does, chosen or not
+                if self.weight[arg] and not (late and not any([self.weight[one] for one in arg.args])):
+                    self._store(arg, self.exprs[arg], block)
         if self.uses[node] == 1 and self._is_light(node, view):
             reads: set[Node] = set()  # the buffers that the expression of this node reads, wherever it ends up
             for arg in node.args:

@@ -19,7 +19,7 @@ import scipy.stats
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, traced_in
 from symgrad.ops.reduction import vector_shape
 from symgrad.scipy.linalg import solve_triangular
 from symgrad.scipy.plain import rest_of
@@ -65,6 +65,7 @@ from symgrad.scipy.special import (
     LOG_DIGITS,
     POWER_EXP,
 )
+from symgrad.tracing.frames import where
 from symgrad.watch.likeness import Holding
 
 Fun = Callable[..., Any]
@@ -300,6 +301,10 @@ class Continuous(Density):
 
     def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
         """The inverse of ``sf``."""
+        if self._isf is None and traced_in((q, *args, *kwds.values())) is not None:
+            raise NotDifferentiable(
+                f"{where()}: the quantiles of this distribution have no derivative rule; scipy.optimize.brentq of its sf has one"
+            )
         if self._isf is None:
             return self._scipys().isf(q, *args, **kwds)
         return self._quantile(self._isf, q, args, kwds)

@@ -160,13 +160,14 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
 
 
 def _refuse_hidden(leaf: Any) -> None:
-    """Raise for traced values in what is no tree, as far as Python tells what it holds: they would be given to the caller."""
+    """Raise for values that a derivative follows in what is no tree, as far as Python tells what it holds: it would be lost,
+    and the caller be given traced ones."""
     if isinstance(leaf, _KNOWN):
         return
     waiting, seen = [leaf], set[int]()
     while waiting and len(seen) < MOST_LOOKED_INTO:
         one = waiting.pop()
-        if type(one) is Tracer:
+        if type(one) is Tracer and one.node.differentiated:
             raise NotDifferentiable(
                 f"{where()}: a {type(leaf).__name__} that holds traced values is returned; return these in tuples, lists, "
                 "dicts or dataclasses (dict(...) of a Counter or a defaultdict, list(...) of a deque)"
