@@ -303,7 +303,7 @@ class Continuous(Density):
         """The inverse of ``sf``."""
         if self._isf is None and traced_in((q, *args, *kwds.values())) is not None:
             raise NotDifferentiable(
-                f"{where()}: the quantiles of this distribution have no derivative rule; scipy.optimize.brentq of its sf has one"
+                f"{where()}: the quantiles of this distribution have no derivative rule; a root of its sf has: optimize.brentq"
             )
         if self._isf is None:
             return self._scipys().isf(q, *args, **kwds)
