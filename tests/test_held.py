@@ -207,9 +207,21 @@ def containers(p, x):
     return s
 
 
+def in_turn(p, x):
+    players, k = [Gain(p[0]), Gain(p[1]), Gain(0.5)], 0
+    for v in x:
+        player = players[k]
+        player.k = 0.9 * player.k + 0.1 * v
+        if player.k > 0.4:
+            k = (k + 1) % 3
+        elif v < -1:
+            k = 2 - k
+    return players[0].k + 2.0 * players[1].k + players[k].k
+
+
 MOST = {
     closures: 3, defined: 4, objects: 4, nested: 9, swapped: 6, given_by_calls: 6, items: 6, attributes: 7, methods: 9,
-    in_objects: 4, in_dicts: 6, linked: 4, containers: 8,
+    in_objects: 4, in_dicts: 6, in_turn: 8, linked: 4, containers: 8,
 }  # fmt: skip
 
 

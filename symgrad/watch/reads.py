@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.errors import MutatedInput, NotDifferentiable
-from symgrad.ir import INPUT, Node, aval_of
+from symgrad.ir import INPUT, Node, ancestors, aval_of
 from symgrad.loops import iterables, members
 from symgrad.loops.appended import Chosen
 from symgrad.loops.iterables import Over, columns, table
@@ -108,6 +108,7 @@ _SEEN = (staticmethod, classmethod, property)  # of what is in classes, that whi
 _BY_IDENTITY = object.__dict__["__eq__"]
 _ORDERING = ("__lt__", "__le__", "__gt__", "__ge__")
 _TRUTH = aval_of(np.True_)
+MOST_TURNS = 8  # objects, one of which is read in turn
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
 ENDS = {0: "first", -1: "last"}  # see ``State.handed``
@@ -968,6 +969,9 @@ class Reads:
         """``owner[key]`` of what the function made itself."""
         if type(owner) is np.ndarray and owner.dtype.kind in "biufc" and self._is_traced_place(key):
             return self.trace.adopt(owner)[key]
+        if type(key) is Tracer and type(owner) in (list, tuple) and self._is_turn(owner, key):
+            place: Any = key
+            key = next((i for i in range(len(owner)) if place == i), key)
         if isinstance(owner, dict) and type(key) not in QUICK:
             self.itself([key, *owner])
         if isinstance(owner, dict) and "__missing__" in own_ways(type(owner)) and not dict.__contains__(owner, key):
@@ -979,6 +983,15 @@ class Reads:
                 self.foreseen.append(error)
             raise
         return self._in_turn_of(owner, ("item", key), value) if type(key) in (str, int) else value
+
+    def _is_turn(self, owner: Sequence[Any], key: Tracer) -> bool:
+        """Whether a loop that decides reads one of a few objects, in turn: which it is, is decided on. Not by its index."""
+        loop = self.trace.innermost_loop()
+        if loop is None or not (loop.has_decided and loop.boundaries) or len(owner) > MOST_TURNS or type(key.value) is not int:
+            return False
+        last = loop.boundaries[-1]
+        apart = last.at is None or last.at not in ancestors([key.node], last.at.index - 1)
+        return apart and not any([isinstance(item, (Tracer, *PLAIN)) for item in owner])
 
     def run_records(self, value: Any, fewest: int) -> Over | None:
         """A list of records as what a loop runs over; None for others: see ``symgrad.loops.records``.
