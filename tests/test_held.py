@@ -6,7 +6,9 @@ import random
 import numpy as np
 import pytest
 from agreement import function_of
-from test_states import right
+from test_states import draws, right
+
+from symgrad import value_and_grad
 
 
 class Gain:
@@ -325,3 +327,28 @@ def _statements(rng, names, now, depth):
 def test_random_programs(where, seed, tmp_path):
     rng = random.Random(f"{where} {seed}")
     right(function_of(program(rng, where), tmp_path / "held.py"), None, 7, rng.choice([5, 12, 40]), 6)
+
+
+@pytest.mark.parametrize("order", [(1, 1, 1, 0, 0, 0), (0, 0, 0, 1, 1, 1), (1, 0, 1, 0, 1, 0)])
+def test_what_is_in_two_places_in_some_calls_alone(order):
+    """Two arguments that are one object: another call has two."""
+
+    def fun(p, x, a, b):
+        car, s = Car(p), p[0]
+        car.first, car.second, gain = a, b, car.low
+        for v in x:
+            if v > 0.5:
+                car.now = car.second
+                gain = b
+            elif v < -0.5:
+                car.now = car.first
+                gain = a
+            s = s * 0.9 * car.now.k * gain.k + 0.1 * v * p[1]
+        return s + car.now.k
+
+    derivative = value_and_grad(fun)
+    for i, same in enumerate(order * 2):
+        p, x = draws(i, 20)
+        a = Gain(0.9)
+        b = a if same else Gain(0.5)
+        assert derivative(p, x, a, b)[0] == pytest.approx(fun(p, x, a, b), rel=1e-12)

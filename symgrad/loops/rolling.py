@@ -83,7 +83,7 @@ from symgrad.loops.survey import (
     inner,
     is_state,
     is_text,
-    key_beside,
+    keys_beside,
     may_be_held,
     moved,
     turned,
@@ -564,9 +564,8 @@ class Roller:
                 trace.weed(self.boundaries[-1].writes, len(trace.writes))
             known = map(frame.f_locals.get, self.unread)
             trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
-        unread = self.unread.union(
-            self.names.targets.union(self.dead).intersection(self.stated)
-        )  # who reads these has their numbers
+        coded = self.stated & self.names.targets.union(self.dead)  # what is in these is in their numbers' place
+        unread = self.unread | coded
         self.boundaries.append(
             self._seen(frame, None if index is None else index.node, thorough, more, unread, coded=self.coded)
         )
@@ -1414,7 +1413,7 @@ class Roller:
             fields = owner if type(owner) is dict else fields_of(owner)
             if isinstance(fields, dict) and len(fields) <= WIDEST and self.trace.hooks.path_of(owner) is None:
                 for key in [key for key in fields if may_be_held(fields[key])]:
-                    self.beside.setdefault((name, key), set()).add(key_beside(fields, key))
+                    self.beside.setdefault((name, key), set()).add(next(iter(keys_beside(fields, key)), None))
 
     def flag(self, name: str, value: Any) -> Any:
         """What a call has left in a local: see ``Flag``."""

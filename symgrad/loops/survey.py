@@ -320,12 +320,12 @@ def is_one(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) is MethodType and a.__self__ is b.__self__ and a.__func__ is b.__func__)
 
 
-def key_beside(places: Any, key: Any) -> Any:
-    """The first other key at which there is the same object, or function; None where there is none, and in lists."""
+def keys_beside(places: Any, key: Any) -> list[Any]:
+    """The other keys at which there is the same object, or function; in lists none."""
     value = places[key]
     if not isinstance(places, MutableMapping) or type(value) is MethodType or not may_be_held(value):
-        return None
-    return next((other for other in places if other != key and places[other] is value), None)
+        return []
+    return [other for other in places if other != key and places[other] is value]
 
 
 def held_in(owner: Any) -> list[tuple[Any, Any]]:

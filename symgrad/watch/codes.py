@@ -16,7 +16,7 @@ from collections.abc import Collection
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from symgrad.loops.survey import key_beside
+from symgrad.loops.survey import keys_beside
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 
@@ -81,9 +81,9 @@ class Codes:
         """A text goes on as what ``number`` makes of its number; or as the one that it is known by."""
         known = self.known.get((id(owner), key))
         if known is None:
-            text, beside = places[key], key_beside(places, key)
-            others = {} if beside is None else {other: places[other] for other in places if other != key}
-            what = text.__func__ if type(text) is MethodType else text if beside is None else Same((beside,))
+            text, beside = places[key], keys_beside(places, key)
+            others = {other: places[other] for other in places if other != key} if beside else {}
+            what = text.__func__ if type(text) is MethodType else Same((beside[0],)) if beside else text
             known = self.known[id(owner), key] = Coded(owner, places, key, text, number(self.number(f".{key}", what)), others)
         return known
 
@@ -128,10 +128,9 @@ def is_text(value: Any) -> bool:
     return value is None or type(value) is str or (isinstance(value, enum.Enum) and type(value).__hash__ is not None)
 
 
-def is_in_object(value: Any, owner: Any, places: Any, key: Any) -> bool:
-    """Whether what an object, or a container, has at a key may go on as a number: a text, a method of the object, or what it
-    has at another key as well."""
-    return is_text(value) or (type(value) is MethodType and value.__self__ is owner) or key_beside(places, key) is not None
+def is_in_object(value: Any, owner: Any) -> bool:
+    """Whether what an object, or a container, has at a key may go on as a number: a text, or a method of the object."""
+    return is_text(value) or (type(value) is MethodType and value.__self__ is owner)
 
 
 def is_plain_function(value: Any) -> bool:

@@ -29,7 +29,7 @@ from symgrad.loops.logs import Later, Row
 from symgrad.loops.patterns import Own
 from symgrad.loops.rolling import SHORT, SHORTEST, Roller
 from symgrad.loops.segments import together
-from symgrad.loops.survey import is_one, may_be_held
+from symgrad.loops.survey import is_one, keys_beside, may_be_held
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
@@ -320,7 +320,8 @@ class State(Calls):
         ``Enum``, None, an int, a function of a module, or one of ``others``, which are there by places; of a tuple with such,
         those; anything else stands for itself."""
         if others and may_be_held(value):
-            value = next((Same(place) for place, held in others.items() if is_one(held, value)), value)
+            places = [place for place, held in others.items() if is_one(held, value)]
+            value = Same(places[0]) if self._is_told(value, places) else value
         if type(value) is Same:
             pass
         elif type(value) is tuple or (isinstance(value, tuple) and hasattr(value, "_make")):
@@ -367,8 +368,15 @@ class State(Calls):
         for key in [] if places is None else [key for key in _keys(places) if first is ... or key == first]:
             if rest:
                 yield from [(*held, (key, *keys)) for *held, keys in self.texts(places[key], rest)]
-            elif is_in_object(places[key], owner, places, key) and not self.codes.is_full(f".{key}"):
+            elif self.codes.is_full(f".{key}"):
+                continue
+            elif is_in_object(places[key], owner) or self._is_told(places[key], keys_beside(places, key)):
                 yield owner, places, (key,)
+
+    def _is_told(self, value: Any, places: Sequence[Any]) -> bool:
+        """Whether the first of the places that something is at tells what it is: in other calls, something from outside may be
+        there, and what is at the next one something else."""
+        return len(places) == 1 or (len(places) > 1 and self.path_of(getattr(value, "__self__", value)) is None)
 
     def _as_index(self, end: Any) -> Any:
         """An end of a range as Python's int, of which the numbers are made that it gives."""
