@@ -24,14 +24,13 @@ import bisect
 import functools
 import itertools
 import math
-import operator
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, content_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, by_index, content_of
 from symgrad.loops.again import restored, stored, told
 from symgrad.loops.branches import Builder, Spans, Steps, may_go_on, outside
 from symgrad.loops.patterns import (
@@ -88,7 +87,6 @@ from symgrad.tracing.tracer import Tracer
 from symgrad.transform.loop import Loop
 
 MOST = 16  # ways through a stretch
-_INDEX = operator.attrgetter("index")
 _EQUAL: Any = REGISTRY[np.equal]
 DEEPEST = 24  # decisions of a stretch: each is one more ``if`` within another
 
@@ -368,7 +366,7 @@ class _Reader:
             raise Unclear  # what is written into one of them is in both, or not
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
         nodes, start = self.trace.graph.nodes, self.bounds[0].length
-        places = [bisect.bisect_left(nodes, number, hi=start, key=_INDEX) for number in sorted(self.met)]
+        places = [bisect.bisect_left(nodes, number, hi=start, key=by_index) for number in sorted(self.met)]
         again = [nodes[place] for place in places if place < start and nodes[place].index in self.met]
         self._make([*again, *nodes[start : self.bounds[-1].length]], begun)
         stretches = self._cut(begun, known)

@@ -77,7 +77,6 @@ from symgrad.loops.survey import (
     SHARED,
     WIDEST,
     Survey,
-    held_in,
     holds_arrays,
     holds_plain,
     inner,
@@ -86,6 +85,7 @@ from symgrad.loops.survey import (
     keys_beside,
     may_be_held,
     moved,
+    things_in,
     turned,
     without_twins,
 )
@@ -1405,7 +1405,7 @@ class Roller:
                 found = (other,)
             else:
                 owners = [other for other in held if other not in stored]
-                parts = parts or {id(part): (other, key) for other in owners for key, part in held_in(held[other])}
+                parts = parts or {id(part): (other, key) for other in owners for key, part in things_in(held[other])}
                 found = parts.get(one)
             self.others.setdefault(name, set()).add(found)
         for name in held.keys() - self.unread:

@@ -328,7 +328,7 @@ def keys_beside(places: Any, key: Any) -> list[Any]:
     return [other for other in places if other != key and places[other] is value]
 
 
-def held_in(owner: Any) -> list[tuple[Any, Any]]:
+def things_in(owner: Any) -> list[tuple[Any, Any]]:
     """What a short container, or an object, has, and where."""
     fields = owner if type(owner) is dict else fields_of(owner)
     if type(fields) is dict and (fields is owner or is_bare(type(owner))):

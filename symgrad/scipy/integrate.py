@@ -49,9 +49,9 @@ __getattr__ = rest_of(si)
 # -- initial value problems --------------------------------------------------------------------------------------------
 
 
-def _size(x: Any) -> Any:
+def _size(x: Any, axis: int | None = None) -> Any:
     """The root of the mean square."""
-    return np.sqrt(np.mean(np.abs(x) ** 2))
+    return np.sqrt(np.mean(np.abs(x) ** 2, axis=axis))
 
 
 class _Problem(NamedTuple):
@@ -107,8 +107,7 @@ class _Problem(NamedTuple):
 
     def change(self, y: Any, changes: Any) -> Any:
         """What changes of the slope, in rows, move the state by in the whole time, beside what is allowed."""
-        moved = np.abs(changes * (self.end - self.begin) / (self.atol + self.rtol * np.abs(y)))
-        return np.sqrt(np.mean(moved**2, axis=-1))
+        return _size(changes * (self.end - self.begin) / (self.atol + self.rtol * np.abs(y)), -1)
 
     def inside(self, h: Any, y: Any, y_new: Any, slopes: Any, f_new: Any) -> Any:
         """What the states within a step are made of, in rows."""
@@ -200,8 +199,8 @@ def solve_ivp(
 
     Without ``t_eval``, the times are the ends of the steps, of which each call may take another number. Raises where ``fun``
     jumps at a time that moves with what is differentiated by (``1.0 if t < p else 2.0``): the derivatives of the steps lack
-    what that moves. Two calls have it, with ``t_span=(0.0, p)`` and from there. By a kink that moves,
-    derivatives are as exact as the step over it is short, some root of ``rtol``; jumps at fixed times are right.
+    what that moves. Two calls have it, with ``t_span=(0.0, p)`` and from there. By a kink that moves, derivatives are as exact
+    as the step over it is short, some root of ``rtol``; jumps at fixed times are right.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")

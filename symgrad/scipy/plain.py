@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
+from symgrad.ir import by_index
 from symgrad.ops.engine import STOP
 from symgrad.tracing.trace import active_trace
 from symgrad.tracing.tracer import Tracer, plain
@@ -143,5 +144,5 @@ def chooses_since(begun: int, x: Any = None) -> bool:
     if trace is None:
         return False
     nodes, begun = trace.graph.nodes, max(begun, x.node.index) if type(x) is Tracer else begun
-    first = bisect.bisect_right(nodes, begun, key=lambda node: node.index)
+    first = bisect.bisect_right(nodes, begun, key=by_index)
     return any([arg.differentiated for node in nodes[first:] for arg in compared(node)])

@@ -301,13 +301,13 @@ class Continuous(Density):
 
     def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
         """The inverse of ``sf``."""
-        if self._isf is None and traced_in((q, *args, *kwds.values())) is not None:
+        if self._isf is not None:
+            return self._quantile(self._isf, q, args, kwds)
+        if traced_in((q, *args, *kwds.values())) is not None:
             raise NotDifferentiable(
                 f"{where()}: the quantiles of this distribution have no derivative rule; a root of its sf has: optimize.brentq"
             )
-        if self._isf is None:
-            return self._scipys().isf(q, *args, **kwds)
-        return self._quantile(self._isf, q, args, kwds)
+        return self._scipys().isf(q, *args, **kwds)
 
     def _quantile(self, fun: Fun, q: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
         shapes, loc, scale = self._given(args, kwds)

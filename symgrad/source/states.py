@@ -22,6 +22,7 @@ from symgrad.source.syntax import (
     assigned,
     blocks_of,
     bound_in,
+    declared,
     fresh,
     located,
     mentioned,
@@ -48,6 +49,8 @@ def with_codes(function: FunctionNode, states: Collection[State]) -> FunctionNod
     if not used.isdisjoint(LOCAL_READERS):
         return function
     beside, taken, after = _beside(function, every), mentioned(function), live_after(function)
+    deleted = {name for node in every if isinstance(node, ast.Delete) for name in names_stored(node)}
+    given, doubtful = parameters(function), deleted | declared(function)
     firsts: dict[Any, str] = {}
     for name in sorted({name for _, name, _ in states} - beside):
         lines = {line for line, other, _ in states if other == name}
@@ -59,7 +62,8 @@ def with_codes(function: FunctionNode, states: Collection[State]) -> FunctionNod
                 if isinstance(loop, _LOOPS) and loop in loops and id(loop) not in within:
                     inner = [part for part in walk(loop) if isinstance(part, _LOOPS) and part in loops]
                     if _is_assigned(name, (*before, *block[:i])) and all([_is_plain(one, name) for one in inner]):
-                        held = [place for place in among if _is_held(place[0], function, (*before, *block[:i]))]
+                        done = *before, *block[:i]
+                        held = [one for one in among if one[0] not in doubtful and (one[0] in given or _is_made(one[0], done))]
                         others = {place: _held_by(place, loop, block, firsts, taken) for place in held}
                         local = _Local(name, fresh(f"{name}_code", taken), others)
                         _change(block, block.index(loop), local, inner, name in after.get(loop, {name}))
@@ -115,13 +119,9 @@ def _held_by(place: tuple[Any, ...], loop: Any, block: list[ast.stmt], firsts: d
     return firsts[id(loop), place]
 
 
-def _is_held(name: str, function: ast.FunctionDef, before: Sequence[ast.stmt]) -> bool:
-    """Whether a name is bound by then, and by nobody else than the function."""
-    every = [*walk(function)]
-    shared = any([isinstance(node, (ast.Nonlocal, ast.Global)) and name in node.names for node in every])
-    deleted = any([isinstance(node, ast.Delete) and name in names_stored(node) for node in every])
-    made = any([isinstance(node, ast.FunctionDef) and node.name == name for node in before])
-    return (made or name in parameters(function) or _is_assigned(name, before)) and not (shared or deleted)
+def _is_made(name: str, before: Sequence[ast.stmt]) -> bool:
+    functions = [node.name for node in before if isinstance(node, ast.FunctionDef)]
+    return name in functions or _is_assigned(name, before)
 
 
 def _is_assigned(name: str, before: Sequence[ast.stmt]) -> bool:
