@@ -39,10 +39,12 @@ from symgrad.emit.names import Names, is_used
 from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.ir import INPUT, Aval, Node, ancestors, is_inexact
+from symgrad.loops import stacks, tables
 from symgrad.loops.forks import how_many
 from symgrad.loops.logs import Counted, Filled, Logged, Measured, Resumed
 from symgrad.loops.rolling import Begun, Crossed, Ended, Flag, Moved, Turned
-from symgrad.loops.tables import Lists, as_lists
+from symgrad.loops.stacks import Stacked
+from symgrad.loops.tables import Lists
 from symgrad.optimize.masks import ALL, NONE, long_masks, masks_are_few, with_fewer
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
 from symgrad.program import Diverged, Leaf, Program, Run
@@ -102,6 +104,7 @@ _BEGUN = (
     Measured,
     Moved,
     Resumed,
+    Stacked,
     Stated,
     Turned,
     Varied,
@@ -287,7 +290,7 @@ class Family:
                 put_back(undo)
                 raise
             except Exception as error:
-                lists = (as_lists(apart) | doubts) - apart
+                lists = (tables.as_lists(apart) | stacks.as_lists(apart) | doubts) - apart
                 plain = isinstance(error, SymgradError) and INTO_PLAIN in str(error) and not fills
                 if not draws.is_as_planned():
                     self._forget_plan()

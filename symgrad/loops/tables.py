@@ -86,9 +86,14 @@ def ask_place(trace: Trace, index: Any, site: Site) -> Any:
     return _asked(trace, index, site, chosen and trace.innermost_loop() is not None)
 
 
-def _asked(trace: Trace, value: Any, site: Site, better: bool) -> Any:
+def may_end(trace: Trace) -> bool:
+    """Whether a run may end, for another one in which a list is an array."""
     done = trace.impure or trace.trying or trace.hooks.impure or trace.hooks.effects  # what would be done again
-    if better and trace.symbolic and trace.tables and not trace.lanes and not done:
+    return trace.symbolic and trace.tables and not trace.lanes and not done
+
+
+def _asked(trace: Trace, value: Any, site: Site, better: bool) -> Any:
+    if better and may_end(trace):
         asked = Lists(site.code, site.group, False)
         if asked not in trace.apart:
             raise trace.refuse(Otherwise(frozenset([asked])))

@@ -66,6 +66,7 @@ from symgrad.source.sections import deciding, in_sections
 from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
 from symgrad.source.several import apart
+from symgrad.source.stacks import FULL, SHRINKS, Stack, with_stacks
 from symgrad.source.states import CODE, HELD, IS_TEXT, TEXT, State, codes_in, decoded_in, with_codes
 from symgrad.source.swaps import TWO, always
 from symgrad.source.syntax import (
@@ -121,6 +122,7 @@ class _How(NamedTuple):
     rooms: frozenset[int]
     lent: frozenset[tuple[str, str]]
     states: frozenset[State]
+    stacks: frozenset[Stack]
 
 
 # by identity, and by rewriter: code objects of different files can be equal
@@ -139,6 +141,7 @@ def instrumented(
     rooms: frozenset[int] = frozenset(),
     lent: frozenset[tuple[str, str]] = frozenset(),
     states: frozenset[State] = frozenset(),
+    stacks: frozenset[Stack] = frozenset(),
 ) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
@@ -146,10 +149,11 @@ def instrumented(
     and what is written into; ``sections``: see ``symgrad.source.sections``, and the lines that decide again and again, None
     where there are to be none; ``tables``: the lists that are arrays, see ``symgrad.source.tables``; ``rooms``: the lines of
     ``while`` loops that append to lists in objects; ``lent``: the parameters that are holders, and the names of lists there;
-    ``states``: the lines of loops, and the locals that stand for texts in them, see ``symgrad.source.states``.
+    ``states``: the lines of loops, and the locals that stand for texts in them, see ``symgrad.source.states``; ``stacks``: the
+    lists that have two ends, see ``symgrad.source.stacks``.
     """
     kind = _Calls if calls_only else _Rewriter if sections is None else _InSections
-    how = _How(kind, sections, tables, rooms, lent, states)
+    how = _How(kind, sections, tables, rooms, lent, states, stacks)
     new, generators = _rewritten(fun, how, True)
     if any([_generator(fun, name) is not one for name, one in generators.items()]):  # that other functions stand in by now
         new, _ = _rewritten(fun, how, False)
@@ -220,6 +224,7 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
     if how.kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         space, around = space_of(fun), {*fun.__globals__, *free}
+        tree = with_stacks(tree, how.stacks, around)
         asked = _builtins_in(tree, around)
         generators: dict[str, ast.FunctionDef] = {}
         waiting = [*called(tree)] if inline else []
@@ -454,6 +459,7 @@ _OWN = {
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
     REST: "rest_of", SHORT: "short", HOLDER: "holder", WHOLE: "whole_number",
     CODE: "code_of", TEXT: "text_of", IS_TEXT: "is_text", HELD: "held_at",
+    SHRINKS: "shrinks", FULL: "full",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

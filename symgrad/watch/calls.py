@@ -37,7 +37,7 @@ import numpy as np
 
 from symgrad import pytree
 from symgrad.ir import INPUT
-from symgrad.loops import ordering, tables
+from symgrad.loops import ordering, stacks, tables
 from symgrad.loops.iterables import table
 from symgrad.loops.logs import Counted
 from symgrad.ops import create
@@ -721,7 +721,8 @@ class Calls(Reads):
         lines = _lines_of(code, frozenset([one.line for one in stated]))
         states = frozenset([(one.line[1], one.name, one.places) for one in stated if one.line[1] in lines])
         frame = Frame(self, fun, arrays)
-        inside = instrumented(fun, frame, sections=sections, tables=arrays, rooms=rooms, lent=lent, states=states)
+        ended = stacks.stacks(self.trace.apart, code)
+        inside = instrumented(fun, frame, False, sections, arrays, rooms, lent, states, ended)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             self._shown_all()
@@ -1842,6 +1843,14 @@ class Frame:
     def table_array(self, array: Any, table: Any, *indices: Any) -> Any:
         """The same for NumPy, which makes an array of its own of it."""
         return (self.table_item(array, table, *indices) if indices else array).copy()
+
+    def shrinks(self, lists: Any) -> None:
+        """A loop takes items from lists, see ``symgrad.loops.stacks``."""
+        stacks.shrinks(self._state.trace, self._fun.__code__, lists)
+
+    def full(self, name: str, room: int) -> None:
+        """There is no room for another item of such a list."""
+        raise stacks.full(self._state.trace, self._fun.__code__, name, room)
 
     def _site(self, table: Any) -> tables.Site:
         return tables.Site(self._fun.__code__, *table)
