@@ -930,7 +930,7 @@ class _Rewriter(ast.NodeTransformer):
             node.value, node.slice = self.visit(node.value) if own else self._unasked(node.value), self.visit(node.slice)
             way, table = getattr(node, "hook", ("", None))
             if way:
-                return _hook(way, node, node.value, _constants(table), *_parts_of_index(node.slice))
+                return _hook(way, node, node.value, _constants(table), *map(_as_value, _parts_of_index(node.slice)))
             if hasattr(node, "use"):
                 return _hook("handed", node, _hook("item", node, node.value, node.slice), self.visit(node.use))
             loop, name = getattr(node, "grown", ("", ""))

@@ -19,6 +19,7 @@ from symgrad.source.constants import bound_anywhere
 from symgrad.source.syntax import (
     COMPREHENSIONS,
     LOCAL_READERS,
+    MODULES,
     SCOPES,
     FunctionNode,
     assigned,
@@ -682,7 +683,20 @@ class _Maker:
             return located(placed(self._less(_name(self.ends[one]), one), node))
         if name in ("sum", "min", "max") and source:
             return self._total(name, source, given, node)
+        if isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") in MODULES:
+            node.args = [self._given_to_numpy(arg) for arg in node.args]
+            for word in node.keywords:
+                word.value = self._value(word.value)
+            return node
         return self._parts(node)
+
+    def _given_to_numpy(self, node: Any) -> Any:
+        """What a function of NumPy's is given, which makes an array of its own of a list of numbers."""
+        name = getattr(node, "id", "")
+        if name not in self.names or self.columns[name] != [name]:
+            return self._value(node)
+        self.read.add(name)
+        return located(placed(_part(name, self._first(name), _name(self.ends[name])), node))
 
     def _total(self, how: str, source: _Source, given: Any, like: Any) -> ast.expr:
         """``sum``, ``min`` or ``max`` of a list, or of what is computed of its items, one by one."""
@@ -846,6 +860,10 @@ def _name(name: str) -> ast.expr:
 
 def _item(name: str, place: ast.expr) -> ast.Subscript:
     return ast.Subscript(_name(name), copied(place), ast.Load())
+
+
+def _part(name: str, start: ast.expr, stop: ast.expr) -> ast.expr:
+    return ast.Subscript(_name(name), ast.Slice(start, stop, None), ast.Load())
 
 
 def _plus(value: ast.expr, more: int) -> ast.expr:

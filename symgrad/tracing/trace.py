@@ -897,6 +897,8 @@ class Trace:
         if step not in (None, 1) or any([end.node.aval != _INT or not end.node.active for end in (start, stop)]):
             return None
         if self._linear(start.node)[:2] != self._linear(stop.node)[:2]:
+            if (found := self.ended(x, key)) is not None:
+                return found
             look_at_size(self, stop - start)
         if start.value >= stop.value:
             return None
@@ -909,6 +911,35 @@ class Trace:
         start.node.name = None  # the line names what is read there
         found = self._region((*parts[:axis], slice(start, stop), *parts[axis + 1 :]), moving)
         return None if found is None else self._view_at(x, *found)
+
+    def ended(self, x: Tracer, key: Any) -> Any:
+        """``x[:n]`` outside of loops, of numbers that other calls may have others of: a view still, of what a mask selects. How
+        many these are is looked at where that matters. None for other indices."""
+        parts = key if type(key) is tuple else (key,)
+        moving = [axis for axis, part in enumerate(parts) if not _stays(part)]
+        if len(moving) != 1 or len(parts) > np.ndim(x.like) or self.iterates or self.lanes or not (self.symbolic and self.user):
+            return None
+        (axis,) = moving
+        part, size = parts[axis], np.shape(x.like)[axis]
+        ends = [end for end in (part.start, part.stop) if type(end) is Tracer]
+        simple = part.step in (None, 1) and all([type(one) is slice for one in parts[:axis]]) and self.innermost_loop() is None
+        if not simple or size > MANY or not all([end.node.aval == _INT and end.node.active for end in ends]):
+            return None
+        for end in ends:
+            known = self._span(end.node)
+            if (known is None or known[0] < 0) and not self._decided(_AT_LEAST, end):
+                return None
+        start, stop = 0 if part.start is None else part.start, size if part.stop is None else part.stop
+        if any([type(end) is int and end < 0 for end in (start, stop)]):
+            return None
+        if len(parts) > 1:
+            x = x[tuple([slice(None) if at == axis else one for at, one in enumerate(parts)])]
+        if self.selections is None:
+            self.selections = Selections(self)
+        if axis:
+            x = np.moveaxis(x, axis, 0)
+        view = self._view_at(x, WHOLE, (self.selections.within(start, stop, size),))
+        return np.moveaxis(view, 0, axis) if axis else view
 
     def _span(self, node: Node, deep: int = 0) -> Span | None:
         """How far an integer goes, whatever the arguments are; None where that is not known."""

@@ -137,6 +137,7 @@ class Run(Protocol):
     def window(self, x: Tracer, key: Any) -> Any: ...
     def growing(self, x: Tracer, key: Any) -> Any: ...
     def slid(self, x: Tracer, key: Any) -> Any: ...
+    def ended(self, x: Tracer, key: Any) -> Any: ...
     def written_growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None: ...
     def written_window(self, x: Tracer, key: Any) -> tuple[index.Spec, list[Any]] | None: ...
     def written(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
@@ -640,6 +641,8 @@ class Tracer(Traced):
         if self.tape.rollers and (found := self.tape.growing(self, key)) is not None:
             return found
         if slides(key) and (found := self.tape.slid(self, key)) is not None:
+            return found
+        if ends(key) and (found := self.tape.ended(self, key)) is not None:
             return found
         if type(key) is tuple and _has_flags(key):
             axes, key = _without_flags(key)
@@ -1272,6 +1275,12 @@ def slides(key: Any) -> bool:
     """Whether both ends of a slice in an index are traced."""
     parts = key if type(key) is tuple else (key,)
     return any([type(part) is slice and type(part.start) is type(part.stop) is Tracer for part in parts])
+
+
+def ends(key: Any) -> bool:
+    """Whether an end of a slice in an index is traced."""
+    parts = key if type(key) is tuple else (key,)
+    return any([type(part) is slice and Tracer in (type(part.start), type(part.stop)) for part in parts])
 
 
 def _ends(part: slice) -> tuple[Any, Any, Any]:

@@ -1844,6 +1844,10 @@ class Frame:
         """The same for NumPy, which makes an array of its own of it."""
         return (self.table_item(array, table, *indices) if indices else array).copy()
 
+    def table_part(self, array: Any, table: Any, part: slice) -> Any:
+        """A part of such a list, for NumPy."""
+        return self._state.item(array, part).copy()
+
     def shrinks(self, lists: Any) -> None:
         """A loop takes items from lists, see ``symgrad.loops.stacks``."""
         stacks.shrinks(self._state.trace, self._fun.__code__, lists)
