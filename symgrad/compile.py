@@ -43,7 +43,7 @@ from symgrad.loops import stacks, tables
 from symgrad.loops.forks import how_many
 from symgrad.loops.logs import Counted, Filled, Logged, Measured, Resumed
 from symgrad.loops.rolling import Begun, Crossed, Ended, Flag, Moved, Turned
-from symgrad.loops.stacks import Stacked
+from symgrad.loops.stacks import Kind, Stacked
 from symgrad.loops.tables import Lists
 from symgrad.optimize.masks import ALL, NONE, long_masks, masks_are_few, with_fewer
 from symgrad.optimize.pipeline import for_readers, improve, speed_up
@@ -100,6 +100,7 @@ _BEGUN = (
     Ended,
     Filled,
     Flag,
+    Kind,
     Logged,
     Measured,
     Moved,

@@ -52,10 +52,12 @@ _OPPOSITE = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt,
 
 
 class Stack(NamedTuple):
-    """A list that has so much ``room``, as an array; without any, it stays a list."""
+    """A list that has so much ``room``, as an array; without any, it stays a list. ``zeros``: what is in its columns at first,
+    which tells of what kind they are."""
 
     name: str
     room: int
+    zeros: tuple[float, ...] = ()
 
 
 def with_stacks(function: FunctionNode, stacks: Collection[Stack], around: Collection[str]) -> FunctionNode:
@@ -68,23 +70,23 @@ def with_stacks(function: FunctionNode, stacks: Collection[Stack], around: Colle
         return function
     if not _BUILTINS.isdisjoint({*around, *bound_anywhere(function)}) or not LOCAL_READERS.isdisjoint(mentioned(function)):
         return function
-    rooms = {one.name: one.room for one in stacks}
-    maker, body = _made(function, names, rooms)
+    known = {one.name: one for one in stacks}
+    maker, body = _made(function, names, known)
     groups = maker.groups()
-    chosen = {name for group in groups if all([rooms.get(name) for name in group]) for name in group}
-    others = sorted({name for group in groups if rooms.keys().isdisjoint(group) for name in group})
+    chosen = {name for group in groups if all([name in known and known[name].room for name in group]) for name in group}
+    others = sorted({name for group in groups if known.keys().isdisjoint(group) for name in group})
     if others:
         told = tuple([(name, tuple(maker.columns[name])) for name in others])
         _tell(function.body, others, ast.Constant(told), False)
     if chosen:
-        function.body = body if chosen == maker.names else _made(function, chosen, rooms)[1]
+        function.body = body if chosen == maker.names else _made(function, chosen, known)[1]
     return function
 
 
-def _made(function: ast.FunctionDef, names: set[str], rooms: Mapping[str, int]) -> tuple[_Maker, list[ast.stmt]]:
+def _made(function: ast.FunctionDef, names: set[str], known: Mapping[str, Stack]) -> tuple[_Maker, list[ast.stmt]]:
     """The statements in which those of the lists that may have two ends have them."""
     while True:
-        maker = _Maker(function, names, rooms)
+        maker = _Maker(function, names, known)
         try:
             return maker, maker.whole(copied(function).body)
         except _Refused as end:
@@ -239,8 +241,8 @@ class _Refused(Exception):
 class _Maker:
     """Makes the statements of a ``function`` in which the lists of these ``names`` have two ends."""
 
-    def __init__(self, function: ast.FunctionDef, names: Collection[str], rooms: Mapping[str, int]) -> None:
-        self.names, self.rooms = {*names}, rooms
+    def __init__(self, function: ast.FunctionDef, names: Collection[str], known: Mapping[str, Stack]) -> None:
+        self.names, self.known = {*names}, known
         self.free = mentioned(function)
         self.columns = {name: self._columns(function, name) for name in sorted(names)}
         self.ends = {name: fresh(f"{name}_end", self.free) for name in sorted(names)}
@@ -290,11 +292,18 @@ class _Maker:
                     raise _Refused(name)
                 if within and not self._begins_first(statement, name):
                     raise _Refused(name)
-                room = ast.BinOp(ast.List([ast.Constant(0.0)], ast.Load()), ast.Mult(), ast.Constant(self.rooms.get(name) or 1))
-                result += [assigned(column, copied(room), statement) for column in self.columns[name]]
+                result += self._room(name, statement)
                 self.begun.add(name)
             result += self._statement(statement)
         return result
+
+    def _room(self, name: str, like: ast.stmt) -> list[ast.stmt]:
+        """The columns of a list are made."""
+        _, room, zeros = self.known.get(name, Stack(name, 1))
+        columns = self.columns[name]
+        values = [ast.List([ast.Constant(zero)], ast.Load()) for zero in zeros or (0.0,) * len(columns)]
+        rooms = [ast.BinOp(value, ast.Mult(), ast.Constant(room)) for value in values]
+        return [assigned(column, value, like) for column, value in zip(columns, rooms, strict=True)]
 
     def _begins_first(self, loop: ast.stmt, name: str) -> bool:
         """Whether each iteration begins a list before anything else happens to it."""
@@ -533,7 +542,7 @@ class _Maker:
             if not isinstance(part, (ast.Name, ast.Constant)):
                 made.append(assigned(new := fresh(f"{columns[i]}_new", self.free), part, like))
                 parts[i] = _name(new)
-        room = self.rooms.get(name) or 1
+        room = self.known[name].room if name in self.known else 1
         full = ast.Expr(ast.Call(_name(FULL), [ast.Constant(name), ast.Constant(room)], []))
         made.append(_if(_compared(_name(self.ends[name]), ast.GtE, ast.Constant(room)), [full], like))
         for column, part in zip(columns, parts, strict=True):

@@ -941,11 +941,16 @@ class Trace:
         view = self._view_at(x, WHOLE, (self.selections.within(start, stop, size),))
         return np.moveaxis(view, 0, axis) if axis else view
 
-    def _span(self, node: Node, deep: int = 0) -> Span | None:
+    def _span(self, node: Node, deep: int = 0, known: dict[Node, Span | None] | None = None) -> Span | None:
         """How far an integer goes, whatever the arguments are; None where that is not known."""
         if (number := self._plain_int(node)) is not None:
             return number, number
-        return span_of(node.op, [self._span(arg, deep + 1) for arg in node.args]) if deep < _FEW else None
+        known = {} if known is None else known  # what is the argument of several is looked through once
+        if node not in known:
+            known[node] = None
+            if deep < _FEW:
+                known[node] = span_of(node.op, [self._span(arg, deep + 1, known) for arg in node.args])
+        return known[node]
 
     def written_growing(self, x: Tracer, key: Any) -> tuple[Tracer, Tracer] | None:
         """The same where it is written: the row, and the mask of the places that the slice names."""

@@ -1809,7 +1809,8 @@ class Frame:
     def table_made(self, value: Any, table: Any) -> Any:
         """A list that is to be an array, see ``symgrad.loops.tables``."""
         site = self._site(table)
-        array = tables.made(self._state.trace, value, site)
+        whole = len(table[0]) == 1 and stacks.kind_of(self._state.trace.apart, self._fun.__code__, table[0][0]) is int
+        array = tables.made(self._state.trace, value, site, whole)
         if self._dtypes.setdefault(table[0], array.dtype) != array.dtype:
             raise site.refused(self._state.trace)
         return array
@@ -1821,6 +1822,7 @@ class Frame:
     def table_entry(self, value: Any, table: Any) -> Any:
         """A number that is put into a list that may be an array, or is one."""
         if table[0] in self._arrays:
+            stacks.put(self._state.trace, self._fun.__code__, table[0][0], value)
             return tables.entry(self._state.trace, value, self._site(table), self._dtypes.get(table[0]))
         return tables.ask(self._state.trace, value, self._site(table))
 
