@@ -74,11 +74,12 @@ MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looke
 USUAL = 2  # ends beyond which statements that decide again and again are looked at on their own
 AGAIN, MANY = 4, 64  # times that they do so in one call, and that they do all in all
 AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
-GRACE = 2.0  # seconds that the traces of these, or the code for them, may take in all
-FIRST, LONG = 3, 20.0  # of so few, they may take so long; that of the very first takes what it does
+GRACE = 2.0  # seconds that the code for these may take in all
+FIRST, LONG = 3, 20.0  # of so few, it may take so long; that of the very first takes what it does
+TRIES_FREE, QUICK = 4, 0.3  # traces for code, and seconds that they take, before they may take what calls in dynamic mode have
 DOUBTS = 3  # errors that code raises, and the function does not, before nobody tries it again
 WORTH = 10  # calls that code may try in vain for one that it answers
-LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find new ends
+LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find more ends than those
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
 MAX_LOOPS = 1024  # of a variant, whose ways are known: as many as there are ways to get to them
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
@@ -175,6 +176,7 @@ class Account:
         self.new = 0  # ends that were seen once
         self.ends = 0  # that code was made for
         self.wanted = 0  # that code waits to be made for
+        self.tries = 0  # traces for code
         self.waited = self.looked = self.paid = 0.0  # seconds in dynamic mode, of traces that found new ends, of compiling
         self.found = self.made = 0.0  # the same, of those that are free, too
         self.last = self.each = 0.0  # seconds of the last trace, and of compiling one end
@@ -187,11 +189,17 @@ class Account:
         """Whether a call is traced for code to be made of it, rather than run in dynamic mode."""
         if self.wanted and not self.affords(self.wanted):
             return False
-        return self._is_free(self.new, AT_ONCE, self.found) or self.looked + self.last <= LOOKING * self.waited
+        return self._is_quick() or self.looked + self.last <= (1.0 if self.new <= AT_ONCE else LOOKING) * self.waited
 
     def affords(self, ends: int) -> bool:
         """Whether code for so many ends is made now."""
         return self._is_free(self.ends + ends, self.free, self.made) or self.paid + self.each * ends <= self.waited
+
+    def _is_quick(self) -> bool:
+        """Whether a trace for code is free."""
+        if self.tries < TRIES_FREE:
+            return not self.tries or self.found <= LONG
+        return self.new <= AT_ONCE and self.found <= (QUICK if self.tries < AT_ONCE else QUICK / AT_ONCE)
 
     def _is_free(self, ends: int, most: int, seconds: float) -> bool:
         return ends <= 1 or (ends <= FIRST and seconds <= LONG) or (ends <= most and seconds <= GRACE)
@@ -201,6 +209,8 @@ class Account:
         self.calls += 1
         if traced:
             self.last = seconds
+            self.looked += 0.0 if self._is_quick() else seconds
+            self.tries += 1
         else:
             self.waited += seconds
 
@@ -209,8 +219,6 @@ class Account:
         self.new, self.wanted = new, 0
         if found:
             self.found += self.last
-            if not self._is_free(new, AT_ONCE, self.found):
-                self.looked += self.last
 
     def compiled(self, ends: int, make: Make) -> None:
         """Make code for so many ends."""
@@ -1488,6 +1496,7 @@ class Compiler:
         self.lock = threading.RLock()
         self.misses = 0
         self.idle: list[float] = []  # the seconds that code of signatures took which is of little use, as far as is known
+        self.hopeless = False  # whether most signatures were traced for code again and again, in vain
         self.strict = False  # whether objects among the arguments are known by themselves
         self.once = False  # whether it matters which containers among them are one
         self.users: weakref.WeakSet[User] = weakref.WeakSet()
@@ -1620,8 +1629,11 @@ class Compiler:
             with self.lock:
                 others = [*self.known.values()]
             self.idle = [other.account.spent for other in others if other.variants and not other.is_worth_it()]
+            in_vain = [other for other in others if other.account.tries >= TRIES_FREE and not other.hits()]
+            self.hopeless = len(in_vain) > 1 and 2 * len(in_vain) > sum([other.account.tries > 1 for other in others])
         idle = self.idle
-        waits = len(idle) >= AT_ONCE and family.account.waited < sum(idle) / len(idle)
+        few = len(idle) < (1 if self.hopeless else AT_ONCE)
+        waits = not few and family.account.waited < sum(idle) / len(idle)
         return waits or family.account.calls < self.patience
 
     def _doubt(self, family: Family, errors: list[str]) -> None:
