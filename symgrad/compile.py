@@ -79,6 +79,7 @@ FIRST, LONG = 3, 20.0  # of so few, it may take so long; that of the very first 
 TRIES_FREE, QUICK = 4, 0.3  # traces for code, and seconds that they take, before they may take what calls in dynamic mode have
 DOUBTS = 3  # errors that code raises, and the function does not, before nobody tries it again
 WORTH = 10  # calls that code may try in vain for one that it answers
+SLOWER = 32  # times as long as a call in dynamic mode a trace for code takes, as far as is known
 LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find more ends than those
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
 MAX_LOOPS = 1024  # of a variant, whose ways are known: as many as there are ways to get to them
@@ -185,11 +186,14 @@ class Account:
     def spent(self) -> float:
         return self.found + self.made
 
-    def allows(self) -> bool:
-        """Whether a call is traced for code to be made of it, rather than run in dynamic mode."""
+    def allows(self, hits: int) -> bool:
+        """Whether a call is traced for code to be made of it, rather than run in dynamic mode. ``hits``: calls that code has
+        answered."""
         if self.wanted and not self.affords(self.wanted):
             return False
-        return self._is_quick() or self.looked + self.last <= (1.0 if self.new <= AT_ONCE else LOOKING) * self.waited
+        each = self.waited / (self.calls - self.tries) if self.calls > self.tries else self.last / SLOWER
+        worth = self.waited + hits * each  # what calls have taken without code, and would have
+        return self._is_quick() or self.looked + self.last <= (1.0 if self.new <= AT_ONCE else LOOKING) * worth
 
     def affords(self, ends: int) -> bool:
         """Whether code for so many ends is made now."""
@@ -1571,7 +1575,7 @@ class Compiler:
             return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and (family.is_tried() or (at_once and not family.is_given_up()))
         begun = any([variant.is_begun_often() for variant in family.variants])
-        symbolic = compiles and (at_once or begun or (not self._waits(family) and family.account.allows()))
+        symbolic = compiles and (at_once or begun or (not self._waits(family) and family.account.allows(family.hits())))
         start = time.thread_time()
         errors, family.errors = family.errors, []
         try:

@@ -1,99 +1,147 @@
 """Lists from which loops take items, in the run of a function that does so (see ``symgrad.source.stacks``).
 
 A run begins with lists as they are. Where a loop that decides takes an item from one, ``Otherwise`` ends the run, and in the
-next one that list has two ends, in an array with some room; where there is not enough, one more run has more. Where the list
-turns out to be none of numbers, or where anything is raised, the run ends once more, and the list stays one.
+next one that list has two ends, in arrays with some room; where there is not enough, one more run has more. What is in them is
+Python's and NumPy's, ``mixed``; where that matters, where the list turns out to be none of numbers, or where anything is
+raised, the run ends once more, and the list stays one.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection
 from types import CodeType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from symgrad.ir import Aval
-from symgrad.loops.tables import Lists, may_end
+from symgrad.loops.tables import is_flag, is_number, is_whole, may_end
+from symgrad.ops.engine import NAMED
 from symgrad.source.stacks import Stack
-from symgrad.tracing.mixed import Otherwise
+from symgrad.tracing.mixed import Mixed, Otherwise
 from symgrad.tracing.trace import Trace
 from symgrad.tracing.tracer import Tracer
 
-ROOM = 128  # items that there is room for at first
+SIZE = 128  # items that there is room for at first
 MORE = 8  # times as many, where there were more
-MOST = ROOM * MORE**3
+MOST = SIZE * MORE**3
+_FITS: dict[type, Any] = {bool: is_flag, int: is_whole, float: is_number}
 
 
 class Stacked(NamedTuple):
-    """Among what is ``apart``: the list of a ``name`` in a function's code has so much ``room``; with none, it stays a list.
-    As arrays, it has these names."""
+    """Among what is ``apart``: the list of a ``name`` has so much ``room``, in as many ``columns`` as its tuples have items,
+    none if it has no tuples; without room, it stays a list. It is a local of a function's ``code``, or an attribute."""
 
-    code: CodeType
+    code: CodeType | None
     name: str
-    columns: tuple[str, ...]
+    columns: int
     room: int
 
 
 class Kind(NamedTuple):
     """And what is in a column of such a list: ints, flags, or other numbers, and numbers of several kinds."""
 
-    code: CodeType
-    column: str
+    code: CodeType | None
+    name: str
+    column: int
     kind: type
 
 
-def stacks(apart: Collection[Any], code: CodeType) -> frozenset[Stack]:
+def stacks(apart: Collection[Any], code: CodeType | None) -> frozenset[Stack]:
     """The lists of a function that have two ends, or stay as they are."""
-    own = [one for one in apart if type(one) is Stacked and one.code is code]
-    stay = {name for one in apart if type(one) is Lists and one.code is code and one.stay for name in one.group}
+    own = [one for one in apart if type(one) is Stacked and one.code in (code, None)]
+    stay = {one.name for one in own if not one.room}
     rooms = {one.name: max([other.room for other in own if other.name == one.name]) for one in own}
-    lists = {one.name for one in own if not one.room or not stay.isdisjoint(one.columns)}
-    zeros = {one.name: tuple([kind_of(apart, code, column)() for column in one.columns]) for one in own}
-    return frozenset([Stack(name, 0 if name in lists else room, zeros[name]) for name, room in rooms.items()])
+    return frozenset([Stack(one.name, 0 if one.name in stay else rooms[one.name], one.columns) for one in own if one.room])
 
 
-def kind_of(apart: Collection[Any], code: CodeType, column: str) -> type:
-    """What is in a column."""
-    kinds = {one.kind for one in apart if type(one) is Kind and one.code is code and one.column == column}
-    return kinds.pop() if len(kinds) == 1 else float
-
-
-def put(trace: Trace, code: CodeType, column: str, value: Any) -> None:
-    """A number is put into a column, if it is one of such a list: it may tell of what kind that is."""
-    if any([type(one) is Stacked and one.code is code and column in one.columns for one in trace.apart]):
-        known = any([type(one) is Kind and one.code is code and one.column == column for one in trace.apart])
-        kind = _kind(value)
-        if kind is not kind_of(trace.apart, code, column) and (kind is not float or known):
-            asked = {Kind(code, column, kind)} - trace.apart
-            if asked:
-                raise trace.refuse(Otherwise(frozenset(asked)))
-
-
-def _kind(value: Any) -> type:
-    aval = value.node.aval if type(value) is Tracer else None
-    if type(value) in (int, bool):
-        return type(value)  # type: ignore[no-any-return]
-    if not isinstance(aval, Aval) or aval.kind != "python":
-        return float
-    return int if aval.dtype.kind == "i" else bool if aval.dtype.kind == "b" else float
-
-
-def shrinks(trace: Trace, code: CodeType, told: Collection[tuple[str, tuple[str, ...]]]) -> None:
-    """A loop takes items from lists, of these names and columns."""
+def shrinks(trace: Trace, code: CodeType | None, lists: Collection[tuple[str, Any]]) -> None:
+    """A loop takes items from lists: locals, of so many columns, or attributes, which are these."""
     loop = trace.innermost_loop()
-    if loop is not None and loop.is_long() and may_end(trace):
-        asked = {Stacked(code, name, columns, ROOM) for name, columns in told}
-        asked_arrays = {Lists(code, (column,), False) for _, columns in told for column in columns}
-        if not asked <= trace.apart:
-            raise trace.refuse(Otherwise(frozenset(asked | asked_arrays)))
+    if loop is None or not loop.is_long() or not may_end(trace):
+        return
+    asked = set[Any]()
+    for name, one in lists:
+        if type(one) is int:
+            asked.add(Stacked(code, name, one, SIZE))
+        elif (type(one) is list or (type(one) is deque and one.maxlen is None)) and one:
+            asked.add(Stacked(None, name, len(one[0]) if type(one[0]) is tuple else 0, SIZE))
+    known = {(one.code, one.name) for one in trace.apart if type(one) is Stacked}
+    if not {(one.code, one.name) for one in asked} <= known:
+        raise trace.refuse(Otherwise(frozenset(asked)))
 
 
-def full(trace: Trace, code: CodeType, name: str, room: int) -> Exception:
+def room(trace: Trace, code: CodeType | None, name: str, column: int) -> Tracer:
+    """An array for a column of a list."""
+    one = _known(trace, code, name)
+    array = trace.filled(np.full(one.room, _kind_of(trace.apart, one, column)()))
+    assert array is not None
+    result: Tracer = trace.record(NAMED, (array,), {"place": (name, column)})
+    trace.mixed[result.node] = Mixed(None, frozenset([one._replace(room=0)]))
+    return result
+
+
+def put(trace: Trace, code: CodeType | None, name: str, column: int, value: Any) -> Any:
+    """A number that is put into a column: it may tell of what kind that is."""
+    one = _known(trace, code, name)
+    kind, own = _kind_of(trace.apart, one, column), _kind(trace, value)
+    known = any([type(other) is Kind and other[:3] == (one.code, name, column) for other in trace.apart])
+    asked = Kind(one.code, name, column, own)
+    if own is not kind and (own is not float or known) and asked not in trace.apart:
+        raise trace.refuse(Otherwise(frozenset([asked])))
+    if not _FITS[kind](value):
+        raise trace.refuse(Otherwise(frozenset([one._replace(room=0)])))
+    return value
+
+
+def adopt(trace: Trace, made: Any) -> None:
+    """The lists that an object has which no function of the user's has made, as a dataclass makes them, have two ends."""
+    names = {one.name for one in trace.apart if type(one) is Stacked and one.code is None}
+    for name in names & {f".{name}" for name in getattr(made, "__dict__", ())}:
+        [stack] = [one for one in stacks(trace.apart, None) if one.name == name]
+        attribute, items = name[1:], vars(made)[name[1:]]
+        if not stack.room or type(items) not in (list, deque) or getattr(items, "maxlen", None) is not None:
+            continue
+        if len(items) > stack.room:
+            raise full(trace, None, name)
+        for i in range(stack.columns or 1):
+            array = room(trace, None, name, i)
+            for place, item in enumerate(items):
+                array[place] = put(trace, None, name, i, item[i] if stack.columns else item)
+            setattr(made, f"{attribute}_{i}", array)
+        setattr(made, f"{attribute}_first", 0)
+        setattr(made, f"{attribute}_end", len(items))
+        delattr(made, attribute)
+
+
+def full(trace: Trace, code: CodeType | None, name: str) -> Exception:
     """What ends a run in which there is no room for another item."""
-    [columns] = {one.columns for one in trace.apart if type(one) is Stacked and (one.code, one.name) == (code, name)}
-    more = Stacked(code, name, columns, room * MORE if room < MOST else 0)
-    return trace.refuse(Otherwise(frozenset([more])))
+    one = _known(trace, code, name)
+    return trace.refuse(Otherwise(frozenset([one._replace(room=one.room * MORE if one.room < MOST else 0)])))
 
 
 def as_lists(apart: Collection[Any]) -> set[Stacked]:
     """What says that those which have two ends stay lists after all."""
     return {one._replace(room=0) for one in apart if type(one) is Stacked and one.room}
+
+
+def _known(trace: Trace, code: CodeType | None, name: str) -> Stacked:
+    own = [one for one in trace.apart if type(one) is Stacked and one.name == name and one.code in (code, None)]
+    return max(own, key=lambda one: one.room)
+
+
+def _kind_of(apart: Collection[Any], one: Stacked, column: int) -> type:
+    """What is in a column."""
+    kinds = {other.kind for other in apart if type(other) is Kind and other[:3] == (one.code, one.name, column)}
+    return kinds.pop() if len(kinds) == 1 else float
+
+
+def _kind(trace: Trace, value: Any) -> type:
+    """Of what kind a number is: Python's ints and flags, which may have been in such an array, or any other."""
+    aval = value.node.aval if type(value) is Tracer else None
+    if type(value) in (int, bool):
+        return type(value)
+    if not isinstance(aval, Aval) or not (aval.kind == "python" or value.node in trace.mixed):
+        return float
+    return int if aval.dtype.kind == "i" else bool if aval.dtype.kind == "b" else float

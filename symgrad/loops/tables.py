@@ -25,7 +25,7 @@ from symgrad.tracing.tracer import Tracer, plain
 
 MOST = 1 << 16  # items of such a list
 _GROWING = ops_of(np.add, np.multiply, np.power, np.left_shift)
-_FLOAT, _FLAG, _INT = np.dtype(float), np.dtype(bool), np.dtype(int)
+_FLOAT, _FLAG = np.dtype(float), np.dtype(bool)
 
 
 class Lists(NamedTuple):
@@ -67,7 +67,7 @@ def as_lists(apart: Collection[Any]) -> set[Lists]:
 
 def ask(trace: Trace, value: Any, site: Site) -> Any:
     """A number that a function puts into a list, which is better an array in a loop."""
-    loop = trace.innermost_loop() if type(value) is Tracer and value.node.active and _is_number(value) else None
+    loop = trace.innermost_loop() if type(value) is Tracer and value.node.active and is_number(value) else None
     return _asked(trace, value, site, loop is not None and loop.is_long() and not _may_grow(value.node))
 
 
@@ -100,16 +100,15 @@ def _asked(trace: Trace, value: Any, site: Site, better: bool) -> Any:
     return value
 
 
-def made(trace: Trace, value: Any, site: Site, whole: bool = False) -> Tracer:
-    """A list that nobody else has as an array; of ints, if it has nothing else (``whole``)."""
+def made(trace: Trace, value: Any, site: Site) -> Tracer:
+    """A list that nobody else has as an array."""
     rows = value if site.depth == 2 else [value]
     lists = type(value) is list and all([type(row) is list for row in rows]) and not trace.trying
     if not lists or (site.depth == 2 and not all([is_held_so_often(row, 1, 0) for row in rows])):  # others may change a row
         raise site.refused(trace)
     size = len(rows) * len(rows[0]) if rows and len({len(row) for row in rows}) == 1 else 0
     items = [item for row in rows for item in row]
-    dtype = _FLOAT if all(map(_is_number, items)) else _FLAG if all(map(_is_flag, items)) else None
-    dtype = _INT if whole and dtype == _FLOAT else dtype
+    dtype = _FLOAT if all(map(is_number, items)) else _FLAG if all(map(is_flag, items)) else None
     if not 0 < size <= MOST or dtype is None:
         raise site.refused(trace)
     array = trace.gather([[*row] for row in rows] if site.depth == 2 else [*value])
@@ -125,7 +124,7 @@ def copied(array: Tracer, site: Site) -> Tracer:
 
 def entry(trace: Trace, value: Any, site: Site, dtype: Any) -> Any:
     """A number, or a flag, that is put into such a list, of this ``dtype``."""
-    if not (_is_flag if dtype == _FLAG else _is_whole if dtype == _INT else _is_number)(value):
+    if not (is_flag if dtype == _FLAG else is_number)(value):
         raise site.refused(trace)
     return value
 
@@ -150,21 +149,22 @@ def _is_place(index: Any) -> bool:
     return isinstance(known, Aval) and not known.shape and known.dtype.kind in "iu"
 
 
-def _is_flag(value: Any) -> bool:
+def is_flag(value: Any) -> bool:
     """Whether it is True or False, Python's or NumPy's, traced or not."""
     if type(value) is not Tracer:
         return type(value) in (bool, np.bool_)
     return isinstance(value.node.aval, Aval) and value.node.aval.kind != "array" and value.node.aval.dtype == _FLAG
 
 
-def _is_whole(value: Any) -> bool:
-    """Whether it is one of Python's ints that no arithmetic makes larger than an array's, traced or not."""
+def is_whole(value: Any) -> bool:
+    """Whether it is an int that no arithmetic makes larger than an array's, traced or not."""
     if type(value) is not Tracer:
         return type(value) is int and abs(value) <= EXACT
-    return bool(value.node.aval == INT and value.node.aval.kind == "python" and not _may_grow(value.node))
+    known = value.node.aval
+    return isinstance(known, Aval) and known.kind != "array" and known.dtype == INT.dtype and not _may_grow(value.node)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Whether it is a float, or an int that is one as well, traced or not."""
     if type(value) is not Tracer:
         return type(value) in (float, np.float64) or (type(value) is int and abs(value) <= EXACT)

@@ -2,8 +2,8 @@
 
 ``q.append(v)`` is ``q[q_end] = v``, ``q_end = q_end + 1``; ``v = q.pop()`` is ``q_end = q_end - 1``, ``v = q[q_end]``, and
 ``q.popleft()`` moves ``q_first``; ``if q:`` asks whether one is before the other. How long the list is hangs on what the loop
-decided, and so is a number that goes round, as any other; the items stay in a list of some ``room``, which is an array in the
-end: see ``tables.py``. A list of tuples of one length is as many lists.
+decided, and so is a number that goes round, as any other; the items stay in an array of some ``room``. A list of tuples of one
+length is as many arrays. So is a list that objects have as an attribute, in all functions that name it: ``self.q_end``.
 
 That is done where the text shows all that happens to a list, and where a loop that decides was seen to take items from it, or
 to begin it anew: see ``symgrad.loops.stacks``. Where the text does not show that there are items, the function asks.
@@ -12,7 +12,10 @@ to begin it anew: see ``symgrad.loops.stacks``. Where the text does not show tha
 from __future__ import annotations
 
 import ast
+import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import CodeType, MappingProxyType
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere
@@ -42,45 +45,133 @@ from symgrad.source.syntax import (
 )
 
 SHRINKS = "__symgrad_shrinks__"  # what learns that a loop takes items from lists
+ROOM = "__symgrad_room__"  # what makes an array with some room
+PUT = "__symgrad_put__"  # what is put there
 FULL = "__symgrad_full__"  # what is called where there is no room for another item
 _LOOPS = (ast.For, ast.While)
 _INNER = (*SCOPES, *COMPREHENSIONS, ast.NamedExpr)
 _OTHERS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.Match, ast.With, ast.AsyncFor, ast.AsyncWith)
 _BUILTINS = frozenset(["len", "list", "sum", "min", "max", "range", "enumerate", "reversed", "zip", "IndexError", "ValueError"])
+_METHODS = frozenset(["append", "pop", "popleft", "clear", "copy"])
 _TURNED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 _OPPOSITE = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 
 
 class Stack(NamedTuple):
-    """A list that has so much ``room``, as an array; without any, it stays a list. ``zeros``: what is in its columns at first,
-    which tells of what kind they are."""
+    """A list that has so much ``room`` in arrays, one for each item of a tuple, if it is one of such; without any, it stays a
+    list. The name of an attribute has a dot before it."""
 
     name: str
     room: int
-    zeros: tuple[float, ...] = ()
+    columns: int = 0
+
+
+def may_shrink(code: CodeType, stacks: Collection[Stack]) -> bool:
+    """Whether a function may name such lists, or take items from others, or filter some."""
+    filters = any([isinstance(one, CodeType) for one in code.co_consts]) or sys.version_info >= (3, 12)
+    return bool(stacks) or filters or not {"pop", "popleft"}.isdisjoint(code.co_names)
 
 
 def with_stacks(function: FunctionNode, stacks: Collection[Stack], around: Collection[str]) -> FunctionNode:
     """The function, changed in place: these lists have two ends; where loops take items from others that may have, the function
     tells. ``around``: the names that there are outside of the function."""
-    if not isinstance(function, ast.FunctionDef):
-        return function
-    names = _taken_from(function) - parameters(function) - declared(function) - names_within(function)
-    if not names or any([isinstance(part, _OTHERS) for part in walk(function)]):
+    if not isinstance(function, ast.FunctionDef) or any([isinstance(part, _OTHERS) for part in walk(function)]):
         return function
     if not _BUILTINS.isdisjoint({*around, *bound_anywhere(function)}) or not LOCAL_READERS.isdisjoint(mentioned(function)):
         return function
     known = {one.name: one for one in stacks}
+    owned = _with_names(function, {name for name, one in known.items() if one.room and name.startswith(".")})
+    known |= {name: known[f".{name.rpartition('.')[2]}"]._replace(name=name) for name in owned}
+    names = (_taken_from(function) | owned) - parameters(function) - declared(function) - names_within(function)
     maker, body = _made(function, names, known)
     groups = maker.groups()
     chosen = {name for group in groups if all([name in known and known[name].room for name in group]) for name in group}
     others = sorted({name for group in groups if known.keys().isdisjoint(group) for name in group})
     if others:
-        told = tuple([(name, tuple(maker.columns[name])) for name in others])
-        _tell(function.body, others, ast.Constant(told), False)
+        widths = {name: len(maker.columns[name]) if name in maker.pairs else 0 for name in others}
+        told = [ast.Tuple([ast.Constant(name), ast.Constant(width)], ast.Load()) for name, width in widths.items()]
+        _tell(function.body, others, told, False)
+    for name in sorted(_attributes_taken(function) - {name[1:] for name in known if name.startswith(".")}):
+        _tell_of(function.body, name)
     if chosen:
         function.body = body if chosen == maker.names else _made(function, chosen, known)[1]
-    return function
+    return _with_attributes(function) if owned else function
+
+
+def _with_names(function: ast.FunctionDef, attributes: Collection[str]) -> set[str]:
+    """Have names, with dots in them, in the place of these attributes: ``self.q``. Which names that are."""
+    found = set()
+    stored = {name for loop in own_parts(function) if isinstance(loop, _LOOPS) for name in names_stored(loop)}
+    for node in [*walk(function)] if attributes else ():
+        for field, value in ast.iter_fields(node):
+            every = value if isinstance(value, list) else [value]
+            for i, part in enumerate(every):
+                chain = _chain(part) if isinstance(part, ast.Attribute) and f".{part.attr}" in attributes else ""
+                if chain and chain.partition(".")[0] not in stored:
+                    found.add(chain)
+                    new = placed(ast.Name(chain, part.ctx), part)
+                    if isinstance(value, list):
+                        value[i] = new
+                    else:
+                        setattr(node, field, new)
+    return found
+
+
+def _chain(node: ast.AST) -> str:
+    """``a.b.c`` as a text; an empty one if it is anything else."""
+    if isinstance(node, ast.Attribute):
+        owner = _chain(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _with_attributes(node: Any) -> Any:
+    """Have the attributes again in the place of names with dots in them."""
+    if isinstance(node, ast.Name) and "." in node.id:
+        first, *others = node.id.split(".")
+        made: ast.expr = placed(ast.Name(first, ast.Load()), node)
+        for i, attribute in enumerate(others, 1):
+            made = placed(ast.Attribute(made, attribute, node.ctx if i == len(others) else ast.Load()), node)
+        return made
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            value[:] = [_with_attributes(part) if isinstance(part, ast.AST) else part for part in value]
+        elif isinstance(value, ast.AST):
+            setattr(node, field, _with_attributes(value))
+    return node
+
+
+def _attributes_taken(function: ast.FunctionDef) -> set[str]:
+    """The names of attributes from which a function takes items, or which it filters."""
+    return {name for part in own_parts(function) if isinstance(part, ast.stmt) for name in _taken_of(part)}
+
+
+def _taken_of(node: ast.AST) -> dict[str, ast.expr]:
+    """The attributes from which a statement takes items, by their names: what is no statement in it does so."""
+    found: dict[str, ast.expr] = {}
+    target: Any = node.targets[0] if isinstance(node, ast.Assign) and isinstance(node.value, ast.ListComp) else None
+    if isinstance(target, ast.Attribute) and _chain(_gone_through(node.value)) == _chain(target) != "":  # type: ignore[attr-defined]
+        found[target.attr] = _gone_through(node.value)  # type: ignore[attr-defined]
+    for part in own_parts(node, (*SCOPES, ast.stmt)):
+        if _taken(part, ast.Attribute) and _chain(part.func.value):  # type: ignore[attr-defined]
+            found[part.func.value.attr] = part.func.value  # type: ignore[attr-defined]
+    return found
+
+
+def _tell_of(block: list[ast.stmt], name: str) -> None:
+    """Let statements that take items from an attribute come behind others that tell of it."""
+    for statement in [*block]:
+        for inner in (getattr(statement, "body", None), getattr(statement, "orelse", None)):
+            if isinstance(inner, list) and not isinstance(statement, SCOPES):
+                _tell_of(inner, name)
+        owner = _taken_of(statement).get(name)
+        if owner is not None:
+            told = ast.Tuple([ast.Constant(f".{name}"), copied(owner)], ast.Load())
+            block.insert(block.index(statement), _told([told], statement))
+
+
+def _told(lists: Sequence[ast.expr], like: ast.stmt) -> ast.stmt:
+    return located(placed(ast.Expr(ast.Call(ast.Name(SHRINKS, ast.Load()), [copied(one) for one in lists], [])), like))  # type: ignore[no-any-return]
 
 
 def _made(function: ast.FunctionDef, names: set[str], known: Mapping[str, Stack]) -> tuple[_Maker, list[ast.stmt]]:
@@ -168,17 +259,17 @@ def _run_over(value: ast.expr) -> str:
     return getattr(_gone_through(value), "id", "") if isinstance(value, ast.ListComp) else ""
 
 
-def _taken(node: ast.AST) -> tuple[str, int] | None:
+def _taken(node: ast.AST, of: type[ast.expr] = ast.Name) -> tuple[str, int] | None:
     """The name of the list from which it takes an item, and where: 0, or -1."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.keywords:
         return None
-    name, how = getattr(node.func.value, "id", ""), node.func.attr
+    owner, how = node.func.value, node.func.attr
     place = (0 if how == "popleft" else -1) if not node.args else int_of(node.args[0]) if len(node.args) == 1 else None
-    fine = name and how in ("pop", "popleft") and place in (0, -1) and (how == "pop" or not node.args)
-    return (name, place) if fine and place is not None else None
+    fine = isinstance(owner, of) and how in ("pop", "popleft") and place in (0, -1) and (how == "pop" or not node.args)
+    return (getattr(owner, "id", ""), place) if fine and place is not None else None
 
 
-def _tell(block: list[ast.stmt], names: Collection[str], told: ast.expr, in_loop: bool) -> None:
+def _tell(block: list[ast.stmt], names: Collection[str], told: Sequence[ast.expr], in_loop: bool) -> None:
     """Let statements in loops come behind others which tell that they take items from lists of these names."""
     for statement in [*block]:
         for inner in (getattr(statement, "body", None), getattr(statement, "orelse", None)):
@@ -186,8 +277,7 @@ def _tell(block: list[ast.stmt], names: Collection[str], told: ast.expr, in_loop
                 _tell(inner, names, told, in_loop or isinstance(statement, _LOOPS))
         first = statement.test if isinstance(statement, ast.If) else statement
         if in_loop and not isinstance(statement, _LOOPS) and not _shortened(first).isdisjoint(names):
-            call = ast.Expr(ast.Call(ast.Name(SHRINKS, ast.Load()), [copied(told)], []))
-            block.insert(block.index(statement), located(placed(call, statement)))
+            block.insert(block.index(statement), _told(told, statement))
 
 
 def _shortened(node: ast.AST) -> set[str]:
@@ -244,16 +334,29 @@ class _Maker:
     def __init__(self, function: ast.FunctionDef, names: Collection[str], known: Mapping[str, Stack]) -> None:
         self.names, self.known = {*names}, known
         self.free = mentioned(function)
+        self.pairs: set[str] = set()  # the lists of tuples
         self.columns = {name: self._columns(function, name) for name in sorted(names)}
-        self.ends = {name: fresh(f"{name}_end", self.free) for name in sorted(names)}
+        self.ends = {name: self._own(f"{name}_end") for name in sorted(names)}
         lost = {one[0] for part in walk(function) for one in [_taken(part)] if one and one[1] == 0}
         lost |= {getattr(part.value, "id", "") for part in walk(function) if isinstance(part, ast.Subscript) and _is_gone(part)}
-        self.firsts = {name: fresh(f"{name}_first", self.free) for name in sorted(lost.intersection(names))}
+        lost |= {name for name in names if "." in name}  # other functions may take some there
+        self.firsts = {name: self._own(f"{name}_first") for name in sorted(lost.intersection(names))}
+        attributes = Counter([name.rpartition(".")[2] for name in names if "." in name])
+        self.twice = {name for name in names if attributes[name.rpartition(".")[2]] > 1}  # which may be one and the same
         self.least: dict[str, int] = {}  # how long the lists are at least, as far as the text tells
         self.links: list[set[str]] = []  # names of lists that must both have two ends, or none
         self.before: list[ast.stmt] | None = None  # what comes before a statement; None where nothing can
         self.read: set[str] = set()  # the lists that a statement has read so far
-        self.begun: set[str] = set()
+        self.called = False  # whether it has called a function that may change those of objects
+        self.begun = {name for name in names if "." in name}
+
+    def _own(self, name: str) -> str:
+        """The name of an end, or a column, which other functions know if it is an attribute."""
+        return name if "." in name else fresh(name, self.free)
+
+    def _fresh(self, name: str) -> str:
+        """The name of a local."""
+        return fresh(name.replace(".", "_"), self.free)
 
     def groups(self) -> list[set[str]]:
         """The names, together with those that have two ends if they have."""
@@ -264,19 +367,25 @@ class _Maker:
         return [*{id(group): group for group in groups.values()}.values()]
 
     def _columns(self, function: ast.FunctionDef, name: str) -> list[str]:
-        """The names of the lists that stand for one: itself, or one of each of the items of its tuples."""
+        """The names of the arrays that stand for a list: one, or one of each of the items of its tuples."""
+        if name in self.known and "." in name:
+            width = self.known[name].columns
+            self.pairs |= {name} if width else set()
+            return [f"{name}_{i}" for i in range(width or 1)]
         put: list[ast.expr] = []
         for part in own_parts(function):
-            if isinstance(part, ast.Expr) and is_append(part.value) and part.value.func.value.id == name:  # type: ignore[attr-defined]
-                put.append(part.value.args[0])  # type: ignore[attr-defined]
-            elif isinstance(part, ast.AugAssign) and getattr(part.target, "id", "") == name and isinstance(part.value, ast.List):
-                put += part.value.elts
+            call: Any = part.value if isinstance(part, ast.Expr) else None
+            if is_append(call) and call.func.value.id == name:
+                put.append(call.args[0])
+            elif isinstance(part, ast.AugAssign) and getattr(part.target, "id", "") == name:
+                put += part.value.elts if isinstance(part.value, ast.List) else []
             elif isinstance(part, ast.Assign) and name in _begun(part):
                 for target, value in paired(part.targets[0], part.value):
                     if getattr(target, "id", "") == name:
                         put += [value.elt] if isinstance(value, ast.ListComp) else _items(value)
         widths = {len(one.elts) if isinstance(one, ast.Tuple) else 0 for one in put}
         width = widths.pop() if len(widths) == 1 else 0
+        self.pairs |= {name} if width else set()
         return [fresh(f"{name}_{i}", self.free) for i in range(width)] or [name]
 
     # ---- statements ----
@@ -298,12 +407,13 @@ class _Maker:
         return result
 
     def _room(self, name: str, like: ast.stmt) -> list[ast.stmt]:
-        """The columns of a list are made."""
-        _, room, zeros = self.known.get(name, Stack(name, 1))
-        columns = self.columns[name]
-        values = [ast.List([ast.Constant(zero)], ast.Load()) for zero in zeros or (0.0,) * len(columns)]
-        rooms = [ast.BinOp(value, ast.Mult(), ast.Constant(room)) for value in values]
-        return [assigned(column, value, like) for column, value in zip(columns, rooms, strict=True)]
+        """The arrays of a list are made."""
+        made = [_call_of(ROOM, ast.Constant(self._called(name)), ast.Constant(i)) for i in range(len(self.columns[name]))]
+        return [assigned(column, value, like) for column, value in zip(self.columns[name], made, strict=True)]
+
+    def _called(self, name: str) -> str:
+        """The name by which others know a list."""
+        return f".{name.rpartition('.')[2]}" if "." in name else name
 
     def _begins_first(self, loop: ast.stmt, name: str) -> bool:
         """Whether each iteration begins a list before anything else happens to it."""
@@ -318,7 +428,7 @@ class _Maker:
     def _statement(self, node: Any) -> list[ast.stmt]:
         if mentioned(node).isdisjoint(self.names):
             return [node]
-        self.before, self.read = [], set()
+        self.before, self.read, self.called = [], set(), False
         if isinstance(node, ast.If):
             made = self._if(node)
         elif isinstance(node, ast.While):
@@ -344,6 +454,8 @@ class _Maker:
         else:
             raise _Refused(*mentioned(node) & self.names)
         self.before = []
+        if not isinstance(node, (ast.If, *_LOOPS)):
+            self.least = self._kept(self.least, node)
         return made
 
     def _comes_before(self) -> list[ast.stmt]:
@@ -351,7 +463,7 @@ class _Maker:
         return made
 
     def _if(self, node: ast.If) -> list[ast.stmt]:
-        told = _least(node.test, True), _least(node.test, False)
+        told = self._told(node.test)
         node.test = self._truth(node.test)
         first, least, ends = self._comes_before(), self.least, []
         for block, more in zip((node.body, node.orelse), told, strict=True):
@@ -362,7 +474,7 @@ class _Maker:
         return [*first, node]
 
     def _while(self, node: ast.While) -> list[ast.stmt]:
-        told = _least(node.test, True), _least(node.test, False)
+        told = self._told(node.test)
         self._shorter_in(node)
         least = self.least
         node.test = self._truth(node.test)
@@ -382,6 +494,7 @@ class _Maker:
         source = _source_of(node.iter, self.names)
         within = {name for name, _ in source.lists} if source else set()
         changed = within.intersection(_changed(node)) | self.names.intersection(names_stored(node.target))
+        changed |= {name for name in within if "." in name and any(map(_calls_others, node.body))}
         if changed:
             raise _Refused(*changed)
         begin: list[ast.stmt] = []
@@ -402,7 +515,7 @@ class _Maker:
     def _range(self, source: _Source, like: Any) -> tuple[str, ast.expr]:
         """A name for the places of the items of lists, and what these are."""
         [name, start], *others = source.lists
-        place = fresh(f"{name}_place", self.free)
+        place = self._fresh(f"{name}_place")
         if source.zipped:
             ends = [_plus(self._less(_name(self.ends[one]), one), -start) for one, start in source.lists]
             bounds = [located(placed(ast.Call(_name("min"), ends, []), like))] if others else ends
@@ -435,7 +548,7 @@ class _Maker:
     def _shorter_in(self, loop: ast.stmt) -> None:
         """Nothing is known of the lists that iterations of a loop change."""
         changed = {*_changed(loop)}
-        self.least = {name: least for name, least in self.least.items() if name not in changed}
+        self.least = self._kept({name: least for name, least in self.least.items() if name not in changed}, loop)
 
     def _assign(self, node: ast.Assign) -> list[ast.stmt]:
         target, value = node.targets[0], node.value
@@ -450,11 +563,15 @@ class _Maker:
         if isinstance(target, ast.Name) and target.id in self.names:
             return self._anew(target.id, value, node)
         if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") in self.names:
-            node.value = self._value(value)
+            name: str = target.value.id  # type: ignore[attr-defined]
+            if name in self.pairs:
+                raise _Refused(name)
+            node.value = _call_of(PUT, ast.Constant(self._called(name)), ast.Constant(0), self._value(value))
             node.targets = [self._item_of(target)]
-            if not isinstance(node.targets[0], ast.Subscript):
-                raise _Refused(target.value.id)  # type: ignore[attr-defined]
+            located(node)
             return [*self._comes_before(), node]
+        if isinstance(target, ast.Name) and _run_over(value) in self.names:
+            return self._listed(target.id, value, node)
         taken = _taken(value)
         if taken and taken[0] in self.names and self.names.isdisjoint(mentioned(target)):
             place = self._move(*taken, node)
@@ -466,10 +583,30 @@ class _Maker:
     def _put(self, target: Any, name: str, place: ast.expr, like: Any) -> list[ast.stmt]:
         """An item of a list is assigned, which may be a tuple."""
         items = [_item(column, place) for column in self.columns[name]]
-        if isinstance(target, ast.Tuple) and len(target.elts) == len(items) and self.columns[name] != [name]:
-            if all([isinstance(part, ast.Name) for part in target.elts]):
-                return [_assign(part, item, like) for part, item in zip(target.elts, items, strict=True)]
+        parts = target.elts if isinstance(target, ast.Tuple) and name in self.pairs else []
+        if len(parts) == len(items) and all([isinstance(part, ast.Name) for part in parts]):
+            return [_assign(part, item, like) for part, item in zip(parts, items, strict=True)]
         return [_assign(target, self._one_of(name, items, like), like)]
+
+    def _listed(self, name: str, value: Any, node: ast.Assign) -> list[ast.stmt]:
+        """A list, which stays one, of what a comprehension makes of the items of another one."""
+        source, part = _Source(((_run_over(value), 0),)), value.generators[0]
+        self._stays(source, [value.elt, *part.ifs])
+        place, places = self._range(source, node)
+        target, elt, *ifs = self._renamed([part.target, value.elt, *part.ifs])
+        append: ast.expr = ast.Call(ast.Attribute(_name(name), "append", ast.Load()), [elt], [])
+        put: list[ast.stmt] = [located(placed(ast.Expr(append), node))]
+        for one in reversed(ifs):
+            put = [_if(one, put, node)]
+        loop = ast.For(ast.Name(place, ast.Store()), places, [*self._given(target, source, _name(place), node), *put], [], None)
+        return [assigned(name, ast.List([], ast.Load()), node), located(placed(loop, node))]
+
+    def _stays(self, source: _Source, parts: Sequence[ast.expr]) -> None:
+        """Refuse lists that may change while a loop runs over them, or where what it computes names some."""
+        names = {name for name, _ in source.lists}
+        others = any([not self.names.isdisjoint(mentioned(part)) for part in parts])
+        if others or any(["." in name and any(map(_calls_others, parts)) for name in names]):
+            raise _Refused(*names)
 
     def _anew(self, name: str, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         """A list is begun, or filtered."""
@@ -481,7 +618,7 @@ class _Maker:
         items = _items(value)
         if any([name in mentioned(item) for item in items]):
             raise _Refused(name)
-        made = self._emptied(name, node)
+        made = [*(self._room(name, node) if "." in name else []), *self._emptied(name, node)]
         for item in items:
             made += self._append(name, item, node)
         return made
@@ -497,23 +634,28 @@ class _Maker:
         if source not in self.names or name in mentioned(value.elt) or any([name in mentioned(one) for one in part.ifs]):
             raise _Refused(name)
         self.links.append({name, source})
+        if "." in source and any(map(_calls_others, (value.elt, *part.ifs))):
+            raise _Refused(name, source)
         whole = _Source(((source, 0),))
         place, places = self._range(whole, node)
         target, elt, *ifs = self._renamed([part.target, value.elt, *part.ifs])
-        self.before, kept = None, fresh(f"{name}_kept", self.free)
+        self.before, kept = None, self._fresh(f"{name}_kept")
         test = [self._truth(one) for one in ifs]
         put: list[ast.stmt] = []
         first: list[ast.stmt] = []
         last: list[ast.stmt] = []
         if name == source:
             columns = self.columns[name]
-            parts = elt.elts if len(columns) > 1 or columns != [name] else [elt]
-            put = [_assign(ast.Subscript(_name(column), _name(kept), ast.Store()), self._value(one), node)
-                   for column, one in zip(columns, parts, strict=True)]  # fmt: skip
+            if name in self.pairs and not isinstance(elt, ast.Tuple):
+                raise _Refused(name)
+            parts = elt.elts if name in self.pairs else [elt]
+            for i, (column, one) in enumerate(zip(columns, parts, strict=True)):
+                value = _call_of(PUT, ast.Constant(self._called(name)), ast.Constant(i), self._value(one))
+                put.append(_assign(ast.Subscript(_name(column), _name(kept), ast.Store()), value, node))
             put.append(assigned(kept, _plus(_name(kept), 1), node))
             first, last = [assigned(kept, self._first(name), node)], [assigned(self.ends[name], _name(kept), node)]
         else:
-            first = self._emptied(name, node)
+            first = [*(self._room(name, node) if "." in name else []), *self._emptied(name, node)]
             self.before = []
             put = self._append(name, elt, node)
         for one in reversed(test):
@@ -533,20 +675,26 @@ class _Maker:
 
     def _append(self, name: str, value: ast.expr, like: Any) -> list[ast.stmt]:
         columns = self.columns[name]
-        if columns != [name] and not isinstance(value, ast.Tuple):
+        first: list[ast.stmt] = []
+        if name in self.pairs and not isinstance(value, ast.Tuple):
+            names = [self._fresh(f"{column}_new") for column in columns]
+            first = [_assign(ast.Tuple([ast.Name(new, ast.Store()) for new in names], ast.Store()), self._value(value), like)]
+            value = ast.Tuple([_name(new) for new in names], ast.Load())
+        parts = value.elts if name in self.pairs and isinstance(value, ast.Tuple) else [value]
+        if len(parts) != len(columns):
             raise _Refused(name)
-        parts = value.elts if columns != [name] and isinstance(value, ast.Tuple) else [value]
         parts = [self._value(part) for part in parts]
-        made = self._comes_before()
+        made = [*self._comes_before(), *first]
         for i, part in enumerate(parts if len(parts) > 1 else []):  # all are computed before any is put there
             if not isinstance(part, (ast.Name, ast.Constant)):
-                made.append(assigned(new := fresh(f"{columns[i]}_new", self.free), part, like))
+                made.append(assigned(new := self._fresh(f"{columns[i]}_new"), part, like))
                 parts[i] = _name(new)
-        room = self.known[name].room if name in self.known else 1
-        full = ast.Expr(ast.Call(_name(FULL), [ast.Constant(name), ast.Constant(room)], []))
+        room, called = self.known[name].room if name in self.known else 1, self._called(name)
+        full = ast.Expr(_call_of(FULL, ast.Constant(called), ast.Constant(room), *map(_name, columns)))
         made.append(_if(_compared(_name(self.ends[name]), ast.GtE, ast.Constant(room)), [full], like))
-        for column, part in zip(columns, parts, strict=True):
-            made.append(_assign(ast.Subscript(_name(column), _name(self.ends[name]), ast.Store()), part, like))
+        for i, (column, part) in enumerate(zip(columns, parts, strict=True)):
+            value = _call_of(PUT, ast.Constant(called), ast.Constant(i), part)
+            made.append(_assign(ast.Subscript(_name(column), _name(self.ends[name]), ast.Store()), value, like))
         made.append(assigned(self.ends[name], _plus(_name(self.ends[name]), 1), like))
         self.least[name] = self.least.get(name, 0) + 1
         return made
@@ -559,10 +707,9 @@ class _Maker:
             return self._append(target.id, node.value.elts[0], node)
         if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") in self.names:
             name = target.value.id  # type: ignore[attr-defined]
-            item = self._item_of(target)
-            if not isinstance(item, ast.Subscript) or name in mentioned(node.value):
+            if name in self.pairs or name in mentioned(node.value):
                 raise _Refused(name)
-            node.target = item
+            node.target = self._item_of(target)
         else:
             node.target = self._value(target)
         node.value = self._value(node.value)
@@ -615,7 +762,16 @@ class _Maker:
                 setattr(node, field, self._value(value))
         return node
 
-    def _at_times(self, node: Any, test: bool = False, more: Mapping[str, int] = {}) -> Any:  # noqa: B006
+    def _told(self, test: ast.expr) -> tuple[dict[str, int], dict[str, int]]:
+        """How long lists are at least if a test is true, and if it is not."""
+        return self._kept(_least(test, True), test), self._kept(_least(test, False), test)
+
+    def _kept(self, least: dict[str, int], node: ast.AST) -> dict[str, int]:
+        """What is still known of lists when something was computed, which may call functions that change those of objects."""
+        gone = {name for name in least if "." in name} if _calls_others(node) else self.twice
+        return {name: number for name, number in least.items() if name not in gone}
+
+    def _at_times(self, node: Any, test: bool = False, more: Mapping[str, int] = MappingProxyType({})) -> Any:
         """An expression that is computed only at times, and then if the lists are that long."""
         before, least = self.before, self.least
         self.before, self.least = None, _both(least, more)
@@ -641,12 +797,12 @@ class _Maker:
             way = isinstance(node.op, ast.And)
             parts = []
             for i, part in enumerate(node.values):
-                more = _least(part, way)
+                more = self._told(part)[not way]
                 if i:
                     parts.append(self._at_times(part, test, told))
                 else:
                     parts.append(self._truth(part) if test else self._value(part))
-                told = _both(told, more)
+                told = _both(self._kept(told, part), more)
             node.values = parts
         else:
             return self._one_or_other(node, test)
@@ -654,10 +810,10 @@ class _Maker:
 
     def _one_or_other(self, node: ast.IfExp, test: bool) -> Any:
         """``a if b else c``: a statement, if something comes before one of them."""
-        told, read, least = (_least(node.test, True), _least(node.test, False)), {*self.read}, self.least
+        told, read, least = self._told(node.test), {*self.read}, self.least
         node.test = self._truth(node.test)
         if self.before is None:
-            node.body, node.orelse = [self._at_times(one, test, more) for one, more in zip((node.body, node.orelse), told, strict=True)]
+            node.body, node.orelse = self._at_times(node.body, test, told[0]), self._at_times(node.orelse, test, told[1])
             return node
         before, asked, blocks, values, ends = self.before, {*self.read}, [], [], []
         self.read = read
@@ -670,10 +826,10 @@ class _Maker:
         if not any(blocks):
             node.body, node.orelse = values
             return node
-        name = fresh("one", self.free)
+        name = self._fresh("one")
         for block, value in zip(blocks, values, strict=True):
             block.append(assigned(name, value, node))
-        self._comes(located(placed(ast.If(node.test, *blocks), node)))
+        self.before.append(located(placed(ast.If(node.test, *blocks), node)))
         return placed(_name(name), node)
 
     def _call(self, node: ast.Call) -> Any:
@@ -683,9 +839,9 @@ class _Maker:
         if taken and taken[0] in self.names:
             place = self._move(*taken, node)
             columns = self.columns[taken[0]]
-            names = [fresh(f"{column}_item", self.free) for column in columns]
+            names = [self._fresh(f"{column}_item") for column in columns]
             for column, new in zip(columns, names, strict=True):
-                self._comes(assigned(new, _item(column, place), node))
+                self._comes(taken[0], assigned(new, _item(column, place), node))
             return self._one_of(taken[0], [_name(new) for new in names], node)
         if source and is_length(node, one := source.lists[0][0]):
             self.read.add(one)
@@ -697,44 +853,50 @@ class _Maker:
             for word in node.keywords:
                 word.value = self._value(word.value)
             return node
-        return self._parts(node)
+        self._parts(node)
+        self.called |= _is_other(node)
+        return node
 
     def _given_to_numpy(self, node: Any) -> Any:
         """What a function of NumPy's is given, which makes an array of its own of a list of numbers."""
         name = getattr(node, "id", "")
-        if name not in self.names or self.columns[name] != [name]:
+        if name not in self.names or name in self.pairs:
             return self._value(node)
         self.read.add(name)
-        return located(placed(_part(name, self._first(name), _name(self.ends[name])), node))
+        part = ast.Slice(self._first(name), _name(self.ends[name]), None)
+        copy = ast.Attribute(ast.Subscript(_name(self.columns[name][0]), part, ast.Load()), "copy", ast.Load())
+        return located(placed(ast.Call(copy, [], []), node))
 
     def _total(self, how: str, source: _Source, given: Any, like: Any) -> ast.expr:
         """``sum``, ``min`` or ``max`` of a list, or of what is computed of its items, one by one."""
         name = source.lists[0][0]
         self.read |= {one for one, _ in source.lists}
-        total = fresh(f"{name}_{how}", self.free)
+        total = self._fresh(f"{name}_{how}")
         if isinstance(given, ast.GeneratorExp | ast.ListComp):
             part = given.generators[0]
             target, elt, *ifs = self._renamed([part.target, given.elt, *part.ifs])
         else:
-            one = fresh(f"{name}_one", self.free)
+            one = self._fresh(f"{name}_one")
             target, elt, ifs = ast.Name(one, ast.Store()), _name(one), []
-        if not self.names.isdisjoint(mentioned(ast.Tuple([elt, *ifs], ast.Load()))) or (how != "sum" and (ifs or source.zipped)):
+        simple = how == "sum" or not (ifs or source.zipped)
+        if not simple:
             raise _Refused(*[one for one, _ in source.lists])
+        self._stays(source, [elt, *ifs])
         place, places = self._range(source, like)
         take = self._given(target, source, _name(place), like)
         if how == "sum":
-            self._comes(assigned(total, ast.Constant(0.0), like))
+            self._comes(name, assigned(total, ast.Constant(0.0), like))
             more: list[ast.stmt] = [assigned(total, ast.BinOp(_name(total), ast.Add(), elt), like)]
         else:
             self._need(name, 1, like, f"{how}() iterable argument is empty", "ValueError")
             first = self._given(copied(target), source, self._first(name), like)
-            self._comes(*first, assigned(total, copied(elt), like))
-            value = fresh(f"{name}_value", self.free)
+            self._comes(name, *first, assigned(total, copied(elt), like))
+            value = self._fresh(f"{name}_value")
             better = _compared(_name(value), ast.Gt if how == "max" else ast.Lt, _name(total))
             more = [assigned(value, elt, like), _if(better, [assigned(total, _name(value), like)], like)]
         for test in reversed(ifs):
             more = [_if(test, more, like)]
-        self._comes(located(placed(ast.For(ast.Name(place, ast.Store()), places, [*take, *more], [], None), like)))
+        self._comes(name, located(placed(ast.For(ast.Name(place, ast.Store()), places, [*take, *more], [], None), like)))
         return placed(_name(total), like)  # type: ignore[no-any-return]
 
     def _item_of(self, node: Any) -> Any:
@@ -748,25 +910,25 @@ class _Maker:
             place = _plus(self._first(name) if at >= 0 else _name(self.ends[name]), at)
         else:
             place = self._looked_up(name, self._value(node.slice), node)
-        if self.columns[name] == [name]:
-            item = _item(name, place)
+        if name not in self.pairs:
+            item = _item(self.columns[name][0], place)
             item.ctx = node.ctx
             return located(placed(item, node))
         return self._one_of(name, [_item(column, place) for column in self.columns[name]], node)
 
     def _looked_up(self, name: str, index: ast.expr, like: Any) -> ast.expr:
         """Where an item of any index is."""
-        at = fresh(f"{name}_at", self.free)
-        self._comes(assigned(at, index, like))
+        at = self._fresh(f"{name}_at")
+        self._comes(name, assigned(at, index, like))
         length = self._less(_name(self.ends[name]), name)
         below = _compared(_name(at), ast.Lt, ast.Constant(0))
-        self._comes(_if(below, [assigned(at, ast.BinOp(_name(at), ast.Add(), length), like)], like))
+        self._comes(name, _if(below, [assigned(at, ast.BinOp(_name(at), ast.Add(), length), like)], like))
         outside = ast.BoolOp(ast.Or(), [copied(below), _compared(_name(at), ast.GtE, copied(length))])
-        self._comes(_if(outside, [_raised("IndexError", "list index out of range")], like))
+        self._comes(name, _if(outside, [_raised("IndexError", "list index out of range")], like))
         return ast.BinOp(self._first(name), ast.Add(), _name(at)) if name in self.firsts else _name(at)
 
     def _one_of(self, name: str, items: list[Any], like: Any) -> Any:
-        one = items[0] if self.columns[name] == [name] else ast.Tuple([*items], ast.Load())
+        one = ast.Tuple([*items], ast.Load()) if name in self.pairs else items[0]
         return located(placed(one, like))
 
     def _move(self, name: str, place: int, like: Any, error: str = "pop from empty list") -> ast.expr:
@@ -776,22 +938,22 @@ class _Maker:
         self._need(name, 1, like, error)
         self.least[name] = max(self.least.get(name, 0) - 1, 0)
         if place:
-            self._comes(assigned(self.ends[name], _plus(_name(self.ends[name]), -1), like))
+            self._comes(name, assigned(self.ends[name], _plus(_name(self.ends[name]), -1), like))
             return _name(self.ends[name])
-        self._comes(assigned(self.firsts[name], _plus(_name(self.firsts[name]), 1), like))
+        self._comes(name, assigned(self.firsts[name], _plus(_name(self.firsts[name]), 1), like))
         return _plus(_name(self.firsts[name]), -1)
 
     def _need(self, name: str, least: int, like: Any, error: str = "list index out of range", kind: str = "IndexError") -> None:
         """A list has so many items at least, or an error is raised."""
         if self.least.get(name, 0) < least:
             test = _compared(_name(self.ends[name]), ast.Lt, _plus(self._first(name), least))
-            self._comes(_if(test, [_raised(kind, error)], like))
+            self._comes(name, _if(test, [_raised(kind, error)], like))
             self.least[name] = least
 
-    def _comes(self, *statements: ast.stmt) -> None:
-        """These come before the statement, if something can."""
-        if self.before is None:
-            raise _Refused(*self.names.intersection(self.read) or self.names)
+    def _comes(self, name: str, *statements: ast.stmt) -> None:
+        """These come before the statement, if something can: what is computed before them there may change no list."""
+        if self.before is None or (self.called and "." in name):
+            raise _Refused(name)
         self.before += statements
 
     def _first(self, name: str) -> ast.expr:
@@ -800,6 +962,20 @@ class _Maker:
     def _less(self, value: ast.expr, name: str) -> ast.expr:
         """So far from the begin of a list."""
         return ast.BinOp(value, ast.Sub(), self._first(name)) if name in self.firsts else value
+
+
+def _calls_others(node: ast.AST) -> bool:
+    """Whether something calls functions that may change the lists of objects."""
+    return any(map(_is_other, walk(node)))
+
+
+def _is_other(node: ast.AST) -> bool:
+    """Whether it calls a function that may do so: none of NumPy's, and no method of a list."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute):
+        return getattr(node.func.value, "id", "") not in MODULES and node.func.attr not in _METHODS
+    return getattr(node.func, "id", "") not in _BUILTINS | {ROOM, PUT, FULL, "abs", "float", "int"}
 
 
 def _changed(loop: ast.stmt) -> Iterator[str]:
@@ -842,10 +1018,10 @@ def _least(test: ast.expr, way: bool) -> dict[str, int]:
         return {}
     left, right, sign = test.left, test.comparators[0], type(test.ops[0])
     if int_of(left) is not None:
-        left, right, sign = right, left, _TURNED.get(sign, sign)  # type: ignore[arg-type]
+        left, right, sign = right, left, _TURNED.get(sign, sign)
     number = int_of(right)
     name = getattr(left.args[0], "id", "") if isinstance(left, ast.Call) and len(left.args) == 1 else ""
-    sign = sign if way else _OPPOSITE.get(sign, sign)  # type: ignore[arg-type]
+    sign = sign if way else _OPPOSITE.get(sign, sign)
     if number is None or not name or not is_length(left, name):
         return {}
     if sign is ast.NotEq:
@@ -871,14 +1047,14 @@ def _item(name: str, place: ast.expr) -> ast.Subscript:
     return ast.Subscript(_name(name), copied(place), ast.Load())
 
 
-def _part(name: str, start: ast.expr, stop: ast.expr) -> ast.expr:
-    return ast.Subscript(_name(name), ast.Slice(start, stop, None), ast.Load())
+def _call_of(name: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(_name(name), [*args], [])
 
 
 def _plus(value: ast.expr, more: int) -> ast.expr:
     """A number, and ``more``."""
-    if isinstance(value, ast.Constant):
-        return ast.Constant(value.value + more)
+    if (number := int_of(value)) is not None:
+        return ast.Constant(number + more)
     sign: ast.operator = ast.Add() if more > 0 else ast.Sub()
     return ast.BinOp(value, sign, ast.Constant(abs(more))) if more else value
 

@@ -128,10 +128,7 @@ class _Uses:
                 self._reader(given, around)
         elif isinstance(node, ast.Call) and _is_eager(node):
             for given in [*node.args, *[keyword.value for keyword in node.keywords]]:
-                if isinstance(node.func, ast.Attribute) and is_part(given):
-                    self._look(given.slice, around)
-                else:
-                    self._all(given, around) if isinstance(given, ast.GeneratorExp) else self._reader(given, around)
+                self._all(given, around) if isinstance(given, ast.GeneratorExp) else self._reader(given, around)
         elif isinstance(node, COMPREHENSIONS) and not isinstance(node, ast.GeneratorExp):
             self._all(node, around)
         elif isinstance(node, ast.For):
@@ -228,9 +225,6 @@ class _Tabler(ast.NodeTransformer):
         owner, indices = _taken(node)
         if not isinstance(owner, ast.Name) or owner.id not in self.group:
             return self.generic_visit(node)
-        if is_part(node):  # of what a function of NumPy's is given
-            owner.hook, node.hook = ("", self.table), ("table_part", self.table)  # type: ignore[attr-defined]
-            return self.generic_visit(node)
         way, self.way = self.way, "table_items"
         places = [self.visit(index) for index in indices]
         self.way = way
@@ -278,12 +272,6 @@ def _makes_list(value: ast.expr) -> bool:
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Mult)):
         return _makes_list(value.left) or _makes_list(value.right)
     return isinstance(value, (ast.List, ast.ListComp)) or (isinstance(value, ast.Call) and _name_of(value) == "list")
-
-
-def is_part(node: Any) -> bool:
-    """Whether it is ``name[a:b]``."""
-    part = node.slice if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) else None
-    return isinstance(part, ast.Slice) and part.step is None
 
 
 def _is_eager(node: ast.Call) -> bool:

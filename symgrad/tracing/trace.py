@@ -936,9 +936,8 @@ class Trace:
             x = x[tuple([slice(None) if at == axis else one for at, one in enumerate(parts)])]
         if self.selections is None:
             self.selections = Selections(self)
-        if axis:
-            x = np.moveaxis(x, axis, 0)
-        view = self._view_at(x, WHOLE, (self.selections.within(start, stop, size),))
+        rows: Any = np.moveaxis(x, axis, 0) if axis else x  # type: ignore[type-var]
+        view: Any = self._view_at(rows, WHOLE, (self.selections.within(start, stop, size),))
         return np.moveaxis(view, 0, axis) if axis else view
 
     def _span(self, node: Node, deep: int = 0, known: dict[Node, Span | None] | None = None) -> Span | None:

@@ -29,7 +29,7 @@ import sys
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -733,6 +733,22 @@ class Calls(Reads):
             return self._joined(fun(*self._seen(args), **self._seen(kwargs)))
         return inside(*args, **kwargs)
 
+    def shrinks(self, code: CodeType, lists: Collection[tuple[str, Any]]) -> None:
+        """A loop takes items from lists: see ``symgrad.loops.stacks``."""
+        stacks.shrinks(self.trace, code, lists)
+
+    def room_for(self, code: CodeType, name: str, column: int) -> Any:
+        """An array for a column of such a list."""
+        return stacks.room(self.trace, code, name, column)
+
+    def put_in(self, code: CodeType, name: str, column: int, value: Any) -> Any:
+        """A number that is put there."""
+        return stacks.put(self.trace, code, name, column, value)
+
+    def full(self, code: CodeType, name: str, columns: Sequence[Any]) -> None:
+        """There is no room for another item."""
+        raise stacks.full(self.trace, code, name)
+
     def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
         self._shown_to(*args, *kwargs.values())
@@ -1139,6 +1155,7 @@ class Calls(Reads):
                 made: Any = object.__new__(kind)
                 if standard.is_generated(kind):
                     standard.initialize(self, made, args, kwargs)
+                    stacks.adopt(self.trace, made)
                 else:
                     self.call(setup, made, *args, **kwargs)
                 return made
@@ -1568,7 +1585,9 @@ class Calls(Reads):
         if kind is Tracer and self.trace.selections is not None:
             return self.trace.selections.asked(value, "len")
         if "__len__" in own_ways(kind):
-            return len(range(self.call(self.special(kind, "__len__"), value)))
+            found = self.call(self.special(kind, "__len__"), value)
+            whole = type(found) is Tracer and found.node.aval == INT and found.node.active
+            return found if whole and found >= 0 else len(range(found))
         path, value = self.path_of(value), self.viewed(value)
         if path is not None:
             self.check(path, "len", len(value))
@@ -1809,8 +1828,7 @@ class Frame:
     def table_made(self, value: Any, table: Any) -> Any:
         """A list that is to be an array, see ``symgrad.loops.tables``."""
         site = self._site(table)
-        whole = len(table[0]) == 1 and stacks.kind_of(self._state.trace.apart, self._fun.__code__, table[0][0]) is int
-        array = tables.made(self._state.trace, value, site, whole)
+        array = tables.made(self._state.trace, value, site)
         if self._dtypes.setdefault(table[0], array.dtype) != array.dtype:
             raise site.refused(self._state.trace)
         return array
@@ -1822,7 +1840,6 @@ class Frame:
     def table_entry(self, value: Any, table: Any) -> Any:
         """A number that is put into a list that may be an array, or is one."""
         if table[0] in self._arrays:
-            stacks.put(self._state.trace, self._fun.__code__, table[0][0], value)
             return tables.entry(self._state.trace, value, self._site(table), self._dtypes.get(table[0]))
         return tables.ask(self._state.trace, value, self._site(table))
 
@@ -1846,17 +1863,21 @@ class Frame:
         """The same for NumPy, which makes an array of its own of it."""
         return (self.table_item(array, table, *indices) if indices else array).copy()
 
-    def table_part(self, array: Any, table: Any, part: slice) -> Any:
-        """A part of such a list, for NumPy."""
-        return self._state.item(array, part).copy()
-
-    def shrinks(self, lists: Any) -> None:
+    def shrinks(self, *lists: Any) -> None:
         """A loop takes items from lists, see ``symgrad.loops.stacks``."""
-        stacks.shrinks(self._state.trace, self._fun.__code__, lists)
+        self._state.shrinks(self._fun.__code__, lists)
 
-    def full(self, name: str, room: int) -> None:
-        """There is no room for another item of such a list."""
-        raise stacks.full(self._state.trace, self._fun.__code__, name, room)
+    def room_for(self, name: str, column: int) -> Any:
+        """An array for a column of such a list."""
+        return self._state.room_for(self._fun.__code__, name, column)
+
+    def put_in(self, name: str, column: int, value: Any) -> Any:
+        """A number that is put there."""
+        return self._state.put_in(self._fun.__code__, name, column, value)
+
+    def full(self, name: str, room: int, *columns: Any) -> None:
+        """There is no room for another item."""
+        self._state.full(self._fun.__code__, name, columns)
 
     def _site(self, table: Any) -> tables.Site:
         return tables.Site(self._fun.__code__, *table)
