@@ -87,14 +87,14 @@ def with_stacks(function: FunctionNode, stacks: Collection[Stack], around: Colle
     groups = maker.groups()
     chosen = {name for group in groups if all([name in known and known[name].room for name in group]) for name in group}
     others = sorted({name for group in groups if known.keys().isdisjoint(group) for name in group})
+    if chosen:
+        function.body = body if chosen == maker.names else _made(function, chosen, known)[1]
     if others:
         widths = {name: len(maker.columns[name]) if name in maker.pairs else 0 for name in others}
         told = [ast.Tuple([ast.Constant(name), ast.Constant(width)], ast.Load()) for name, width in widths.items()]
         _tell(function.body, others, told, False)
     for name in sorted(_attributes_taken(function) - {name[1:] for name in known if name.startswith(".")}):
         _tell_of(function.body, name)
-    if chosen:
-        function.body = body if chosen == maker.names else _made(function, chosen, known)[1]
     return _with_attributes(function) if owned else function
 
 
