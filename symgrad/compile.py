@@ -402,6 +402,7 @@ class Family:
                     if type(leaf) is Tracer and leaf.node in trace.mixed and is_narrow(leaf.node.aval):
                         trace.asks_kind(leaf)
                 puts = [] if state is None else [_settled(trace, value) for _, value in state.puts]
+                stacks.settle(trace, outputs)
         except Exception as error:
             if trace.coarse and not (trace.impure or (state is not None and (state.impure or state.effects))):
                 doubts.update(*[one.causes for one in trace.mixed.values() if one.whole])  # for which floats may stand

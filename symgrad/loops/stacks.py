@@ -8,8 +8,9 @@ raised, the run ends once more, and the list stays one.
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from symgrad.tracing.tracer import Tracer
 SIZE = 128  # items that there is room for at first
 MORE = 8  # times as many, where there were more
 MOST = SIZE * MORE**3
+_ASKED = frozenset(["__getattribute__", "__getattr__", "__setattr__"])
 _FITS: dict[type, Any] = {bool: is_flag, int: is_whole, float: is_number}
 
 
@@ -53,7 +55,8 @@ def stacks(apart: Collection[Any], code: CodeType | None) -> frozenset[Stack]:
     own = [one for one in apart if type(one) is Stacked and one.code in (code, None)]
     stay = {one.name for one in own if not one.room}
     rooms = {one.name: max([other.room for other in own if other.name == one.name]) for one in own}
-    return frozenset([Stack(one.name, 0 if one.name in stay else rooms[one.name], one.columns) for one in own if one.room])
+    rooms |= dict.fromkeys(stay, 0)
+    return frozenset([Stack(one.name, rooms[one.name], one.columns, _whole(apart, one)) for one in own if one.room])
 
 
 def shrinks(trace: Trace, code: CodeType | None, lists: Collection[tuple[str, Any]]) -> None:
@@ -72,24 +75,47 @@ def shrinks(trace: Trace, code: CodeType | None, lists: Collection[tuple[str, An
         raise trace.refuse(Otherwise(frozenset(asked)))
 
 
-def room(trace: Trace, code: CodeType | None, name: str, column: int) -> Tracer:
-    """An array for a column of a list."""
+def room(trace: Trace, code: CodeType | None, name: str, column: int, owner: Any = None) -> Tracer:
+    """An array for a column of a list, which an ``owner`` has, or no object."""
     one = _known(trace, code, name)
-    array = trace.filled(np.full(one.room, _kind_of(trace.apart, one, column)()))
+    if owner is not None:
+        if not _may_own(owner, name[1:]):
+            raise trace.refuse(Otherwise(frozenset([one._replace(room=0)])))
+        trace.owners.append((weakref.ref(owner), one))
+    kinds = _kinds(trace.apart, one, column)
+    array = trace.filled(np.full(one.room, _common(kinds)()))
     assert array is not None
     result: Tracer = trace.record(NAMED, (array,), {"place": (name, column)})
-    trace.mixed[result.node] = Mixed(None, frozenset([one._replace(room=0)]))
+    trace.mixed[result.node] = Mixed(None, frozenset([one._replace(room=0)]), whole=len(kinds) > 1)
     return result
+
+
+def _may_own(owner: Any, name: str) -> bool:
+    """Whether nobody finds another attribute of this name in the place of the list."""
+    kind = type(owner)
+    own = [part for part in kind.__mro__ if part is not object and not _ASKED.isdisjoint(vars(part))]
+    plain = not own and not hasattr(kind, name)
+    return plain and hasattr(owner, "__weakref__") and name not in getattr(owner, "__dict__", {name})
+
+
+def settle(trace: Trace, outputs: Sequence[Any]) -> None:
+    """The run is over: objects that have such lists are gone, or the lists have to be lists for who has got the objects; and no
+    int is among the ``outputs`` for which a float stands."""
+    trace.weed(0, len(trace.writes))
+    left = {one._replace(room=0) for owner, one in trace.owners if owner() is not None}
+    known = [trace.mixed.get(leaf.node) for leaf in outputs if type(leaf) is Tracer]
+    left |= {cause for one in known if one is not None and one.whole for cause in one.causes if type(cause) is Stacked}
+    if left:
+        raise trace.refuse(Otherwise(frozenset(left)))
 
 
 def put(trace: Trace, code: CodeType | None, name: str, column: int, value: Any) -> Any:
     """A number that is put into a column: it may tell of what kind that is."""
     one = _known(trace, code, name)
-    kind, own = _kind_of(trace.apart, one, column), _kind(trace, value)
-    known = any([type(other) is Kind and other[:3] == (one.code, name, column) for other in trace.apart])
-    asked = Kind(one.code, name, column, own)
-    if own is not kind and (own is not float or known) and asked not in trace.apart:
-        raise trace.refuse(Otherwise(frozenset([asked])))
+    kinds, own = _kinds(trace.apart, one, column), _kind(trace, value)
+    kind = _common(kinds)
+    if own is not kind and own not in kinds and (own is not float or kinds):
+        raise trace.refuse(Otherwise(frozenset([Kind(one.code, name, column, own)])))
     if not _FITS[kind](value):
         raise trace.refuse(Otherwise(frozenset([one._replace(room=0)])))
     return value
@@ -105,14 +131,14 @@ def adopt(trace: Trace, made: Any) -> None:
             continue
         if len(items) > stack.room:
             raise full(trace, None, name)
+        delattr(made, attribute)
         for i in range(stack.columns or 1):
-            array = room(trace, None, name, i)
+            array = room(trace, None, name, i, made)
             for place, item in enumerate(items):
                 array[place] = put(trace, None, name, i, item[i] if stack.columns else item)
             setattr(made, f"{attribute}_{i}", array)
         setattr(made, f"{attribute}_first", 0)
         setattr(made, f"{attribute}_end", len(items))
-        delattr(made, attribute)
 
 
 def full(trace: Trace, code: CodeType | None, name: str) -> Exception:
@@ -131,10 +157,19 @@ def _known(trace: Trace, code: CodeType | None, name: str) -> Stacked:
     return max(own, key=lambda one: one.room)
 
 
-def _kind_of(apart: Collection[Any], one: Stacked, column: int) -> type:
-    """What is in a column."""
-    kinds = {other.kind for other in apart if type(other) is Kind and other[:3] == (one.code, one.name, column)}
-    return kinds.pop() if len(kinds) == 1 else float
+def _kinds(apart: Collection[Any], one: Stacked, column: int) -> set[type]:
+    """What was seen in a column, if it was no float at first."""
+    return {other.kind for other in apart if type(other) is Kind and other[:3] == (one.code, one.name, column)}
+
+
+def _whole(apart: Collection[Any], one: Stacked) -> frozenset[int]:
+    """The columns with nothing but ints in them."""
+    return frozenset([column for column in range(one.columns or 1) if _kinds(apart, one, column) == {int}])
+
+
+def _common(kinds: Collection[type]) -> type:
+    """What a column has that has all of these."""
+    return next(iter(kinds)) if len(kinds) == 1 else float
 
 
 def _kind(trace: Trace, value: Any) -> type:

@@ -67,6 +67,7 @@ from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
 from symgrad.source.several import apart
 from symgrad.source.stacks import FULL, PUT, ROOM, SHRINKS, Stack, may_shrink, with_stacks
+from symgrad.source.stacks import TAKEN as TAKEN_OUT
 from symgrad.source.states import CODE, HELD, IS_TEXT, TEXT, State, codes_in, decoded_in, with_codes
 from symgrad.source.swaps import TWO, always
 from symgrad.source.syntax import (
@@ -221,9 +222,10 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
     tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
     tree = tree if how.kind is _Calls else held(taken_apart(tree), space_of(fun), taken, how.lent)
     codes: dict[str, CodeType] = {}
-    if how.kind is not _Calls and may_shrink(code, how.stacks):
+    turns = how.kind is not _Calls and _turns(tree, fun)
+    if turns or (how.kind is not _Calls and may_shrink(code, how.stacks)):
         tree = with_stacks(tree, how.stacks, {*fun.__globals__, *free})
-    if how.kind is not _Calls and _turns(tree, fun) and not any(map(_is_replaced, _builtin_names(code))):
+    if turns and not any(map(_is_replaced, _builtin_names(code))):
         tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
         space, around = space_of(fun), {*fun.__globals__, *free}
         asked = _builtins_in(tree, around)
@@ -460,7 +462,7 @@ _OWN = {
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
     REST: "rest_of", SHORT: "short", HOLDER: "holder", WHOLE: "whole_number",
     CODE: "code_of", TEXT: "text_of", IS_TEXT: "is_text", HELD: "held_at",
-    SHRINKS: "shrinks", ROOM: "room_for", PUT: "put_in", FULL: "full",
+    SHRINKS: "shrinks", ROOM: "room_for", PUT: "put_in", TAKEN_OUT: "taken_out", FULL: "full",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

@@ -12,7 +12,6 @@ to begin it anew: see ``symgrad.loops.stacks``. Where the text does not show tha
 from __future__ import annotations
 
 import ast
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import CodeType, MappingProxyType
@@ -47,6 +46,7 @@ from symgrad.source.syntax import (
 SHRINKS = "__symgrad_shrinks__"  # what learns that a loop takes items from lists
 ROOM = "__symgrad_room__"  # what makes an array with some room
 PUT = "__symgrad_put__"  # what is put there
+TAKEN = "__symgrad_taken_out__"  # what makes Python's ints of what was there
 FULL = "__symgrad_full__"  # what is called where there is no room for another item
 _LOOPS = (ast.For, ast.While)
 _INNER = (*SCOPES, *COMPREHENSIONS, ast.NamedExpr)
@@ -59,17 +59,17 @@ _OPPOSITE = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt,
 
 class Stack(NamedTuple):
     """A list that has so much ``room`` in arrays, one for each item of a tuple, if it is one of such; without any, it stays a
-    list. The name of an attribute has a dot before it."""
+    list. The name of an attribute has a dot before it. ``whole``: the numbers of columns with nothing but ints in them."""
 
     name: str
     room: int
     columns: int = 0
+    whole: frozenset[int] = frozenset()
 
 
 def may_shrink(code: CodeType, stacks: Collection[Stack]) -> bool:
-    """Whether a function may name such lists, or take items from others, or filter some."""
-    filters = any([isinstance(one, CodeType) for one in code.co_consts]) or sys.version_info >= (3, 12)
-    return bool(stacks) or filters or not {"pop", "popleft"}.isdisjoint(code.co_names)
+    """Whether a function that does nothing again may name such lists, or take items from others."""
+    return bool(stacks) or not {"pop", "popleft"}.isdisjoint(code.co_names)
 
 
 def with_stacks(function: FunctionNode, stacks: Collection[Stack], around: Collection[str]) -> FunctionNode:
@@ -408,7 +408,9 @@ class _Maker:
 
     def _room(self, name: str, like: ast.stmt) -> list[ast.stmt]:
         """The arrays of a list are made."""
-        made = [_call_of(ROOM, ast.Constant(self._called(name)), ast.Constant(i)) for i in range(len(self.columns[name]))]
+        owner = [_name(name.rpartition(".")[0])] if "." in name else []
+        called = ast.Constant(self._called(name))
+        made = [_call_of(ROOM, called, ast.Constant(i), *map(copied, owner)) for i in range(len(self.columns[name]))]
         return [assigned(column, value, like) for column, value in zip(self.columns[name], made, strict=True)]
 
     def _called(self, name: str) -> str:
@@ -582,7 +584,7 @@ class _Maker:
 
     def _put(self, target: Any, name: str, place: ast.expr, like: Any) -> list[ast.stmt]:
         """An item of a list is assigned, which may be a tuple."""
-        items = [_item(column, place) for column in self.columns[name]]
+        items = self._items(name, place)
         parts = target.elts if isinstance(target, ast.Tuple) and name in self.pairs else []
         if len(parts) == len(items) and all([isinstance(part, ast.Name) for part in parts]):
             return [_assign(part, item, like) for part, item in zip(parts, items, strict=True)]
@@ -840,8 +842,8 @@ class _Maker:
             place = self._move(*taken, node)
             columns = self.columns[taken[0]]
             names = [self._fresh(f"{column}_item") for column in columns]
-            for column, new in zip(columns, names, strict=True):
-                self._comes(taken[0], assigned(new, _item(column, place), node))
+            for new, item in zip(names, self._items(taken[0], place), strict=True):
+                self._comes(taken[0], assigned(new, item, node))
             return self._one_of(taken[0], [_name(new) for new in names], node)
         if source and is_length(node, one := source.lists[0][0]):
             self.read.add(one)
@@ -885,7 +887,8 @@ class _Maker:
         place, places = self._range(source, like)
         take = self._given(target, source, _name(place), like)
         if how == "sum":
-            self._comes(name, assigned(total, ast.Constant(0.0), like))
+            zero = 0 if len(self._whole(name)) == len(self.columns[name]) else 0.0
+            self._comes(name, assigned(total, ast.Constant(zero), like))
             more: list[ast.stmt] = [assigned(total, ast.BinOp(_name(total), ast.Add(), elt), like)]
         else:
             self._need(name, 1, like, f"{how}() iterable argument is empty", "ValueError")
@@ -910,11 +913,9 @@ class _Maker:
             place = _plus(self._first(name) if at >= 0 else _name(self.ends[name]), at)
         else:
             place = self._looked_up(name, self._value(node.slice), node)
-        if name not in self.pairs:
-            item = _item(self.columns[name][0], place)
-            item.ctx = node.ctx
-            return located(placed(item, node))
-        return self._one_of(name, [_item(column, place) for column in self.columns[name]], node)
+        if not isinstance(node.ctx, ast.Load) and name not in self.pairs:
+            return located(placed(ast.Subscript(_name(self.columns[name][0]), place, node.ctx), node))
+        return self._one_of(name, self._items(name, place), node)
 
     def _looked_up(self, name: str, index: ast.expr, like: Any) -> ast.expr:
         """Where an item of any index is."""
@@ -956,6 +957,15 @@ class _Maker:
             raise _Refused(name)
         self.before += statements
 
+    def _items(self, name: str, place: ast.expr) -> list[ast.expr]:
+        """What is at a place of a list, column by column: Python's ints, where there are only such."""
+        whole = self._whole(name)
+        items = [ast.Subscript(_name(column), copied(place), ast.Load()) for column in self.columns[name]]
+        return [_call_of(TAKEN, item) if i in whole else item for i, item in enumerate(items)]
+
+    def _whole(self, name: str) -> frozenset[int]:
+        return self.known[name].whole if name in self.known else frozenset()
+
     def _first(self, name: str) -> ast.expr:
         return _name(self.firsts[name]) if name in self.firsts else ast.Constant(0)
 
@@ -975,7 +985,7 @@ def _is_other(node: ast.AST) -> bool:
         return False
     if isinstance(node.func, ast.Attribute):
         return getattr(node.func.value, "id", "") not in MODULES and node.func.attr not in _METHODS
-    return getattr(node.func, "id", "") not in _BUILTINS | {ROOM, PUT, FULL, "abs", "float", "int"}
+    return getattr(node.func, "id", "") not in _BUILTINS | {ROOM, PUT, TAKEN, FULL, "abs", "float", "int"}
 
 
 def _changed(loop: ast.stmt) -> Iterator[str]:
@@ -1041,10 +1051,6 @@ def _either(*ways: Mapping[str, int]) -> dict[str, int]:
 
 def _name(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
-
-
-def _item(name: str, place: ast.expr) -> ast.Subscript:
-    return ast.Subscript(_name(name), copied(place), ast.Load())
 
 
 def _call_of(name: str, *args: ast.expr) -> ast.expr:

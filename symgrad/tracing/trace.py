@@ -190,6 +190,7 @@ class Trace:
         self.laid = False  # whether arrays lay by columns in loops with one way for all, of this call or an earlier one
         # whether ways meet outside of loops, too, and in loops that decide in these lines: see symgrad.source.sections
         self.sections: frozenset[tuple[str, int]] | None = None
+        self.owners: list[tuple[Any, Any]] = []  # objects that have lists with two ends: see symgrad.loops.stacks
         self.tables = True  # whether lists that loops fill may be arrays: see symgrad.loops.tables
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.looks = 0  # at items of lists, between iterations

@@ -737,13 +737,17 @@ class Calls(Reads):
         """A loop takes items from lists: see ``symgrad.loops.stacks``."""
         stacks.shrinks(self.trace, code, lists)
 
-    def room_for(self, code: CodeType, name: str, column: int) -> Any:
-        """An array for a column of such a list."""
-        return stacks.room(self.trace, code, name, column)
+    def room_for(self, code: CodeType, name: str, column: int, owner: Any) -> Any:
+        """An array for a column of such a list, which an ``owner`` has, or no object."""
+        return stacks.room(self.trace, code, name, column, owner)
 
     def put_in(self, code: CodeType, name: str, column: int, value: Any) -> Any:
         """A number that is put there."""
         return stacks.put(self.trace, code, name, column, value)
+
+    def taken_out(self, value: Any) -> Any:
+        """An int that was there, as Python's."""
+        return value.item()
 
     def full(self, code: CodeType, name: str, columns: Sequence[Any]) -> None:
         """There is no room for another item."""
@@ -1867,9 +1871,9 @@ class Frame:
         """A loop takes items from lists, see ``symgrad.loops.stacks``."""
         self._state.shrinks(self._fun.__code__, lists)
 
-    def room_for(self, name: str, column: int) -> Any:
-        """An array for a column of such a list."""
-        return self._state.room_for(self._fun.__code__, name, column)
+    def room_for(self, name: str, column: int, owner: Any = None) -> Any:
+        """An array for a column of such a list, which an ``owner`` has, or no object."""
+        return self._state.room_for(self._fun.__code__, name, column, owner)
 
     def put_in(self, name: str, column: int, value: Any) -> Any:
         """A number that is put there."""

@@ -1149,11 +1149,15 @@ class Finished(State):
     def shrinks(self, code: CodeType, lists: Collection[tuple[str, Any]]) -> None:
         """Nobody asks any more."""
 
-    def room_for(self, code: CodeType, name: str, column: int) -> Any:
+    def room_for(self, code: CodeType, name: str, column: int, owner: Any) -> Any:
         """A list, which grows."""
         return []
 
     def put_in(self, code: CodeType, name: str, column: int, value: Any) -> Any:
+        """The number itself."""
+        return value
+
+    def taken_out(self, value: Any) -> Any:
         """The number itself."""
         return value
 
