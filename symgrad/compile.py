@@ -76,11 +76,11 @@ AGAIN, MANY = 4, 64  # times that they do so in one call, and that they do all i
 AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
 GRACE = 2.0  # seconds that the code for these may take in all
 FIRST, LONG = 3, 20.0  # of so few, it may take so long; that of the very first takes what it does
-TRIES_FREE, QUICK = 4, 0.3  # traces for code, and seconds that they take, before they may take what calls in dynamic mode have
+TRIES_FREE, QUICK = 4, 1.5  # traces for code, and seconds that they take, before they may take what calls in dynamic mode have
 DOUBTS = 3  # errors that code raises, and the function does not, before nobody tries it again
 WORTH = 10  # calls that code may try in vain for one that it answers
 SLOWER = 32  # times as long as a call in dynamic mode a trace for code takes, as far as is known
-LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find more ends than those
+LOOKING = 1.0, 0.25  # of the time of calls in dynamic mode may go into other traces: of ends that are few, of more
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
 MAX_LOOPS = 1024  # of a variant, whose ways are known: as many as there are ways to get to them
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
@@ -193,7 +193,7 @@ class Account:
             return False
         each = self.waited / (self.calls - self.tries) if self.calls > self.tries else self.last / SLOWER
         worth = self.waited + hits * each  # what calls have taken without code, and would have
-        return self._is_quick() or self.looked + self.last <= (1.0 if self.new <= AT_ONCE else LOOKING) * worth
+        return self._is_quick() or self.looked + self.last <= LOOKING[self.new > AT_ONCE] * worth
 
     def affords(self, ends: int) -> bool:
         """Whether code for so many ends is made now."""
@@ -203,7 +203,7 @@ class Account:
         """Whether a trace for code is free."""
         if self.tries < TRIES_FREE:
             return not self.tries or self.found <= LONG
-        return self.new <= AT_ONCE and self.found <= (QUICK if self.tries < AT_ONCE else QUICK / AT_ONCE)
+        return self.new <= AT_ONCE and self.found <= (QUICK if self.tries < AT_ONCE + TRIES_FREE else QUICK / AT_ONCE)
 
     def _is_free(self, ends: int, most: int, seconds: float) -> bool:
         return ends <= 1 or (ends <= FIRST and seconds <= LONG) or (ends <= most and seconds <= GRACE)

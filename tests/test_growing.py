@@ -144,12 +144,13 @@ def test_what_python_raises_in_a_piece_is_numpys_to_answer():
 
 
 def test_functions_that_go_new_ways_are_left_alone(monkeypatch):
-    monkeypatch.setattr(compiling, "LOOKING", 0.0)
+    monkeypatch.setattr(compiling, "LOOKING", (0.0, 0.0))
+    monkeypatch.setattr(compiling, "QUICK", 0.0)
     derivative, dynamic = grad(ranked), grad(ranked, mode="dynamic")
     for args in INPUTS[ranked]:
         np.testing.assert_allclose(derivative(*args), dynamic(*args))
     (variant,) = family_of(derivative).variants
-    assert variant.traces == compiling.AT_ONCE + 1
+    assert variant.traces == compiling.TRIES_FREE
     assert derivative.cache_info() == (0, len(INPUTS[ranked]), 64, 1)
 
 
@@ -169,19 +170,26 @@ def test_code_is_kept_where_there_are_too_many_ends(monkeypatch):
 def test_an_account():
     account = Account()
     account.compiled(8, lambda: None)
-    assert account.allows()
+    assert account.allows(0)
     account.each = account.last = 1.0
     assert not account.affords(2)
     account.wanted = 2
-    assert not account.allows()  # until code can be made of it
+    assert not account.allows(0)  # until code can be made of it
     account.called(False, 2.5)
-    assert account.allows()
-    account.traced(9, True)
+    assert account.allows(0)
+    for new in range(1, 1 + compiling.TRIES_FREE):
+        account.called(True, 1.0)
+        account.traced(new, True)
     assert not account.wanted
+    assert account.looked == 0.0
+    account.waited = 0.0
+    assert not account.allows(0)
+    account.called(False, 1.5)
+    assert account.allows(0)
+    account.called(True, 1.0)
     assert account.looked == 1.0
-    assert not account.allows()
-    account.called(False, 10.0)
-    assert account.allows()
+    assert not account.allows(0)
+    assert account.allows(1)  # a call that code has answered is one more without
 
 
 def sorted_by_swaps(x):
