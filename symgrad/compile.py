@@ -406,7 +406,7 @@ class Family:
         except Exception as error:
             if trace.coarse and not (trace.impure or (state is not None and (state.impure or state.effects))):
                 doubts.update(*[one.causes for one in trace.mixed.values() if one.whole])  # for which floats may stand
-            _tell_plainly(error, trace.texts)
+            _tell_plainly(error, trace)
             if state is not None and trace.left and type(error) in _FLAWS:
                 raise _Flawed(repr(error)) from error
             raise
@@ -1433,7 +1433,7 @@ def _forget(filenames: list[str]) -> None:
         linecache.cache.pop(filename, None)
 
 
-def _tell_plainly(error: Exception, texts: set[str]) -> None:
+def _tell_plainly(error: Exception, trace: Trace) -> None:
     """Put plain values in place of traced ones in an error of the user's, and of their texts, which are marked.
 
     Who catches it can do nothing with others.
@@ -1443,24 +1443,17 @@ def _tell_plainly(error: Exception, texts: set[str]) -> None:
 
     def told(value: Any) -> Any:
         if isinstance(value, str):
-            return _told_plainly(value, texts)
+            return trace.plain_text(value)
         return plain(value, copy=True) if tracers(value) else value
 
     error.args = tuple(map(told, error.args))
     vars(error).update({name: told(value) for name, value in vars(error).items()})
 
 
-def _told_plainly(text: str, texts: set[str]) -> str:
-    """A text in which those of traced values are like those of plain ones."""
-    for words in texts:
-        text = str.replace(text, words, words.removeprefix("Traced(").removesuffix(")"))
-    return text
-
-
 def _settled(trace: Trace, leaf: Any) -> Any:
     """An output leaf as it is after the last write; object arrays of Tracers stacked; a text without a word of these."""
     if isinstance(leaf, str) and trace.texts:
-        return _told_plainly(leaf, trace.texts)
+        return trace.plain_text(leaf)
     if type(leaf) is Tracer:
         return traced(trace, leaf)
     if type(leaf) is np.ndarray and leaf.dtype == object and any(type(item) is Tracer for item in leaf.flat):

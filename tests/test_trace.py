@@ -5,6 +5,7 @@ import copy
 import decimal
 import functools
 import gc
+import io
 import itertools
 import json
 import math
@@ -865,19 +866,25 @@ def test_functions_of_numpys_themselves(fun, mode):
 
 
 def test_text_of_traced_values():
-    """What a derivative follows is marked in its text, so that it cannot be read back as a number."""
-    seen = []
+    """What a derivative follows is marked in its text, so that it cannot be read back as a number; that of it which is left
+    outside is as that of plain values."""
+    seen, shown = [], io.StringIO()
 
     def fun(x, n, y):
+        text = f"{x[0]:.1f}"
+        shown.write(f"{text} {text.startswith('0')}" if n < 0 else f"{x[0]:.1f};")
         seen.append((str(x[0]), f"{x[0]:.2f}", repr(x[0]), f"{x}", f"{n}", f"w{n}", f"{y[0]:.1f}", str(np.argmax(x))))
         return np.sum(x) * n
 
     derivative = grad(fun)
     for _ in range(4):
         assert np.allclose(derivative(V, 2, W), 2.0)
-    assert seen[0][:4] == ("Traced(0.31)", "Traced(0.31)", "Traced(np.float64(0.31))", f"Traced({V})")
+    with pytest.raises(LeavesNumPy):
+        derivative(V, -2, W)
+    assert seen[0][:4] == ("0.31", "0.31", "np.float64(0.31)", f"{V}")
     assert seen[0][4:] == ("2", "w2", "0.5", "3")
     assert len(seen) == 4, "text of a value is made at every call"
+    assert shown.getvalue() == "0.3;" * 4
     assert "dynamic mode" in derivative.explain()
     other = grad(lambda x: np.sum(x) if f"{x[0]:.1f}" else 0.0)
     other(V)

@@ -70,7 +70,7 @@ def _settle(holder: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> 
         kind = isinstance(holder, type)
         items, put = [*(vars(holder) if kind else attributes(holder)).items()], (type if kind else object).__setattr__
     for key, item in items:
-        if type(item) in _LOOKED_INTO:
+        if type(item) in _LOOKED_INTO or (trace.texts and isinstance(item, str)):
             new = _plain(item, trace, made, depth)
             if new is not item:
                 put(holder, key, new)
@@ -108,6 +108,8 @@ def _plain(value: Any, trace: Trace, made: dict[int, Any], depth: int = 0) -> An
     if type(value) is tuple and depth < DEEPEST:
         found = [_plain(item, trace, made, depth + 1) for item in value]
         return value if all(map(operator.is_, found, value)) else tuple(found)
+    if isinstance(value, str):
+        return trace.plain_text(value)
     if type(value) is not Tracer:
         if type(value) in _LOOKED_INTO and depth < DEEPEST:
             _settle(value, trace, made, depth + 1)

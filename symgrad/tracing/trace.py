@@ -530,6 +530,17 @@ class Trace:
         self.texts.add(words)
         return self.text_with(words)
 
+    def plain_text(self, text: str) -> str:
+        """A text in which those of such values are like those of plain ones."""
+        for words in self.texts:
+            text = str.replace(text, words, words.removeprefix("Traced(").removesuffix(")"))
+        return text
+
+    def as_written(self, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a method of this name is given: a file gets texts of plain values."""
+        texts = self.texts and name == "write"
+        return tuple([self.plain_text(arg) if isinstance(arg, str) else arg for arg in args]) if texts else args
+
     def text_with(self, words: str) -> str:
         """Text with that of such a value in it."""
         self.note("a traced value becomes text")

@@ -1432,6 +1432,7 @@ class Calls(Reads):
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method written in C."""
+        args = self.trace.as_written(name, args)
         if id(owner) in self._views and name in ("__iter__", "__reversed__"):
             return self.coming(owner, name != "__iter__")
         if (now := self.viewed(owner)) is not owner:

@@ -1832,6 +1832,8 @@ class Reads:
             return self._copied(value) if isinstance(value.value, np.ndarray) else value.value
         if kind in QUICK or depth > 8 or isinstance(value, (type, ModuleType, *FUNCTIONS)):
             return value
+        if isinstance(value, str):
+            return self.trace.plain_text(value)
         if kind is list:
             value[:] = [self.kept(item, depth + 1) for item in value]
         elif kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")):

@@ -1297,6 +1297,7 @@ class Plain(Finished):
             return create.scalar(args[0], fun)
         if (told := standard.asked(fun, args, kwargs)) is not None:
             return told
+        args = self.trace.as_written(getattr(fun, "__name__", ""), args)
         if (method := method_of(fun, args)) is not None:
             return self.call(method, *args[1:], **kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) in _PLAIN_KINDS and self._of_numpy(fun)):
