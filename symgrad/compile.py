@@ -76,7 +76,7 @@ AGAIN, MANY = 4, 64  # times that they do so in one call, and that they do all i
 AT_ONCE = 8  # ends, and signatures, that are traced and compiled at once; others, when calls in dynamic mode have cost as much
 GRACE = 2.0  # seconds that the code for these may take in all
 FIRST, LONG = 3, 20.0  # of so few, it may take so long; that of the very first takes what it does
-TRIES_FREE, QUICK = 4, 1.5  # traces for code, and seconds that they take, before they may take what calls in dynamic mode have
+TRIES_FREE, QUICK = 4, 2.0  # traces for code, and seconds that they take, before they may take what calls in dynamic mode have
 DOUBTS = 3  # errors that code raises, and the function does not, before nobody tries it again
 WORTH = 10  # calls that code may try in vain for one that it answers
 SLOWER = 32  # times as long as a call in dynamic mode a trace for code takes, as far as is known
@@ -186,14 +186,14 @@ class Account:
     def spent(self) -> float:
         return self.found + self.made
 
-    def allows(self, hits: int) -> bool:
+    def allows(self, hits: int, in_vain: bool = False) -> bool:
         """Whether a call is traced for code to be made of it, rather than run in dynamic mode. ``hits``: calls that code has
-        answered."""
+        answered; ``in_vain``: traces of other signatures were."""
         if self.wanted and not self.affords(self.wanted):
             return False
         each = self.waited / (self.calls - self.tries) if self.calls > self.tries else self.last / SLOWER
         worth = self.waited + hits * each  # what calls have taken without code, and would have
-        return self._is_quick() or self.looked + self.last <= LOOKING[self.new > AT_ONCE] * worth
+        return (self._is_quick() and not in_vain) or self.looked + self.last <= LOOKING[self.new > AT_ONCE] * worth
 
     def affords(self, ends: int) -> bool:
         """Whether code for so many ends is made now."""
@@ -1494,7 +1494,7 @@ class Compiler:
         self.lock = threading.RLock()
         self.misses = 0
         self.idle: list[float] = []  # the seconds that code of signatures took which is of little use, as far as is known
-        self.hopeless = False  # whether most signatures were traced for code again and again, in vain
+        self.in_vain = False  # whether most signatures were traced for code again and again, and there is none
         self.strict = False  # whether objects among the arguments are known by themselves
         self.once = False  # whether it matters which containers among them are one
         self.users: weakref.WeakSet[User] = weakref.WeakSet()
@@ -1569,7 +1569,7 @@ class Compiler:
             return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and (family.is_tried() or (at_once and not family.is_given_up()))
         begun = any([variant.is_begun_often() for variant in family.variants])
-        symbolic = compiles and (at_once or begun or (not self._waits(family) and family.account.allows(family.hits())))
+        symbolic = compiles and (at_once or begun or (not self._waits(family) and family.account.allows(family.hits(), self.in_vain)))
         start = time.thread_time()
         errors, family.errors = family.errors, []
         try:
@@ -1621,17 +1621,16 @@ class Compiler:
     def _waits(self, family: Family) -> bool:
         """Whether a signature's calls are in dynamic mode yet: where code for others was of little use, until they have taken
         as long as that took."""
-        if family.variants:
-            return False
         if self.misses % FEW == 1 or len(self.known) < FEW:
             with self.lock:
                 others = [*self.known.values()]
             self.idle = [other.account.spent for other in others if other.variants and not other.is_worth_it()]
             in_vain = [other for other in others if other.account.tries >= TRIES_FREE and not other.hits()]
-            self.hopeless = len(in_vain) > 1 and 2 * len(in_vain) > sum([other.account.tries > 1 for other in others])
-        idle = self.idle
-        few = len(idle) < (1 if self.hopeless else AT_ONCE)
-        waits = not few and family.account.waited < sum(idle) / len(idle)
+            self.in_vain = len(in_vain) > 1 and 2 * len(in_vain) > sum([other.account.tries > 1 for other in others])
+        if family.variants:
+            return False
+        idle, few = self.idle, 1 if self.in_vain else AT_ONCE
+        waits = len(idle) >= few and family.account.waited < sum(idle) / len(idle)
         return waits or family.account.calls < self.patience
 
     def _doubt(self, family: Family, errors: list[str]) -> None:
