@@ -1569,7 +1569,9 @@ class Compiler:
             return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and (family.is_tried() or (at_once and not family.is_given_up()))
         begun = any([variant.is_begun_often() for variant in family.variants])
-        symbolic = compiles and (at_once or begun or (not self._waits(family) and family.account.allows(family.hits(), self.in_vain)))
+        symbolic = compiles and (
+            at_once or begun or (not self._waits(family) and family.account.allows(family.hits(), self.in_vain))
+        )
         start = time.thread_time()
         errors, family.errors = family.errors, []
         try:

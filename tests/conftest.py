@@ -44,7 +44,7 @@ ONE_OF = {1: 1, 4: 4, 12: 14, 32: math.inf}  # so many cases of a test one runs,
 NONE = set[str]()  # tests of which no case runs
 
 compile.MAX_SHARED = 0  # each derivative of a test has code of its own, unless the test is about that
-compile.GRACE = math.inf  # how fast the machine is decides on nothing
+compile.GRACE = compile.QUICK = math.inf  # how fast the machine is decides on nothing
 
 
 def _spoiled(empty: Any) -> Any:

@@ -159,6 +159,33 @@ def of_dataclasses(p, x):
     return s
 
 
+class Stack:
+    def __init__(self):
+        self.data = []
+
+    def push(self, v):
+        self.data.append(v)
+
+    def pop(self):
+        if not self.data:
+            raise IndexError("nothing is there")
+        return self.data.pop()
+
+    def __len__(self):
+        return len(self.data)
+
+
+def of_a_class_of_ones_own(p, x):
+    items, s = Stack(), 0.0
+    for v in x:
+        if v * p[0] > 0.4:
+            items.push(v * p[1])
+        elif len(items) > 0:
+            s += items.pop() ** 2
+        s += 0.1 * len(items)
+    return s
+
+
 class Sized:
     def __init__(self):
         self.first, self.second = [], []
@@ -385,6 +412,31 @@ def test_an_empty_list_raises_as_a_list_does(order):
         x = np.array([0.5, -1.0, 0.7, sign, -0.2, -0.3])
         if sign > 0:
             with pytest.raises(IndexError, match="pop from empty list"):
+                derivative(np.ones(2), x)
+        else:
+            follows(derivative, fun, np.ones(2), x)
+
+
+def test_lengths_are_not_negative():
+    class Odd:
+        def __init__(self, n):
+            self.n = n
+
+        def __len__(self):
+            return self.n
+
+    def fun(p, x):
+        n = 0
+        for v in x:
+            if v * p[0] > 0:
+                n += 1
+        return p[0] * len(Odd(n - 3))
+
+    derivative = value_and_grad(fun)
+    for often in (4, 5, 3, 4, 2, 6):
+        x = np.where(np.arange(8) < often, 1.0, -1.0)
+        if often < 3:
+            with pytest.raises(ValueError, match="should return >= 0"):
                 derivative(np.ones(2), x)
         else:
             follows(derivative, fun, np.ones(2), x)

@@ -914,8 +914,8 @@ class Trace:
             look_at_size(self, stop - start)
         if start.value >= stop.value:
             return None
-        first, last = self._span(start.node), self._span(stop.node)
-        if (first is None or first[0] < 0) and not self._decided(_AT_LEAST, start):
+        last = self._span(stop.node)
+        if not self.at_least_zero(start):
             return None
         if (last is None or last[1] > size) and not self._decided(_AT_LEAST, size - stop):
             return None
@@ -937,10 +937,8 @@ class Trace:
         simple = part.step in (None, 1) and all([type(one) is slice for one in parts[:axis]]) and self.innermost_loop() is None
         if not simple or size > MANY or not all([end.node.aval == _INT and end.node.active for end in ends]):
             return None
-        for end in ends:
-            known = self._span(end.node)
-            if (known is None or known[0] < 0) and not self._decided(_AT_LEAST, end):
-                return None
+        if not all(map(self.at_least_zero, ends)):
+            return None
         start, stop = 0 if part.start is None else part.start, size if part.stop is None else part.stop
         if any([type(end) is int and end < 0 for end in (start, stop)]):
             return None
@@ -1352,6 +1350,11 @@ class Trace:
         seen = bool(self.computed(node))
         self.guard(node, seen)
         return seen
+
+    def at_least_zero(self, number: Tracer) -> bool:
+        """Whether an int is not negative, whatever the arguments are, or as a decision."""
+        known = self._span(number.node)
+        return (known is not None and known[0] >= 0) or self._decided(_AT_LEAST, number)
 
     def _divide(self, op: Op, args: Sequence[Any], values: list[Any]) -> Any:
         """A division where an exception may be caught: that of Python's numbers raises one, which is a decision then."""

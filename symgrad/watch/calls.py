@@ -1591,8 +1591,8 @@ class Calls(Reads):
             return self.trace.selections.asked(value, "len")
         if "__len__" in own_ways(kind):
             found = self.call(self.special(kind, "__len__"), value)
-            whole = type(found) is Tracer and found.node.aval == INT and found.node.active
-            return found if whole and found >= 0 else len(range(found))
+            whole = type(found) is Tracer and type(found.value) is int and self.trace.at_least_zero(found)
+            return found if whole else len(_Long(operator.index(found)))
         path, value = self.path_of(value), self.viewed(value)
         if path is not None:
             self.check(path, "len", len(value))
@@ -1889,6 +1889,16 @@ class Frame:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
+
+
+class _Long:
+    """Something of a length, which Python does not take to be one if it is negative."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
 
 
 def _is_of(kinds: Any, kind: type) -> Any:
