@@ -167,7 +167,8 @@ def test_code_is_kept_where_there_are_too_many_ends(monkeypatch):
     )
 
 
-def test_an_account():
+def test_an_account(monkeypatch):
+    monkeypatch.setattr(compiling, "QUICK", 2.0)
     account = Account()
     account.compiled(8, lambda: None)
     assert account.allows(0)
