@@ -461,6 +461,34 @@ def test_functions_that_outlive_the_call_have_lists():
         np.testing.assert_allclose(later(x, 0.1), fun(np.ones(2), x)[1](x, 0.1), rtol=1e-12)
 
 
+def test_functions_that_outlive_the_call_do_what_they_do():
+    def fun(p, x):
+        def later(y):
+            cells, found, k, s = [0.0] * 4, [], 0, 0.0
+            for i, v in enumerate(y):
+                if v > 0:
+                    cells[i % 4] = cells[i % 4] + v
+            while k < len(y) and s < 3.0:
+                if y[k] > 0.5:
+                    found.append(y[k])
+                s = s + abs(y[k])
+                k += 1
+            if cells[0] > 1.0:
+                s = s + cells[0]
+            if cells[1] > 1.0:
+                s = s * cells[1]
+            return s + cells[2] + sum(found)
+
+        return p[0] * later(x), later
+
+    derivative = value_and_grad(fun, has_aux=True)
+    for i in range(14):
+        p, x = draws(i, 8)
+        (value, later), _ = derivative(p, x)
+        np.testing.assert_allclose(value, fun(p, x)[0], rtol=1e-12)
+        np.testing.assert_allclose(later(x + 0.1), fun(p, x)[1](x + 0.1), rtol=1e-12)
+
+
 def program(rng, owner):
     """A function that puts numbers, pairs or ints into lists, reads them and takes them out, as chance has it."""
     names = [f"{owner}{name}" for name in ("q", "h")[: rng.choice([1, 2])]]

@@ -1130,6 +1130,14 @@ class Finished(State):
         """What it runs over."""
         return value
 
+    def section(self, *facts: Any) -> Any:
+        """Statements, as they are."""
+        return (0,)
+
+    def room(self, *facts: Any) -> Any:
+        """As many iterations as the loop has."""
+        return itertools.repeat(None)
+
     def records(self, value: Any, decides: int) -> Any:
         """What it runs over."""
         return value
