@@ -1131,6 +1131,28 @@ def writable(x: Tensor, new: Tensor | None = None, place: Any = None) -> bool:
     return recorded
 
 
+def past_hooks(x: Tensor) -> Tensor:
+    """What an operation that is done in place reads: a view leads straight to what it looks at, past hooks on what it was."""
+    if x.base is None or x.made or not (mode.grad and requires(x)):
+        return x
+    renew(x)
+    top = x.base.node or x.base
+    node = x.node
+    while isinstance(node, Node) and node is not top:
+        if node.hooks:
+            same = tied(x.value, x)
+            same.base, same.seen = x.base, x.seen
+            lead(same, strided(x.value, x.base.value, top))
+            return same
+        node = node.edges[0] if node.edges else None
+    return x
+
+
+def rewrite(x: Tensor, fun: Callable[[Tensor], Tensor], verb: str) -> Tensor:
+    """Write what a function makes of a tensor into it."""
+    return assign(x, fun(past_hooks(x)), verb)
+
+
 def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     """Write ``new`` into the memory of ``x``: what every in-place operation does.
 
@@ -1178,8 +1200,6 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     else:
         counter.append("torch::autograd::CopySlices")
         label = "inplace" if place is None else "copied"
-        if x.node is not None and new.node is not x.node and x.base is not None:
-            _past_hooks(new.node, x)
         rebase(x if x.base is None else x.base, target, new, label, place if x.base is None else None)
         renew(x)  # now, as its base may be detached
     return x
@@ -1285,13 +1305,6 @@ def _keep_first(node: Any, x: Tensor) -> None:
     if type(node) is Node and any([which == 0 and counter is x.counter for which, counter, _ in node.counters]):
         node.args = [np.array(node.args[0]), *node.args[1:]]
         node.counters = [saved for saved in node.counters if saved[0] != 0]
-
-
-def _past_hooks(node: Any, x: Tensor) -> None:
-    """Lead from an operation that is done in place in a view to what that looks at, past hooks on what the view was."""
-    base, old = x.base, x.node
-    if type(node) is Node and type(old) is Node and old.hooks and base is not None and node.edges[0] is old:
-        node.edges[0] = strided(x.value, base.value, base.node or base)
 
 
 def _hold(new: Tensor, x: Tensor) -> None:

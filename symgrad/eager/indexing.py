@@ -25,6 +25,7 @@ from symgrad.eager.core import (
     methods,
     numbers,
     plain,
+    rewrite,
     tied,
     unlike,
     variant,
@@ -326,8 +327,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
                 _check_dtypes(self, value)
             number_in(numbers(value), kept)
             value = value.to(kept)
-        new = _put(self, _shortened(value), spec, arrays, PUT)
-        assign(self, new, "index_put_")
+        rewrite(self, lambda x: _put(x, _shortened(value), spec, arrays, PUT), "index_put_")
         return
     if not isinstance(value, Tensor):
         value = wrap(value)
@@ -366,7 +366,8 @@ def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False
     spec, arrays, _ = _index_of(self, tuple(indices))
     if isinstance(values, Tensor):
         _check_dtypes(self, values)
-    return assign(self, _put(self, values, spec, arrays, index.INDEX_ADD if accumulate else PUT), "index_put_")
+    op = index.INDEX_ADD if accumulate else PUT
+    return rewrite(self, lambda x: _put(x, values, spec, arrays, op), "index_put_")
 
 
 def _put(x: Tensor, values: Any, spec: Any, arrays: Any, op: Any) -> Tensor:

@@ -28,9 +28,11 @@ from symgrad.eager.core import (
     labelled,
     method,
     methods,
+    past_hooks,
     plain,
     refuse_overlap,
     requires,
+    rewrite,
     variant,
     wrap,
     writable,
@@ -134,7 +136,7 @@ def in_place(name: str, fun: Any) -> None:
         for other in args:
             if isinstance(other, Tensor) and (other.base is not None or self.base is not None):
                 refuse_overlap(self, other)
-        return assign(self, fun(self, *args, **kwargs), f"{name}_")
+        return rewrite(self, lambda x: fun(x, *args, **kwargs), f"{name}_")
 
     setattr(Tensor, f"{name}_", method_)
 
@@ -862,7 +864,7 @@ _operators()
 @method
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """``float_power``, written into this tensor, which must be able to hold it."""
-    result = FUNCTIONS["float_power"](self, exponent)
+    result = FUNCTIONS["float_power"](past_hooks(self), exponent)
     if result.value.dtype != self.value.dtype:
         raise RuntimeError(
             f"the base given to float_power_ has dtype {title(self.value.dtype)} but the operation's result requires dtype "

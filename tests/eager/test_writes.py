@@ -274,6 +274,54 @@ def test_a_hook_stays_with_what_a_view_was():
     assert x.grad.tolist() == [[26, 26], [26, 26]]
 
 
+HOOKED = {
+    "v.mul_(3)": lambda v: v.mul_(3),
+    "v[:1] *= 3": lambda v: v[:1].mul_(3),
+    "v[[0]] = 3": lambda v: v.__setitem__([0], 3.0),
+    "v.lerp_": lambda v: v.lerp_(v.detach() * 2, 0.3),
+    "v.renorm_": lambda v: v[:, None].renorm_(2, 0, 1.0),
+    "v.float_power_": lambda v: v.float_power_(2),
+    "v.index_put_": lambda v: v.index_put_((torch.tensor([0]),), v.detach()[:1].clone(), accumulate=True),
+    "np.multiply": lambda v: np.multiply(v, 3, out=v),
+    "leaky_relu_": lambda v: F.leaky_relu_(v.neg_()),
+    "silu": lambda v: F.silu(v[:1], inplace=True),
+    "rrelu": lambda v: F.rrelu(v.neg_(), inplace=True),
+}
+
+
+@pytest.mark.parametrize("name", HOOKED)
+@pytest.mark.parametrize("hooked", [lambda v: v.retain_grad(), lambda v: v.register_hook(lambda g: g * 0.5)])
+def test_writes_to_a_view_pass_by_the_hooks_that_it_had(name, hooked):
+    def squares(x, hooked=lambda v: None):
+        y = x * 1
+        view = y[1:]
+        hooked(view)
+        HOOKED[name](view)
+        return (y * y).sum()
+
+    x = torch.tensor([0.3, 1.2, 2.0], dtype=torch.double, requires_grad=True)
+    expected = torch.autograd.functional.jacobian(squares, x)
+    assert torch.autograd.gradcheck(squares, x)
+    assert torch.allclose(torch.autograd.grad(squares(x, hooked), x)[0], expected)
+    recorded = torch.autograd.grad(squares(x, hooked), x, create_graph=True)[0]
+    assert torch.allclose(recorded, expected)
+    squares(x, hooked).backward(inputs=[x])
+    assert torch.allclose(x.grad, expected)
+
+
+def test_a_hooked_view_that_is_scaled_by_its_own_sum_twice_differentiated():
+    x = torch.tensor([0.3, 1.2, 2.0], dtype=torch.double, requires_grad=True)
+    double = x * 2
+    y = double * 1
+    view = y[::2]
+    view.retain_grad()
+    view.mul_(view.sum())
+    (gradient,) = torch.autograd.grad((double * double).sum() + (y * y).sum(), x, create_graph=True)
+    gradient.sum().backward()
+    assert np.allclose(gradient.detach().numpy(), [354.208, 19.2, 655.584])
+    assert np.allclose(x.grad.numpy(), [865.92, 16.0, 1366.4])
+
+
 @pytest.mark.parametrize("write", [lambda x, w: x.mul_(3), lambda x, w: w.mul_(3)])
 @pytest.mark.parametrize("by_name", [False, True])
 def test_arguments_of_a_checkpoint_are_watched(write, by_name):

@@ -7,6 +7,7 @@ import functools
 import math
 import operator
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from symgrad.eager.core import (
     methods,
     numbers,
     plain,
+    rewrite,
     tied,
     unlike,
     wrap,
@@ -94,8 +96,9 @@ from symgrad.ops.reduction import vector_shape
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
 
 
-def _maybe_in_place(x: Tensor, y: Any, inplace: bool, name: str) -> Any:
-    return assign(x, y, f"{name}_") if inplace else y
+def _maybe_in_place(x: Tensor, fun: Callable[[Tensor], Any], inplace: bool, name: str) -> Any:
+    """What a function makes of a tensor, written into that if wanted."""
+    return rewrite(x, fun, f"{name}_") if inplace else fun(x)
 
 
 def _activation(name: str, op: Any) -> Any:
@@ -105,7 +108,7 @@ def _activation(name: str, op: Any) -> Any:
         if name == "relu" and input.value.dtype.kind in "bc":
             kind, why = _REFUSED[input.value.dtype.kind]
             raise kind(why)
-        return _maybe_in_place(input, apply(op, (input,)), inplace, name)
+        return _maybe_in_place(input, lambda x: apply(op, (x,)), inplace, name)
 
     return fun
 
@@ -133,22 +136,21 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """``input``, scaled by ``negative_slope`` below zero."""
     require_tensor("leaky_relu", input)
-    y = apply(ops.LEAKY_RELU, (input,), {"negative_slope": negative_slope}, f"LeakyReluBackward{int(inplace)}")
-    return _maybe_in_place(input, y, inplace, "leaky_relu")
+    params, label = {"negative_slope": negative_slope}, f"LeakyReluBackward{int(inplace)}"
+    return _maybe_in_place(input, lambda x: apply(ops.LEAKY_RELU, (x,), params, label), inplace, "leaky_relu")
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``input``, and ``alpha * (exp(input) - 1)`` below zero."""
     require_tensor("elu", input)
-    y = apply(ops.ELU, (input,), {"alpha": alpha}, f"EluBackward{int(inplace)}")
-    return _maybe_in_place(input, y, inplace, "elu")
+    label = f"EluBackward{int(inplace)}"
+    return _maybe_in_place(input, lambda x: apply(ops.ELU, (x,), {"alpha": alpha}, label), inplace, "elu")
 
 
 def selu(input: Tensor, inplace: bool = False) -> Any:
     """``elu``, scaled so that it normalises itself."""
-    params = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
-    y = apply(ops.ELU, (input,), params, f"EluBackward{int(inplace)}")
-    return _maybe_in_place(input, y, inplace, "selu")
+    params, label = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}, f"EluBackward{int(inplace)}"
+    return _maybe_in_place(input, lambda x: apply(ops.ELU, (x,), params, label), inplace, "selu")
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
@@ -169,8 +171,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if input.value.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    y = apply(ops.HARDTANH, (input,), {"low": min_val, "high": max_val})
-    return _maybe_in_place(input, y, inplace, "hardtanh")
+    params = {"low": min_val, "high": max_val}
+    return _maybe_in_place(input, lambda x: apply(ops.HARDTANH, (x,), params), inplace, "hardtanh")
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Any:
@@ -182,8 +184,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``input``, and ``alpha * (exp(input / alpha) - 1)`` below zero."""
     if not alpha:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    y = apply(ops.CELU, (input,), {"alpha": alpha}, f"CeluBackward{int(inplace)}")
-    return _maybe_in_place(input, y, inplace, "celu")
+    label = f"CeluBackward{int(inplace)}"
+    return _maybe_in_place(input, lambda x: apply(ops.CELU, (x,), {"alpha": alpha}, label), inplace, "celu")
 
 
 def glu(input: Tensor, dim: int = -1) -> Any:
@@ -201,12 +203,12 @@ def glu(input: Tensor, dim: int = -1) -> Any:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
     """``input / 6 + 1 / 2``, kept between 0 and 1."""
-    return _maybe_in_place(input, apply(ops.HARDSIGMOID, (input,)), inplace, "hardsigmoid")
+    return _maybe_in_place(input, lambda x: apply(ops.HARDSIGMOID, (x,)), inplace, "hardsigmoid")
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Any:
     """``input`` times ``hardsigmoid`` of it."""
-    return _maybe_in_place(input, apply(ops.HARDSWISH, (input,)), inplace, "hardswish")
+    return _maybe_in_place(input, lambda x: apply(ops.HARDSWISH, (x,)), inplace, "hardswish")
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Any:
@@ -228,8 +230,8 @@ def tanhshrink(input: Tensor) -> Any:
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """``input`` where it is above a threshold, else ``value``."""
-    y = apply(ops.THRESHOLD, (input,), {"threshold": threshold, "value": value}, f"ThresholdBackward{int(inplace)}")
-    return _maybe_in_place(input, y, inplace, "threshold")
+    params, label = {"threshold": threshold, "value": value}, f"ThresholdBackward{int(inplace)}"
+    return _maybe_in_place(input, lambda x: apply(ops.THRESHOLD, (x,), params, label), inplace, "threshold")
 
 
 def prelu(input: Tensor, weight: Tensor) -> Any:
@@ -253,14 +255,14 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     """``leaky_relu``, by a slope that is drawn for each element while training, else by their mean."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    label = f"RreluWithNoiseBackward{int(inplace)}"
     if not training:
-        y = labelled(leaky_relu(input, (lower + upper) / 2), f"RreluWithNoiseBackward{int(inplace)}")
-        return _maybe_in_place(input, y, inplace, "rrelu")
+        return _maybe_in_place(input, lambda x: labelled(leaky_relu(x, (lower + upper) / 2), label), inplace, "rrelu")
     value = input.value
     drawn = default_generator.uniform(int((value <= 0).sum()), np.dtype(np.float64)) * (upper - lower) + lower
     slopes = np.ones(value.shape, value.dtype)
     slopes[value <= 0] = drawn
-    return _maybe_in_place(input, labelled(input * wrap(slopes), f"RreluWithNoiseBackward{int(inplace)}"), inplace, "rrelu")
+    return _maybe_in_place(input, lambda x: labelled(x * wrap(slopes), label), inplace, "rrelu")
 
 
 def _in_place(fun: Any) -> Any:
@@ -282,7 +284,7 @@ def softsign(input: Tensor) -> Any:
 
 def mish(input: Tensor, inplace: bool = False) -> Any:
     """``input * tanh(softplus(input))``."""
-    return _maybe_in_place(input, apply(ops.MISH, (input,)), inplace, "mish")
+    return _maybe_in_place(input, lambda x: apply(ops.MISH, (x,)), inplace, "mish")
 
 
 def _dim_of(dim: Any, input: Tensor, name: str) -> int:
@@ -899,18 +901,18 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: b
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1,) * (len(shape) - 2))
     if p == 1:
-        return _maybe_in_place(input, input * wrap(np.zeros((), kind)), inplace, "dropout")
+        return _maybe_in_place(input, lambda x: x * wrap(np.zeros((), kind)), inplace, "dropout")
     if kind.kind not in "fc":
         raise RuntimeError(f"result type Float can't be cast to the desired output type {title(kind)}")
     drawn = default_generator.uniform(math.prod(shape), np.dtype(np.float64))
     drawn = drawn.reshape(shape) if features else laid_out(drawn, input.value)
     kept = (drawn < 1 - p).astype(kind)
     if not alpha:
-        return _maybe_in_place(input, input * wrap(kept / kind.type(1 - p)), inplace, "dropout")
+        return _maybe_in_place(input, lambda x: x * wrap(kept / kind.type(1 - p)), inplace, "dropout")
     limit = 1.7580993408473766
     scale = 1 / math.sqrt((limit * limit * p + 1) * (1 - p))
     moved = (kept - 1) * kind.type(limit * scale) + kind.type(limit * scale * p)
-    return _maybe_in_place(input, input * wrap(kept * kind.type(scale)) + wrap(moved), inplace, "dropout")
+    return _maybe_in_place(input, lambda x: x * wrap(kept * kind.type(scale)) + wrap(moved), inplace, "dropout")
 
 
 def _channel_dropout(d: int) -> Any:
@@ -937,8 +939,9 @@ def _channel_dropout(d: int) -> Any:
             warnings.warn(_NO_BATCH, stacklevel=2)
         if d == 2 or ndim == d + 2:
             return _dropped(input, p, training, inplace, True)
-        y = reshape(_dropped(reshape(input, (1, *input.value.shape)), p, training, False, True), input.value.shape)
-        return _maybe_in_place(input, y, inplace, "dropout")
+        shape = input.value.shape
+        one = lambda x: reshape(_dropped(reshape(x, (1, *shape)), p, training, False, True), shape)
+        return _maybe_in_place(input, one, inplace, "dropout")
 
     return fun
 
