@@ -297,7 +297,7 @@ class Node:
 
 def modified(value: Any, made: str | None, counter: list[Any], seen: int, saver: str, number: int = 0) -> str:
     """The message that a value, output ``number`` of the node ``made``, was written to after ``saver`` had saved it."""
-    source = f", which is output {number} of {re.sub(r'Backward[0-9]+$', '', made)}," if made else ""
+    source = f", which is output {number} of {re.sub(r'Backward[0-9]*$', '', made)}," if made else ""
     writer = f" It was changed by {counter[1]}() at {counter[2]}, after {saver} had saved it." if counter[1:] else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -1078,12 +1078,13 @@ def _step(op: Op, value: Any, y: Any, edge: Any, label: Label = None) -> Node:
     return Node(op, plan_of(op, 1, (0,)), (value,), NONE, [edge], (), y, label)
 
 
-def lead(x: Tensor, node: Any) -> None:
-    """Let a tensor come from another node, where what ``retain_grad`` asked for now waits."""
-    x.node, x.needs = node, True
+def lead(x: Tensor, edge: Any) -> None:
+    """Let a tensor come from another node, or part of one, where what ``retain_grad`` asked for now waits."""
+    x.node, x.needs = edge, True
     if x.kept is not None:
+        node, number = (edge.node, edge.number) if type(edge) is Part else (edge, 0)
         node.hooks = node.hooks or {}
-        x.kept = x.kept.move(node.hooks, ("retain", ("tensor", 0)))
+        x.kept = x.kept.move(node.hooks, ("retain", ("tensor", number)))
 
 
 def places(top: Any, looking: Any) -> Any:

@@ -212,7 +212,7 @@ def tolist(self: Tensor) -> Any:
 @method
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """The NumPy array itself, whose memory stays shared."""
-    if requires(self) and not force:
+    if (mode.grad or mode.tracing) and requires(self) and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return whole(self)
 

@@ -278,10 +278,10 @@ HOOKED = {
     "v.mul_(3)": lambda v: v.mul_(3),
     "v[:1] *= 3": lambda v: v[:1].mul_(3),
     "v[[0]] = 3": lambda v: v.__setitem__([0], 3.0),
-    "v.lerp_": lambda v: v.lerp_(v.detach() * 2, 0.3),
+    "v.lerp_": lambda v: v.lerp_(torch.full((2,), 3.0).double(), 0.3),
     "v.renorm_": lambda v: v[:, None].renorm_(2, 0, 1.0),
     "v.float_power_": lambda v: v.float_power_(2),
-    "v.index_put_": lambda v: v.index_put_((torch.tensor([0]),), v.detach()[:1].clone(), accumulate=True),
+    "v.index_put_": lambda v: v.index_put_((torch.tensor([0]),), torch.ones(1).double(), accumulate=True),
     "np.multiply": lambda v: np.multiply(v, 3, out=v),
     "leaky_relu_": lambda v: F.leaky_relu_(v.neg_()),
     "silu": lambda v: F.silu(v[:1], inplace=True),
@@ -320,6 +320,106 @@ def test_a_hooked_view_that_is_scaled_by_its_own_sum_twice_differentiated():
     gradient.sum().backward()
     assert np.allclose(gradient.detach().numpy(), [354.208, 19.2, 655.584])
     assert np.allclose(x.grad.numpy(), [865.92, 16.0, 1366.4])
+
+
+class Scale(torch.autograd.Function):
+    """``x.mul_(w)``, as a function of the user's own."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x.clone(), w)
+        ctx.mark_dirty(x)
+        return x.mul_(w)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w, (g * x).sum_to_size(w.shape)
+
+
+SCALED = [
+    "out = scale(v, w)",
+    "scale(v, w); out = y",
+    "scale(v, w); out = v[:1]",
+    "scale(v[:1], w); out = v",
+    "scale(v, w); out = other",
+    "scale(v, w); scale(v, w); out = v",
+    "scale(v, w); v.mul_(w); out = v",
+    "v.mul_(w); scale(v, w); out = v",
+    "scale(v, w); y.mul_(w); out = v * other",
+]
+
+
+@pytest.mark.parametrize("code", SCALED)
+def test_functions_that_write_to_a_view(code):
+    def fun(x, w):
+        y = x * 1
+        names = {"y": y, "v": y[1:], "other": y[:2], "w": w, "scale": Scale.apply}
+        exec(code, names)
+        return names["out"].sin()
+
+    x = torch.tensor([0.3, 1.2, 2.0], dtype=torch.double, requires_grad=True)
+    w = torch.tensor([1.5], dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(fun, (x, w))
+    assert torch.autograd.gradgradcheck(lambda x: fun(x, w.detach()), (x,))
+
+
+def test_functions_that_write_to_a_view_read_another_one():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    view, first = y[1:], y[:1]
+    Scale.apply(view, first)
+    (view * first).sum().backward()
+    assert x.grad.tolist() == [10, 1, 1]
+
+
+def test_hooks_of_what_a_function_writes_to():
+    x, w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([0.5])
+    y = x * 1
+    view = y[1:]
+    view.retain_grad()
+    view.register_hook(lambda g: g * 5)
+    (Scale.apply(view, w) ** 2).sum().backward()
+    assert (x.grad.tolist(), view.grad.tolist()) == ([0, 1, 1.5], [2, 3])
+    y = x * 1
+    y.retain_grad()
+    (Scale.apply(y, w) ** 2).sum().backward()
+    assert y.grad.tolist() == [1, 2, 3]
+
+
+def test_functions_of_several_results_do_not_write_to_views():
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2), None
+
+        @staticmethod
+        def backward(ctx, g, _):
+            return g * 2
+
+    y = torch.ones(3, requires_grad=True) * 1
+    with pytest.raises(RuntimeError, match="modifies inplace an input that is a view of another Tensor"):
+        Both.apply(y[1:])
+    Both.apply(y)[0].sum().backward()
+
+
+def test_a_function_may_write_to_the_array_of_its_argument():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            np.multiply(x.numpy(), 2, out=x.numpy())
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(3, requires_grad=True)
+    y = x * 1
+    Twice.apply(y[1:]).sum().backward()
+    assert (x.grad.tolist(), y.tolist()) == ([0, 2, 2], [1, 2, 2])
 
 
 @pytest.mark.parametrize("write", [lambda x, w: x.mul_(3), lambda x, w: w.mul_(3)])

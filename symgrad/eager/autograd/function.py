@@ -19,11 +19,14 @@ from symgrad.eager.core import (
     Tensor,
     conjugate,
     constant,
+    lead,
     linked,
     look,
     modified,
     next_of,
+    past_hooks,
     rebase,
+    renew,
     requires,
     tick,
     tied,
@@ -342,13 +345,14 @@ class Function:
         if not (recording and any(wanted)):
             return outs
         several = isinstance(outs, tuple)
+        given = outs if several else (outs,)
         dirty = {id(x) for x in context._dirty}
         for x in context._dirty:
             if x.needs and x.node is None:
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
             writable(x)
-            x.counter[0] += 1
-        given = outs if several else (outs,)
+            if x.base is not None and len(given) > 1:
+                raise RuntimeError(_ONE_RESULT)
         if not dirty <= set(map(id, given)):
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
@@ -361,8 +365,11 @@ class Function:
             for x in given
         ]  # fmt: skip
         places = [i for i, want in enumerate(wanted) if want]
+        sources = [edge_of(past_hooks(args[i]) if id(args[i]) in dirty else args[i]) for i in places]
+        for x in context._dirty:
+            x.counter[0] += 1  # after which views of it look for their nodes anew
         values = [x.value if isinstance(x, Tensor) else None for x in results]
-        node = FunctionNode(cls, context, [edge_of(args[i]) for i in places], places, values)
+        node = FunctionNode(cls, context, sources, places, values)
         shapes = [None if v is None else (v.shape, v.dtype) for v in values]
         node.params = {"tensors": [isinstance(x, Tensor) for x in args], "shapes": shapes}
         edges: list[Any] = [
@@ -382,11 +389,22 @@ class Function:
             if edge is not None and x.value.dtype.kind in "fc":
                 if x.base is not None and id(x) in dirty:
                     rebase(x.base, x.value, linked(x.value, edge), "inplace")
+                    renew(x)
                     continue
-                x.node, x.needs, x.seen = edge, True, x.counter[0]
+                lead(x, edge)
+                x.seen = x.counter[0]
                 if x.base is not None:
                     x.made = "several" if len(results) > 1 else "function"
         return tuple(results) if several else results[0]
+
+
+_ONE_RESULT = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
+    "Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view (using "
+    ".clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: one "
+    "doing the inplace that returns a single Tensor and a second one that does the other operations). You can ask on the forum "
+    "https://discuss.pytorch.org/ if you need help to do this change."
+)
 
 
 def _alias(x: Tensor) -> Tensor:
