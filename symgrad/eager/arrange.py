@@ -301,14 +301,15 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     memory = flat_index(value.shape) if traced else value if input.base is None else input.base.value
     start = (0 if traced else input.storage_offset()) if storage_offset is None else storage_offset
     low, high = np.lib.array_utils.byte_bounds(memory)
-    unit = memory.itemsize
+    kind = memory.dtype if traced else value.dtype  # of parts of complex numbers, memory holds the whole ones
+    unit = kind.itemsize
     needed = (start + sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)]) + 1) * unit if 0 not in shape else 0
     if needed > high - low:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {start}, and itemsize {unit} requiring a "
             f"storage size of {needed} are out of bounds for storage of size {high - low}"
         )
-    row = np.lib.stride_tricks.as_strided(memory, ((high - low) // unit,), (unit,))
+    row = np.lib.stride_tricks.as_strided(memory, ((high - low) // memory.itemsize,), (memory.itemsize,)).view(kind)
     found = np.lib.stride_tricks.as_strided(row[start:], shape, [step * unit for step in steps])
     if traced:
         return apply(AS_STRIDED, (input, found), {"shape": value.shape})
@@ -317,7 +318,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     if mode.grad and requires(input):
         renew(input)
         lead(tensor, strided(found, value, input.node or input))
-    return tensor
+    return labelled(tensor, "AsStridedBackward0")
 
 
 @function

@@ -1132,15 +1132,15 @@ def writable(x: Tensor, new: Tensor | None = None, place: Any = None) -> bool:
     return recorded
 
 
-def past_hooks(x: Tensor) -> Tensor:
-    """What an operation that is done in place reads: a view leads straight to what it looks at, past hooks on what it was."""
+def straight(x: Tensor) -> Tensor:
+    """What an operation that is done in place reads: a view straight from its base, past hooks and narrower views."""
     if x.base is None or x.made or not (mode.grad and requires(x)):
         return x
     renew(x)
     top = x.base.node or x.base
     node = x.node
     while isinstance(node, Node) and node is not top:
-        if node.hooks:
+        if node.hooks or (node.op is AS_STRIDED and node.edges[0] is not top):
             same = tied(x.value, x)
             same.base, same.seen = x.base, x.seen
             lead(same, strided(x.value, x.base.value, top))
@@ -1151,7 +1151,7 @@ def past_hooks(x: Tensor) -> Tensor:
 
 def rewrite(x: Tensor, fun: Callable[[Tensor], Tensor], verb: str) -> Tensor:
     """Write what a function makes of a tensor into it."""
-    return assign(x, fun(past_hooks(x)), verb)
+    return assign(x, fun(straight(x)), verb)
 
 
 def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:

@@ -28,11 +28,11 @@ from symgrad.eager.core import (
     labelled,
     method,
     methods,
-    past_hooks,
     plain,
     refuse_overlap,
     requires,
     rewrite,
+    straight,
     variant,
     wrap,
     writable,
@@ -864,7 +864,7 @@ _operators()
 @method
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """``float_power``, written into this tensor, which must be able to hold it."""
-    result = FUNCTIONS["float_power"](past_hooks(self), exponent)
+    result = FUNCTIONS["float_power"](straight(self), exponent)
     if result.value.dtype != self.value.dtype:
         raise RuntimeError(
             f"the base given to float_power_ has dtype {title(self.value.dtype)} but the operation's result requires dtype "

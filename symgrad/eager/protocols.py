@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager.bridge import through
-from symgrad.eager.core import NONE, Tensor, apply, assign, known, methods, past_hooks, variant
+from symgrad.eager.core import NONE, Tensor, apply, assign, known, methods, straight, variant
 from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
@@ -75,7 +75,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *args: Any, **kwargs
     if out is not None and all(item is None for item in out):
         out = None
     if out is not None:
-        args = tuple([past_hooks(x) if isinstance(x, Tensor) and any(x is item for item in out) else x for x in args])
+        args = tuple([straight(x) if isinstance(x, Tensor) and any(x is item for item in out) else x for x in args])
     mask = kwargs.pop("where", True) if method == "__call__" else True
     if method == "at":
         return _at(ufunc, *args)

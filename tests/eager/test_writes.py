@@ -444,6 +444,47 @@ def test_parts_of_complex_numbers_are_not_saved(write):
     assert torch.autograd.gradcheck(fun, (torch.tensor([1 + 2j, 3 - 1j], dtype=torch.cdouble, requires_grad=True),))
 
 
+STRIDED = {
+    "z.real.as_strided((2,), (2,))": [1, 3],
+    "z.imag.as_strided((2,), (2,))": [2, 4],
+    "z.real.as_strided((4,), (1,))": [1, 2, 3, 4],
+    "z.imag.as_strided((2, 2), (2, 1), 0)": [[1, 2], [3, 4]],
+    "z[1:].real.as_strided((2,), (1,))": [3, 4],
+    "z[1:].imag.as_strided((2,), (1,), 1)": [2, 3],
+    "torch.view_as_real(z)[1:].as_strided((2,), (1,))": [3, 4],
+    "torch.view_as_complex(torch.view_as_real(z)).as_strided((1,), (1,), 1)": [3 + 4j],
+    "torch.view_as_complex(torch.view_as_real(z)[1:]).as_strided((1,), (1,))": [3 + 4j],
+    "torch.view_as_real(z)[:1].as_strided((2, 1), (2, 1))[1:].real": [[3]],
+}
+
+
+@pytest.mark.parametrize("code", STRIDED)
+def test_strides_in_parts_of_complex_numbers(code):
+    def written(z):
+        z = z * 1
+        exec(f"{code}.mul_(3)", {"z": z, "torch": torch})
+        return torch.view_as_real(z * z)
+
+    z = torch.tensor([1 + 2j, 3 + 4j], dtype=torch.cdouble, requires_grad=True)
+    assert eval(code).tolist() == STRIDED[code]
+    assert torch.autograd.gradcheck(written, (z,))
+
+
+def test_diagonals_of_parts_of_complex_numbers():
+    z = torch.zeros(2, 2, dtype=torch.cdouble)
+    z.real.fill_diagonal_(7)
+    z.imag.fill_diagonal_(1)
+    assert z.tolist() == [[7 + 1j, 0], [0, 7 + 1j]]
+
+
+def test_writes_through_strides_beyond_a_view():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    y[:1].as_strided((3,), (1,))[1:].mul_(3)
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [2, 36, 54]
+
+
 def test_a_vector_that_became_a_variable_by_its_base():
     base, w = torch.zeros(2, 2, dtype=torch.double), torch.tensor([2.0, 3.0], dtype=torch.double, requires_grad=True)
     row = base[0]

@@ -24,10 +24,10 @@ from symgrad.eager.core import (
     look,
     modified,
     next_of,
-    past_hooks,
     rebase,
     renew,
     requires,
+    straight,
     tick,
     tied,
     whole,
@@ -112,7 +112,7 @@ class FunctionNode(Node):
     def __init__(self, function: Any, context: Context, edges: list[Any], inputs: list[int], outs: list[Any]) -> None:
         self.function, self.context, self.edges, self.inputs = function, context, edges, inputs
         self.label, self.hooks, self.serial, self.counters = f"{function.__name__}Backward", None, tick(), []
-        self.plan, self.params, self.args, self.result = _NO_PLAN, {}, (), None
+        self.op, self.plan, self.params, self.args, self.result = _NO_OP, _NO_PLAN, {}, (), None
         if len(outs) == 1 and outs[0] is not None:
             self.shape, self.dtype = outs[0].shape, outs[0].dtype
         self.outputs = len(outs)
@@ -150,7 +150,8 @@ class FunctionNode(Node):
             self.context._freed, self.context._saved = True, ()
 
 
-_NO_PLAN = Plan(Op(abs, "constant", (), name="function"), 0, ())
+_NO_OP = Op(abs, "constant", (), name="function")
+_NO_PLAN = Plan(_NO_OP, 0, ())
 
 
 def _forward(cls: Any, context: Context, args: tuple[Any, ...]) -> Any:
@@ -365,7 +366,7 @@ class Function:
             for x in given
         ]  # fmt: skip
         places = [i for i, want in enumerate(wanted) if want]
-        sources = [edge_of(past_hooks(args[i]) if id(args[i]) in dirty else args[i]) for i in places]
+        sources = [edge_of(straight(args[i]) if id(args[i]) in dirty else args[i]) for i in places]
         for x in context._dirty:
             x.counter[0] += 1  # after which views of it look for their nodes anew
         values = [x.value if isinstance(x, Tensor) else None for x in results]
