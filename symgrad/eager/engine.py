@@ -104,6 +104,8 @@ class Sweep:
                 assert self.path is not None
                 if not any(id(edge) in self.path for edge in _targets(node)):
                     continue
+            if node.hooks:
+                g = self.hooked_before(node, g)
             parts = checked(node, g) if anomaly else node.pull(g)
             if not keep:
                 node.free()
@@ -211,6 +213,7 @@ class Sweep:
     # ---- hooks ----
 
     def hooked(self, node: Node, g: Any) -> Any:
+        """The cotangent of a node after the hooks of its results."""
         parts = list(g) if type(g) is tuple else [g]
         for i, part in enumerate(parts):
             if part is None:
@@ -219,15 +222,21 @@ class Sweep:
             assert node.hooks is not None
             tensor = conjugate(run_hooks(node.hooks, ("tensor", i), conjugate(tensor)))
             parts[i] = tensor if self.create else tensor.value
-        if any(kind == "before" for kind, _ in _kinds(node.hooks)):
-            given = tuple(part if part is None or isinstance(part, Tensor) else wrap(part) for part in parts)
-            for kind, hook in list(_kinds(node.hooks)):
-                if kind == "before":
-                    given = hook(given) or given
-            parts = [part if self.create or part is None else part.value for part in given]
+        return tuple(parts) if type(g) is tuple else parts[0]
+
+    def hooked_before(self, node: Node, g: Any) -> Any:
+        """The cotangent of a node after the hooks that run before its rules."""
+        hooks = [hook for kind, hook in _kinds(node.hooks) if kind == "before"]
+        if not hooks:
+            return g
+        given = tuple(x if x is None or isinstance(x, Tensor) else wrap(x) for x in (g if type(g) is tuple else (g,)))
+        for hook in hooks:
+            given = hook(given) or given
+        parts = [x if self.create or x is None else x.value for x in given]
         return tuple(parts) if type(g) is tuple else parts[0]
 
     def hooked_after(self, node: Node, parts: list[Any], g: Any) -> list[Any]:
+        """The cotangents that a node gives after the hooks that run then."""
         for kind, hook in list(_kinds(node.hooks)):
             if kind == "after":
                 outs = tuple(x if x is None or isinstance(x, Tensor) else wrap(x) for x in (g if type(g) is tuple else (g,)))

@@ -340,6 +340,14 @@ def test_hooks_of_nodes():
     assert x.grad.tolist() == [6.0, 6.0]
 
 
+def test_gradients_are_taken_before_hooks_that_precede_a_node():
+    x = torch.ones(2, requires_grad=True)
+    y = x * 3
+    y.grad_fn.register_prehook(lambda outs: (outs[0] * 2,))
+    of_y, of_x = torch.autograd.grad((y * y).sum(), [y, x])
+    assert (of_y.tolist(), of_x.tolist()) == ([6, 6], [36, 36])
+
+
 def test_accumulate_nodes_keep_their_identity():
     x = torch.ones(2, requires_grad=True)
     a, b = (x * 2).grad_fn.next_functions[0][0], (x + 1).grad_fn.next_functions[0][0]
