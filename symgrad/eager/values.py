@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,28 @@ from symgrad.eager.core import (
     whole,
     wrap,
 )
-from symgrad.eager.dtypes import as_numpy, device, on_cpu, strided, title
+from symgrad.eager.creation import order_of
+from symgrad.eager.dtypes import as_numpy, contiguous_format, device, on_cpu, strided, title
 from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, function
 from symgrad.eager.shapes import sizes
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import ASTYPE
 
-COPY = known(np.copy)
+
+def _unrepeated(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that copies arrays: dimensions that repeat elements lie in the copy where they stand, as in torch."""
+
+    def copied(x: Any, **params: Any) -> Any:
+        order = order_of(x) if type(x) is np.ndarray and 0 in x.strides else None
+        if order is None:
+            return fun(x, **params)
+        return fun(np.ascontiguousarray(x.transpose(order)), **params).transpose(np.argsort(order))
+
+    return copied
+
+
+COPY, CAST = [variant(op, fun=_unrepeated(op.fun)) for op in (known(np.copy), ASTYPE)]
 CONTIGUOUS = variant(COPY, fun=lambda a: np.array(a, order="C"))
 NAMES[np.copy] = "CloneBackward0"
 
@@ -246,7 +261,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Any:
     """A copy of its own memory, still part of the graph."""
     if type(input.value) is not np.ndarray:
         whole(input)
-    return apply(COPY, (input,))
+    return apply(CONTIGUOUS if memory_format is contiguous_format else COPY, (input,))
 
 
 @method
@@ -259,7 +274,7 @@ def _cast(x: Tensor, kind: Any) -> Any:
     wanted = as_numpy(kind)
     if x.value.dtype == wanted:
         return x
-    return apply(ASTYPE, (x,), {"dtype": wanted})
+    return apply(CAST, (x,), {"dtype": wanted})
 
 
 @method
@@ -275,7 +290,7 @@ def to(self: Tensor, *target: Any, copy: bool = False, memory_format: Any = None
         elif given is not None and not isinstance(given, bool):
             kind = given
     if copy or flags[1:] == [True]:
-        return apply(ASTYPE, (self,), {"dtype": self.value.dtype if kind is None else as_numpy(kind)})
+        return apply(CAST, (self,), {"dtype": self.value.dtype if kind is None else as_numpy(kind)})
     return self if kind is None else _cast(self, kind)
 
 

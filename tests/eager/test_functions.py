@@ -355,6 +355,17 @@ def test_tensors_like_others_lie_like_them(x, strides):
     assert torch.ones_like(x, memory_format=torch.contiguous_format).is_contiguous()
 
 
+@pytest.mark.parametrize("copied", [torch.clone, lambda x: x.double(), lambda x: x.to(x.dtype, copy=True)])
+def test_copies_of_what_repeats_elements(copied):
+    x = torch.arange(6.0).reshape(2, 3)
+    assert copied(x[:, None].expand(2, 4, 3)).stride() == (12, 3, 1)
+    assert copied(x[:, :1].expand(2, 3)).stride() == (3, 1)
+    assert copied(x.t()[:, None].expand(3, 4, 2)).stride() == (1, 3, 12)
+    assert copied(x.t()).stride() == (1, 3)
+    np.testing.assert_array_equal(copied(x.t()[:, None].expand(3, 4, 2)).numpy()[:, 2], x.t().numpy())
+    assert torch.clone(x.t(), memory_format=torch.contiguous_format).stride() == (2, 1)
+
+
 @pytest.mark.parametrize(
     ("draw", "expected"),  # of torch's seed 0
     [
