@@ -26,6 +26,7 @@ from symgrad.eager.core import (
     methods,
     requires,
     tied,
+    unlike,
     variant,
     writable,
 )
@@ -244,7 +245,11 @@ def broadcast_to(input: Tensor, shape: Any) -> Any:
 
 def broadcast_tensors(*tensors: Tensor) -> Any:
     """All expanded to their common shape."""
-    shape = np.broadcast_shapes(*(t.value.shape for t in tensors))
+    shapes = [t.value.shape for t in tensors]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise next(filter(None, itertools.starmap(unlike, itertools.combinations(shapes, 2)))) from None
     return tuple(t if t.value.shape == shape else expand(t, shape) for t in tensors)
 
 

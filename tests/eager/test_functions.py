@@ -498,6 +498,21 @@ def test_targets_that_are_all_ignored_give_no_gradient(reduction, smoothing):
         np.testing.assert_array_equal(slope(loss, x).numpy(), np.zeros(x.shape))
 
 
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [(F.mse_loss, "float64"), (F.l1_loss, "float64"), (F.smooth_l1_loss, "float64"), (F.huber_loss, "float32")],
+)
+def test_a_target_that_is_one_number_counts_as_many(loss, kind):
+    x, target = torch.tensor([0.5, 1.5], requires_grad=True), torch.tensor(1.0, dtype=torch.float64)
+    with pytest.warns(UserWarning, match="different to the input size"):
+        y = loss(x, target)
+    y.backward()
+    assert (y.dtype, x.grad.dtype) == (getattr(torch, kind), torch.float32)
+    expected = loss(x, torch.ones(2, dtype=torch.float64), reduction="none")
+    assert expected.dtype == y.dtype
+    assert torch.equal(expected.mean(), y)
+
+
 ONES = torch.ones(2, dtype=torch.float64)
 REFUSED = [
     (lambda: F.bilinear(torch.ones(3, 2), torch.ones(4), torch.ones(2, 2, 4)), RuntimeError, "not match: got 2 and 1"),
@@ -511,6 +526,8 @@ REFUSED = [
     (lambda: F.soft_margin_loss(given([1.0]), given([1.0])), RuntimeError, "to argument 'target'"),
     (lambda: F.multi_margin_loss(ONES, torch.tensor(0), weight=given([1.0, 1.0])), RuntimeError, "to argument 'weight'"),
     (lambda: F.multi_margin_loss(ONES, torch.tensor(0), p=3), ValueError, "only p == 1 and p == 2"),
+    (lambda: F.huber_loss(torch.tensor([1]), torch.ones(1)), RuntimeError, "Float can't be cast to .* Long"),
+    (lambda: torch.broadcast_tensors(torch.ones(2), torch.ones(3)), RuntimeError, r"tensor a \(2\) must match"),
     (lambda: F.hardtanh(torch.ones(2, dtype=torch.uint8)), RuntimeError, "unsigned type with negative limits"),
 ]  # fmt: skip
 

@@ -28,7 +28,6 @@ from symgrad.eager.core import (
     plain,
     rewrite,
     tied,
-    unlike,
     wrap,
 )
 from symgrad.eager.creation import laid_out
@@ -368,21 +367,25 @@ def binary_cross_entropy(
     return apply(ops.BCE, args, {"reduction": reduction})
 
 
+def _expanded(input: Tensor, target: Tensor) -> Any:
+    """Both in one shape, so that a number's dtype counts as that of the others; a warning where they were not."""
+    if input.value.shape == target.value.shape:
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead "
+        "to incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=4,
+    )
+    return broadcast_tensors(input, target)
+
+
 def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = None, **options: Any) -> Any:
-    if input.value.shape != target.value.shape:
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead "
-            "to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
-        )
+    """A loss of each element of a tensor and its target, reduced."""
+    shape = input.value.shape
+    input, target = _expanded(input, target)
     if weight is None:
-        label: Any = None
-        if input.value.shape != target.value.shape and unlike(input.value.shape, target.value.shape) is None:
-            full = np.broadcast_shapes(input.value.shape, target.value.shape)
-            sides = [i if x.value.shape == full else ("ExpandBackward0", i) for i, x in enumerate((input, target))]
-            label = (op.name.title().replace("_", "") + "Backward0", *sides)
-        return apply_alike(op, (input, target), {"reduction": reduction, **options}, label)
-    if weight.value.shape != input.value.shape:
+        return apply_alike(op, (input, target), {"reduction": reduction, **options})
+    if weight.value.shape != shape:
         raise ValueError("Weights and input must have the same size.")
     loss = apply(op, (input, target), {"reduction": "none", **options}) * weight
     counted = op is not ops.HUBER  # whose mean does not count the weights
@@ -414,6 +417,7 @@ def l1_loss(
     reduction = reduction_of(reduction, size_average, reduce)
     if weight is not None:
         return _pair(ops.L1, input, target, reduction, weight)
+    input, target = _expanded(input, target)
     return reduced(FUNCTIONS["abs"](input - target), reduction)
 
 
@@ -439,7 +443,10 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     reduction = reduction_of(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    return _pair(ops.HUBER, input, target, reduction, weight, delta=delta)
+    kinds = input.value.dtype, target.value.dtype
+    if kinds[0].kind in "iub" and kinds[1].kind == "f":
+        raise RuntimeError(f"result type {title(kinds[1])} can't be cast to the desired output type {title(kinds[0])}")
+    return _pair(ops.HUBER, input, target, reduction, weight, delta=delta).to(kinds[0])
 
 
 def nll_loss(
