@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.eager.core import NONE, Tensor, apply, assign, called, check_kernel, methods, numbers, plain, wrap
 from symgrad.eager.dtypes import TITLES, as_numpy, default, joined, number_in, on_cpu, preserve_format, python_dtype, title
 from symgrad.eager.modes import mode
+from symgrad.eager.pointwise import resize
 from symgrad.eager.shapes import broadcast_tensors, expand, reshape, several, sizes, transpose
 from symgrad.ops.core import Traced
 from symgrad.ops.create import contains_traced
@@ -56,7 +57,7 @@ def creates(make: Any) -> Any:
         value = value if order is None else value.transpose(np.argsort(order))
         if out is not None:
             if out.value.shape != value.shape:
-                out.data = wrap(np.empty(value.shape, out.value.dtype))
+                resize(out, value.shape)
             return assign(out, wrap(value), make.__name__)
         tensor = wrap(value)
         if mode.tracing and value.dtype.kind in "fc":

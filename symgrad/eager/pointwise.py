@@ -76,8 +76,16 @@ def delivered(result: Any, out: Any, name: str) -> Any:
     if before != wanted:
         if out.value.size:
             warnings.warn(_RESIZED.format(list(before), list(wanted)), stacklevel=3)
-        out.data = wrap(np.empty(wanted, out.value.dtype))
+        resize(out, wanted)
     return assign(out, result, name)
+
+
+def resize(out: Tensor, shape: tuple[int, ...]) -> None:
+    """Give an ``out`` this shape, in new memory; a view in its own, from its first element on."""
+    if out.base is None:
+        out.data = wrap(np.empty(shape, out.value.dtype))
+    else:
+        out.value = FUNCTIONS["as_strided"](out, shape, [math.prod(shape[i + 1 :]) for i in range(len(shape))]).value
 
 
 _RESIZED = (

@@ -426,6 +426,18 @@ def test_numbers_between_complex_ones():
     assert torch.ones(2, out=torch.empty(2, dtype=torch.int64)).tolist() == [1, 1]
 
 
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_an_output_that_is_a_view_is_resized_in_its_memory():
+    x = torch.zeros(2, 3)
+    column = x[:, 1]
+    torch.add(torch.ones(2, 2), 1, out=column)
+    assert (x.tolist(), column.tolist()) == ([[0, 2, 2], [2, 2, 0]], [[2, 2], [2, 2]])
+    torch.ones(1, out=x[0, :0])
+    assert x[0, 0] == 1
+    with refused("out of bounds for storage of size 24"):
+        torch.ones(3, out=x[1, 1:])
+
+
 # -- transforms and products ---------------------------------------------------------------------------------------
 
 
