@@ -153,9 +153,14 @@ def through(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return result
 
 
+def _recording() -> bool:
+    """Whether calls are recorded here."""
+    return mode.recording if mode.tracing else mode.grad
+
+
 def _inner(derivative: Derivative[..., Any]) -> Derivative[..., Any]:
     """The derivative of arrays behind one of tensors. Another default dtype may make another function of it."""
-    recording = mode.recording if mode.tracing else mode.grad
+    recording = _recording()
     return derivative.stand_in((Tensor, default.real, recording), lambda fun: on_tensors(fun, recording))
 
 
@@ -163,7 +168,7 @@ def call(derivative: Derivative[..., Any], args: tuple[Any, ...], kwargs: dict[s
     """Call a derivative with tensors among its arguments."""
     inner = _inner(derivative)
     leaves, tree = pytree.flatten((args, kwargs))
-    if any(isinstance(leaf, Tensor) and isinstance(leaf.value, Tracer) for leaf in leaves):  # within another derivative
+    if active_trace() is not None:  # within another derivative
         positional, named = tree.unflatten([_to_value(leaf) for leaf in leaves])
         return pytree.map_tree(_to_tensor, inner(*positional, **named))
     steps: dict[Any, Step] = inner.__dict__.setdefault("_steps", {})
@@ -185,8 +190,8 @@ def plain(derivative: Derivative[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
     """``symgrad.vjp`` of a function of tensors."""
-    if mode.tracing:  # within another derivative
-        out, inner, *rest = api.vjp(on_tensors(fun, mode.recording), *pytree.map_tree(_to_value, primals), has_aux=has_aux)
+    if active_trace() is not None:  # within another derivative
+        out, inner, *rest = api.vjp(on_tensors(fun, _recording()), *pytree.map_tree(_to_value, primals), has_aux=has_aux)
         pulled = lambda cotangent: pytree.map_tree(_to_tensor, inner(pytree.map_tree(_to_value, cotangent)))
         return (pytree.map_tree(_to_tensor, out), pulled, *pytree.map_tree(_to_tensor, rest))
     leaves, tree = pytree.flatten(primals)
@@ -207,9 +212,9 @@ def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
 def jvp(fun: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], has_aux: bool) -> Any:
     """``symgrad.jvp`` of a function of tensors."""
     leaves, tree = pytree.flatten((primals, tangents))
-    if mode.tracing:
+    if active_trace() is not None:
         both = pytree.map_tree(_to_value, (primals, tangents))
-        return pytree.map_tree(_to_tensor, api.jvp(on_tensors(fun, mode.recording), *both, has_aux=has_aux))
+        return pytree.map_tree(_to_tensor, api.jvp(on_tensors(fun, _recording()), *both, has_aux=has_aux))
     inner = on_tensors(fun, mode.grad)
     values: Derivative[..., Any] = Derivative("function", lambda xs, ts: api.jvp(inner, xs, ts, has_aux=has_aux), {})
     return Step(lambda *given: values(*tree.unflatten(given)))(*leaves)

@@ -1281,6 +1281,8 @@ def refuse_overlap(x: Tensor, other: Tensor, target: Any = None) -> None:
     if (x if x.base is None else x.base) is not (other if other.base is None else other.base):
         return
     a, b = x.value if target is None else target, other.value
+    if target is not None and type(b) is np.ndarray and b.shape != a.shape:
+        b = np.broadcast_to(b, a.shape)  # what torch has expanded is copied, wherever it lies
     if type(a) is not np.ndarray or type(b) is not np.ndarray or not (a.size and b.size and _dense(a) and _dense(b)):
         return
     (low, high), (start, stop) = np.lib.array_utils.byte_bounds(a), np.lib.array_utils.byte_bounds(b)

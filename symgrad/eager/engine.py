@@ -198,7 +198,7 @@ class Sweep:
             leaf._grad = old + g
         else:
             total = whole(old)
-            if any([n > 1 and not step for n, step in zip(total.shape, total.strides, strict=True)]):
+            if total.size and any([n > 1 and not step for n, step in zip(total.shape, total.strides, strict=True)]):
                 raise RuntimeError(
                     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                     "Please clone() the tensor before performing the operation."

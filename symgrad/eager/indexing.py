@@ -318,7 +318,11 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         value = value if isinstance(value, Traced) or np.ndim(value) else number_in(value, self.value.dtype)
         value = np.asarray(value).astype(self.value.dtype)
     if key is Ellipsis:
-        self.copy_(as_tensor_of(value)) if np.ndim(value) else self.fill_(as_tensor_of(value))
+        value = as_tensor_of(value)
+        if not value.value.ndim:
+            self.fill_(value)
+        else:
+            self.copy_(value if value.value.shape == self.value.shape else expand(_shortened(value), self.value.shape))
         return
     if arrays:
         kept = self.value.dtype

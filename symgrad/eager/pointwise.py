@@ -134,14 +134,14 @@ _NOT_IN_PLACE = {  # what torch has no such method for
 }  # fmt: skip
 
 
-def in_place(name: str, fun: Any) -> None:
-    """The method ``name_``, which writes the result of ``fun`` into the tensor."""
+def in_place(name: str, fun: Any, overlaps: bool = False) -> None:
+    """The method ``name_``, which writes the result of ``fun`` into the tensor. ``overlaps``: arguments may lie there, too."""
 
     @called(f"{name}_", f"``{name}``, written into this tensor.")
     def method_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if self.made or self.inference:
             writable(self)  # which torch looks at first
-        for other in args:
+        for other in () if overlaps else args:
             if isinstance(other, Tensor) and (other.base is not None or self.base is not None):
                 refuse_overlap(self, other)
         return rewrite(self, lambda x: fun(x, *args, **kwargs), f"{name}_")
@@ -899,15 +899,13 @@ def _zero(self: Tensor) -> Any:
 def _copy(self: Tensor, src: Any, non_blocking: bool = False) -> Any:
     if isinstance(src, (list, tuple)):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-    try:
-        return apply(ops.COPY, (self, src), NONE, "CopyBackwards")
-    except ValueError:
+    if isinstance(src, Tensor):
         check_within(self.value.shape, src)
-        raise
+    return apply(ops.COPY, (self, src), NONE, "CopyBackwards")
 
 
 FUNCTIONS["fill"] = _fill
 in_place("xlogy", xlogy)
-in_place("fill", _fill)
+in_place("fill", _fill, overlaps=True)
 in_place("zero", _zero)
 in_place("copy", _copy)

@@ -438,6 +438,51 @@ def test_an_output_that_is_a_view_is_resized_in_its_memory():
         torch.ones(3, out=x[1, 1:])
 
 
+@pytest.mark.parametrize("key", [slice(None), slice(1, None), ..., (slice(None), slice(1, None))])
+def test_parts_of_a_tensor_are_spread_over_it(key):
+    def spread(x):
+        y = x * 1
+        y[key] = y[0, 1]
+        y[key] = y[key][:1]
+        return y * y
+
+    x = given([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    y = x.detach().clone()
+    y[key] = y[0, 1]
+    expected = x.detach().numpy().copy()
+    expected[key] = 2
+    assert y.tolist() == expected.tolist()
+    assert torch.autograd.gradcheck(spread, (x,))
+
+
+def test_writes_where_shapes_differ():
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    x[:] = x[0]
+    assert x.tolist() == [[1, 2], [1, 2]]
+    assert x.fill_(x[0, 1]).tolist() == [[2, 2], [2, 2]]
+    x[...] = torch.ones(1, 1, 2)
+    assert x.tolist() == [[1, 1], [1, 1]]
+    with refused(r"output with shape \[3\] doesn't match the broadcast shape \[1, 3\]"):
+        torch.zeros(3).copy_(torch.ones(1, 3))
+    with refused("some elements of the input tensor and the written-to tensor"):
+        x.copy_(x[0])
+
+
+def test_gradients_of_nothing_add_up():
+    for shape in ((0, 3), (2, 0)):
+        x = torch.zeros(shape, requires_grad=True)
+        for _ in range(2):
+            (x * 2).sum().backward()
+        assert x.grad.shape == shape
+
+
+def test_derivatives_in_derivatives_of_arrays():
+    cubes, x = lambda x: (x**3).sum(), torch.tensor([1.0, 2.0])
+    assert torch.func.vmap(torch.func.grad(cubes))(torch.zeros(0, 3)).shape == (0, 3)
+    assert torch.func.vmap(torch.func.hessian(cubes))(torch.zeros(0, 3)).shape == (0, 3, 3)
+    assert symgrad.grad(lambda s: s * torch.func.grad(cubes)(x).sum().item())(2.0) == 15
+
+
 # -- transforms and products ---------------------------------------------------------------------------------------
 
 
