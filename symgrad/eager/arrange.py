@@ -511,7 +511,6 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
         raise RuntimeError(
             f"index_copy_(): Source/destination tensor must have same slice shapes. Destination {' and source '.join(shown)}."
         )
-    source = source if input.value.ndim else reshape(source, ())
     table = _table(index, axis, source.value.shape)
     return labelled(scatter(input, axis, table, source), "IndexCopyBackward0")
 
@@ -543,7 +542,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
             result = result / counts if value.dtype.kind in "fc" else FUNCTIONS["div"](result, counts, rounding_mode="floor")
         return labelled(result, "ScatterReduceBackward0")
     rows = _met(input, dim, index, src, _unit(reduce, value.dtype), include_self)
-    return labelled(reshape(FUNCTIONS[reduce](rows, 1).to(value.dtype), value.shape), "ScatterReduceBackward0")
+    return labelled(FUNCTIONS[reduce](rows, -1).to(value.dtype), "ScatterReduceBackward0")
 
 
 def _unit(reduce: str, kind: Any) -> Any:
@@ -558,7 +557,7 @@ def _unit(reduce: str, kind: Any) -> Any:
 
 
 def _met(input: Tensor, dim: int, index: Tensor, src: Tensor, unit: Any, include_self: bool) -> Any:
-    """The elements that meet at each place, one row a place, filled up with units."""
+    """The elements that meet at each place, along one more dimension, filled up with units."""
     shape, n, m = input.value.shape, input.value.size, src.value.size
     places = gather(wrap(flat_index(shape)), dim, index).value if shape else np.zeros(m, np.int64)
     order = np.argsort(places, axis=None, kind="stable")
@@ -568,7 +567,7 @@ def _met(input: Tensor, dim: int, index: Tensor, src: Tensor, unit: Any, include
     table[:, 0] = np.where(include_self | (counts == 0), np.arange(n), n + m)
     table[targets, 1 + np.arange(m) - (np.cumsum(counts) - counts)[targets]] = n + order
     everything = cat([reshape(input, (-1,)), reshape(src, (-1,)), wrap(np.array([unit], input.value.dtype))])
-    return apply(ops.GATHER, (everything, table), {"shape": (n + m + 1,)})
+    return apply(ops.GATHER, (everything, table.reshape(*shape, table.shape[1])), {"shape": (n + m + 1,)})
 
 
 # -- places --------------------------------------------------------------------------------------------------------

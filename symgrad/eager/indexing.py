@@ -628,19 +628,27 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
 
 
 def source_of(x: Tensor, dim: int, index: Tensor, src: Any) -> Any:
-    """The part of ``src`` that a table of places leads into ``x``, all of sizes and dtypes that fit; numbers as they are."""
+    """The part of ``src`` that a table of places leads into ``x``, all of sizes and dtypes that fit; numbers as they are.
+
+    To torch, what has no dimension has one, and a table without places fits everything.
+    """
     axis, shape, of_src = _check_table("scatter", "self", x, dim, index.value), index.value.shape, isinstance(src, Tensor)
     if of_src and src.value.dtype != x.value.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if of_src and src.value.ndim != len(shape):
+    if of_src and not index.value.size:
+        return reshape(getitem(reshape(src, (-1,)), slice(0)), shape)
+    sizes, of_one = shape or (1,), src.value.shape or (1,) if of_src else ()
+    if of_src and len(of_one) != len(sizes):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    misses = of_src and wider(shape, src.value.shape) is not None
+    misses = of_src and wider(sizes, of_one) is not None
     if index.value.size and (misses or wider(shape, x.value.shape, axis) is not None):
         more = f" and to be no larger size than src {list(src.value.shape)}" if of_src else ""
         raise RuntimeError(
             f"Expected index {list(shape)} to be no larger than self {list(x.value.shape)} apart from dimension {axis}{more}"
         )
-    return getitem(src, tuple([slice(n) for n in shape])) if of_src and src.value.shape != shape else src
+    if not of_src or src.value.shape == shape:
+        return src
+    return reshape(getitem(reshape(src, of_one), tuple([slice(n) for n in sizes])), shape)
 
 
 def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any:

@@ -172,6 +172,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Any:
         raise RuntimeError(
             f"unflatten: Provided sizes {form} don't multiply up to the size of dim {axis} ({shape[axis]}) in the input tensor"
         )
+    if known and form.count(-1) == 1:
+        form[form.index(-1)] = shape[axis] // known  # which the size of a tensor without elements would not tell
     return reshape(input, (*shape[:axis], *form, *shape[axis + 1 :]))
 
 

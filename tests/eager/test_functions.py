@@ -468,6 +468,33 @@ def test_writes_where_shapes_differ():
         x.copy_(x[0])
 
 
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_reductions_by_places_give_no_views(reduce):
+    x, places = given([[1.0, 2.0], [3.0, 4.0]]), torch.zeros(2, 2, dtype=torch.int64)
+    assert x.scatter_reduce(0, places, x * 2, reduce).detach_()._base is None
+    if reduce != "sum":
+        assert x.index_reduce(0, places[0], x * 2, reduce).detach_()._base is None
+    assert torch.autograd.gradcheck(lambda x: x.scatter_reduce(0, places, x * 2.5, reduce, include_self=False), (x,))
+
+
+@pytest.mark.parametrize("name", ["scatter", "scatter_", "scatter_add", "index_copy", "index_copy_"])
+def test_numbers_are_vectors_of_one_where_places_are_given(name):
+    number, vector, nowhere = torch.tensor(3.0), torch.tensor([5.0]), torch.zeros(0, dtype=torch.int64)
+    put = lambda x, places, source: getattr(x.clone(), name)(0, places, source).tolist()
+    expected = 8 if name == "scatter_add" else 5
+    assert put(number, torch.tensor([0]), vector[0]) == put(number, torch.tensor(0), vector) == expected
+    assert put(vector - 2, torch.tensor([0]), vector[0]) == [expected]
+    assert put(number, nowhere, vector[:0]) == 3
+    if "index" not in name:
+        assert put(number, nowhere, torch.ones(2, 2)) == put(number, nowhere, vector[0]) == 3
+
+
+def test_unflatten_without_elements():
+    assert torch.zeros(2, 0).unflatten(0, (-1, 1)).shape == torch.zeros(2, 0).unflatten(0, (2, -1)).shape == (2, 1, 0)
+    with refused("only one dimension can be inferred"):
+        torch.zeros(4, 2).unflatten(0, (-1, -1))
+
+
 def test_gradients_of_nothing_add_up():
     for shape in ((0, 3), (2, 0)):
         x = torch.zeros(shape, requires_grad=True)
