@@ -566,13 +566,13 @@ class Tensor(Traced):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if self.grad_fn is not None:
-            if not wanted:
-                raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-                )
+        if wanted and self.needs:
             return
+        if not wanted and self.grad_fn is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
         if wanted and self.value.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if wanted and self.inference and not mode.inference:
@@ -660,8 +660,11 @@ class Tensor(Traced):
         return self.base is not None
 
     def __repr__(self) -> str:
-        fn = self.grad_fn
-        suffix = f"grad_fn=<{fn.kind}>" if fn is not None else "requires_grad=True" if self.needs else None
+        try:
+            fn = self.grad_fn
+            suffix = f"grad_fn=<{fn.kind}>" if fn is not None else "requires_grad=True" if self.needs else None
+        except RuntimeError:  # of a view whose base must not have been written to
+            suffix = "grad_fn=<Invalid>"
         if isinstance(self.value, Traced):
             return f"tensor({self.value!r})"
         return show(np.asarray(self.value), suffix)

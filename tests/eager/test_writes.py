@@ -485,6 +485,20 @@ def test_writes_through_strides_beyond_a_view():
     assert x.grad.tolist() == [2, 36, 54]
 
 
+def test_views_whose_base_must_not_have_been_written_to():
+    y = torch.ones(3, requires_grad=True) * 1
+    part = y.unbind(0)[0]
+    with torch.no_grad():
+        view = y[1:]
+        y.mul_(2)
+    assert part.requires_grad_() is part
+    assert view.requires_grad_() is view
+    assert repr(part) == "tensor(2., grad_fn=<Invalid>)"
+    for x in (part, view):
+        with pytest.raises(RuntimeError, match="has been modified inplace"):
+            x.register_hook(lambda g: g)
+
+
 def test_a_vector_that_became_a_variable_by_its_base():
     base, w = torch.zeros(2, 2, dtype=torch.double), torch.tensor([2.0, 3.0], dtype=torch.double, requires_grad=True)
     row = base[0]
