@@ -3126,6 +3126,15 @@ def test_images_moved(name, mode):
             agrees(fun, image, by) if moves else agrees(lambda x: fun(x, by), image)  # noqa: B023
 
 
+@pytest.mark.parametrize("mode", ndimage.BEYOND)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_the_nearest_of_two_that_are_as_near(mode, n):
+    line, places = np.arange(1.0, n + 1), np.arange(-12, 12, 0.5)[None]
+    fun = lambda x: ndimage.map_coordinates(x, places, order=0, mode=mode, cval=0.5)
+    (_, found), _ = value_and_grad(lambda x: (np.sum(fun(x)), fun(x)), has_aux=True)(line)
+    np.testing.assert_array_equal(found, scipy.ndimage.map_coordinates(line, places, order=0, mode=mode, cval=0.5))
+
+
 def test_images_of_more_dimensions_turned():
     x = rng.normal(size=(3, 4, 2))
     agrees(lambda x, angle: ndimage.rotate(x, angle, (0, -1), order=1), x, 25.0)

@@ -443,6 +443,7 @@ def _between(name: str, input: Any, places: list[Any], output: Any, order: int, 
     for place, n in zip(places, np.shape(x), strict=True):
         outside = outside | (place < 0) | (place > n - 1)
         place = _wrapped(place, n) if mode == "wrap" else place
+        place = _turned(place, n, mode) if order == 0 else place
         exact = order == 0 or place.dtype.kind in "iu"
         low = np.floor(place + 0.5 if exact else place).astype(int)
         sides.append([(low, 1.0)] if exact else [(low, 1 - (place - low)), (low + 1, place - low)])
@@ -465,6 +466,20 @@ def _wrapped(place: Any, n: int) -> Any:
     last = max(n - 1, 1)
     moved = np.where(place < 0, place + last * (np.floor(-place / last) + 1), place - last * np.floor(place / last))
     return np.where((place < 0) | (place > n - 1), moved if n > 1 else 0 * moved, place)
+
+
+def _turned(place: Any, n: int, mode: str) -> Any:
+    """A place beyond an axis whose elements come again in reverse, as SciPy moves it before it looks for the nearest one.
+
+    Which of two that are as near it takes hangs on that.
+    """
+    twice = int(mode in ("reflect", "grid-mirror"))  # whether the last element is there twice in a row
+    period = 2 * (n - 1 + twice)
+    if not period or not (twice or mode == "mirror"):
+        return place
+    below, above = -(-place % period), place % period
+    below = np.where(below < 1 - n - twice, below + period, -below - twice)
+    return np.where(place < 0, below, np.where(above >= n, period - above - twice, above))
 
 
 def _folded(k: Any, n: int, mode: str) -> Any:
