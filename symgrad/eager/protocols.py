@@ -54,7 +54,10 @@ def call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if handler.definition(args, kwargs) is not None:
         return through(func, tuple(args), kwargs)
     arrays, params = handler.bind(args, kwargs)
-    return apply(handler, arrays, {key: plain_tree(value) for key, value in params.items()})
+    result = apply(handler, arrays, {key: plain_tree(value) for key, value in params.items()})
+    if isinstance(result, Tensor) and type(getattr(result.value, "like", result.value)) is bool:  # as of np.allclose
+        return result.value
+    return result
 
 
 def _written(result: Any, out: Any, mask: Any, verb: str) -> Any:

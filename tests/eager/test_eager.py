@@ -401,6 +401,8 @@ def test_numpys_functions_on_tensors():
     assert np.maximum.accumulate(x).tolist() == [1.0, 4.0]
     assert np.concatenate([x, x]).shape == (4,)
     assert np.zeros_like(x).tolist() == [0.0, 0.0]
+    assert np.allclose(x, [1, 4]) is True
+    assert symgrad.grad(lambda x: x.sum() if np.array_equal(x, x * 2) else 2 * x.sum())(x.detach()).tolist() == [2, 2]
     assert np.shape(x) == (2,)
     assert np.asarray(x.detach()).tolist() == [1.0, 4.0]
     assert (np.array([2.0, 3.0], dtype=np.float32) * x).tolist() == [2.0, 12.0]
