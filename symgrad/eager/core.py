@@ -1167,6 +1167,8 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     recorded = writable(x, new, place)
     if recorded and new.base is not None:
         renew(new)  # before its memory is written to
+    if recorded and place is not None:
+        renew(x)  # of which torch takes a view
     source, target = new.value, x.value
     if place is not None:
         target = target[index.fill(place, ())]
@@ -1205,7 +1207,8 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
         counter.append("torch::autograd::CopySlices")
         label = "inplace" if place is None else "copied"
         rebase(x if x.base is None else x.base, target, new, label, place if x.base is None else None)
-        renew(x)  # now, as its base may be detached
+        if place is None or x.kept is None:  # what it was retains its gradient until ``x`` is looked at
+            renew(x)  # now, as its base may be detached
     return x
 
 

@@ -422,6 +422,19 @@ def test_a_function_may_write_to_the_array_of_its_argument():
     assert (x.grad.tolist(), y.tolist()) == ([0, 2, 2], [1, 2, 2])
 
 
+def test_what_a_view_was_retains_its_gradient_until_it_is_looked_at():
+    x = torch.ones(3, requires_grad=True)
+    for look, expected in ((lambda v: None, [3, 3]), (lambda v: v.grad_fn, [1, 1])):
+        y = x * 1
+        view = y[1:]
+        view.retain_grad()
+        total = view.sum()
+        view[0] = 5.0
+        look(view)
+        (3 * total + view.sum() if look(view) else 3 * total).backward()
+        assert view.grad.tolist() == expected
+
+
 @pytest.mark.parametrize("write", [lambda x, w: x.mul_(3), lambda x, w: w.mul_(3)])
 @pytest.mark.parametrize("by_name", [False, True])
 def test_arguments_of_a_checkpoint_are_watched(write, by_name):
