@@ -303,8 +303,9 @@ class Logs:
         log = self.known.pop(ident)
         for bound in bounds:
             _forget(bound, [item for item in bound.holds if item[0] in log.columns])
-        for name in log.columns:
-            del self.grown[name]
+        for name, grown in log.columns.items():
+            if self.grown.get(name) is grown:  # else another list is there by now
+                del self.grown[name]
 
     def left_out(self, iterations: int) -> tuple[Key, Row | None] | None:
         """Where there is a list to which some iterations have appended no item, and what its rows are; None if there is
