@@ -442,6 +442,121 @@ def test_lengths_are_not_negative():
             follows(derivative, fun, np.ones(2), x)
 
 
+class Both:
+    def __init__(self):
+        self.items = [1.0, 2.0]
+
+    def pop(self):
+        return self.items.pop(0)
+
+
+def by_a_method(p, x):
+    """``box.pop()`` is no method of the list."""
+    box, s = Both(), 0.0
+    for v in x:
+        if v > 0:
+            box.items.append(v)
+        if box.items and v < 0.5:
+            s += box.pop() * p[0]
+            s += box.items.pop()
+    return s
+
+
+def by_another_name(p, x):
+    """Two names of one object, whose list is filtered."""
+    box = Both()
+    same, s = box, 0.0
+    for v in x:
+        box.items.append(v * p[0])
+        same.items = [w for w in box.items if w > -0.5]
+        if v > 0.3 and same.items:
+            s += same.items.pop()
+        for w in box.items:
+            s += 0.1 * w
+    return s
+
+
+def in_no_turn(p, x):
+    """Loops may run no iteration, and then have put nothing there."""
+    items, s = [p[0]], 0.0
+    for v in x:
+        while v > 0.2:
+            items.append(v)
+            v = v - 0.5
+        s += items.pop() * v
+    return s
+
+
+def behind_a_break(p, x):
+    items, s = [p[0], 1.0], 0.0
+    for v in x:
+        while items[-1] > 0.4:
+            s += items.pop()
+            if v < -0.3:
+                break
+        s += items[-1] * v
+        items.append(v)
+    return s
+
+
+class Backwards(deque):
+    def pop(self):
+        return self.popleft()
+
+
+def not_the_same():
+    deque = Backwards
+
+    def fun(p, x):
+        items, s = deque(), 0.0
+        for v in x:
+            items.append(v * p[0])
+            if v > 0.2:
+                s += items.pop() * v
+        return s
+
+    return fun
+
+
+STEPS = []
+
+
+def step(v):
+    STEPS.append(1.0)
+    return v * len(STEPS)
+
+
+def in_order(p, x):
+    """What is called before the list is looked through is called before."""
+    STEPS.clear()
+    items, s = [0.5], 0.0
+    for v in x:
+        items.append(v)
+        if v > 0.2:
+            s += items.pop(0) * p[0]
+        s += 0.1 * step(v) + sum(0.1 * step(w) for w in items)
+    return s
+
+
+TRAPS = [by_a_method, by_another_name, in_no_turn, behind_a_break, not_the_same(), in_order]
+
+
+@pytest.mark.parametrize("fun", TRAPS)
+def test_what_others_do_to_lists_is_seen(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for i in range(24):
+        p, x = draws(i, 8)
+        try:
+            want = fun(p, x)
+        except IndexError as error:
+            with pytest.raises(IndexError, match=str(error)):
+                derivative(p, x)
+        else:
+            value, slope = derivative(p, x)
+            np.testing.assert_allclose(value, want, rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(slope, dynamic(p, x)[1], rtol=1e-9, atol=1e-12)
+
+
 def test_functions_that_outlive_the_call_have_lists():
     def fun(p, x):
         def later(y, most):

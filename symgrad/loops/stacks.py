@@ -90,6 +90,12 @@ def room(trace: Trace, code: CodeType | None, name: str, column: int, owner: Any
     return result
 
 
+def made_by(trace: Trace, code: CodeType | None, name: str, maker: Any) -> None:
+    """A list is begun by calling something: by no function or class of another name."""
+    if maker is not list and maker is not deque:
+        raise trace.refuse(Otherwise(frozenset([_known(trace, code, name)._replace(room=0)])))
+
+
 def _may_own(owner: Any, name: str) -> bool:
     """Whether nobody finds another attribute of this name in the place of the list."""
     kind = type(owner)

@@ -66,7 +66,7 @@ from symgrad.source.sections import deciding, in_sections
 from symgrad.source.segments import SUMMED, with_segments
 from symgrad.source.sentinels import with_flags
 from symgrad.source.several import apart
-from symgrad.source.stacks import FULL, PUT, ROOM, SHRINKS, Stack, may_shrink, with_stacks
+from symgrad.source.stacks import FULL, MADE, PUT, ROOM, SHRINKS, Stack, may_shrink, with_stacks
 from symgrad.source.stacks import TAKEN as TAKEN_OUT
 from symgrad.source.states import CODE, HELD, IS_TEXT, TEXT, State, codes_in, decoded_in, with_codes
 from symgrad.source.swaps import TWO, always
@@ -222,13 +222,14 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
     tree = without_notes(copied(node) if owner is None else with_private_names(copied(node), owner))
     tree = tree if how.kind is _Calls else held(taken_apart(tree), space_of(fun), taken, how.lent)
     codes: dict[str, CodeType] = {}
-    turns = how.kind is not _Calls and _turns(tree, fun)
-    if turns or (how.kind is not _Calls and may_shrink(code, how.stacks)):
-        tree = with_stacks(tree, how.stacks, {*fun.__globals__, *free})
-    if turns and not any(map(_is_replaced, _builtin_names(code))):
-        tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
-        space, around = space_of(fun), {*fun.__globals__, *free}
+    asked, around = Counter[str](), {*fun.__globals__, *free}
+    turns, own = how.kind is not _Calls and _turns(tree, fun), not any(map(_is_replaced, _builtin_names(code)))
+    if own and (turns or (how.kind is not _Calls and may_shrink(code, how.stacks))):
         asked = _builtins_in(tree, around)
+        tree = with_stacks(tree, how.stacks, around)
+    if turns and own:
+        tree = _with_statements(tree) if isinstance(tree, ast.Lambda) else tree
+        space = space_of(fun)
         generators: dict[str, ast.FunctionDef] = {}
         waiting = [*called(tree)] if inline else []
         while waiting:
@@ -248,10 +249,10 @@ def _rewrite(fun: FunctionType, how: _How, inline: bool) -> tuple[CodeType | Non
         tree = apart(in_columns(at_the_end(unrolled(tree, space), space), space))  # also in generators that stand for loops
         tree = in_room(joined(with_segments(tree, fun), fun), how.rooms)
         tree = decided(marked(tree if how.sections is None else in_sections(tree, how.sections), space), fun, owner)
-        if isinstance(tree, ast.FunctionDef):
-            tree.body[:0] = [_named(name, tree) for name in asked - _builtins_in(tree, around)]  # so that they are guarded
     elif how.kind is not _Calls:
         tree = marked(tree, space_of(fun))
+    if asked and isinstance(tree, ast.FunctionDef):
+        tree.body[:0] = [_named(name, tree) for name in asked - _builtins_in(tree, around)]  # so that they are guarded
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner), codes
 
 
@@ -462,7 +463,7 @@ _OWN = {
     IN_TURN: "in_turn", RAGGED: "ragged", SUMMED: "summed", INLINED: "inlined", STARTED: "started", NEXT: "next_of",
     REST: "rest_of", SHORT: "short", HOLDER: "holder", WHOLE: "whole_number",
     CODE: "code_of", TEXT: "text_of", IS_TEXT: "is_text", HELD: "held_at",
-    SHRINKS: "shrinks", ROOM: "room_for", PUT: "put_in", TAKEN_OUT: "taken_out", FULL: "full",
+    SHRINKS: "shrinks", ROOM: "room_for", MADE: "made_by", PUT: "put_in", TAKEN_OUT: "taken_out", FULL: "full",
 }  # fmt: skip
 _FUTURE = 0x1000000  # from __future__ import annotations
 

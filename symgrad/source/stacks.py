@@ -45,6 +45,7 @@ from symgrad.source.syntax import (
 
 SHRINKS = "__symgrad_shrinks__"  # what learns that a loop takes items from lists
 ROOM = "__symgrad_room__"  # what makes an array with some room
+MADE = "__symgrad_made__"  # what learns of what a list is made by
 PUT = "__symgrad_put__"  # what is put there
 TAKEN = "__symgrad_taken_out__"  # what makes Python's ints of what was there
 FULL = "__symgrad_full__"  # what is called where there is no room for another item
@@ -53,6 +54,7 @@ _INNER = (*SCOPES, *COMPREHENSIONS, ast.NamedExpr)
 _OTHERS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.Match, ast.With, ast.AsyncFor, ast.AsyncWith)
 _BUILTINS = frozenset(["len", "list", "sum", "min", "max", "range", "enumerate", "reversed", "zip", "IndexError", "ValueError"])
 _METHODS = frozenset(["append", "pop", "popleft", "clear", "copy"])
+_PURE = _BUILTINS | {ROOM, MADE, PUT, TAKEN, FULL, "abs", "float", "int"}
 _TURNED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 _OPPOSITE = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 
@@ -429,6 +431,7 @@ class _Maker:
 
     def _statement(self, node: Any) -> list[ast.stmt]:
         if mentioned(node).isdisjoint(self.names):
+            self.least = self._kept(self.least, node)
             return [node]
         self.before, self.read, self.called = [], set(), False
         if isinstance(node, ast.If):
@@ -478,12 +481,12 @@ class _Maker:
     def _while(self, node: ast.While) -> list[ast.stmt]:
         told = self._told(node.test)
         self._shorter_in(node)
-        least = self.least
+        least = {**self.least}
         node.test = self._truth(node.test)
-        first = self._comes_before()
-        self.least = _both(least, told[0])
+        first, tested = self._comes_before(), {**self.least}
+        self.least = _both(tested, told[0])
         node.body = self._block(node.body)
-        self.least = least if any([isinstance(part, ast.Break) for part in own_parts(node)]) else _both(least, told[1])
+        self.least = least if any([isinstance(part, ast.Break) for part in own_parts(node)]) else _both(tested, told[1])
         node.orelse = self._block(node.orelse)
         if first and node.orelse:
             raise _Refused(*mentioned(node) & self.names)
@@ -496,7 +499,7 @@ class _Maker:
         source = _source_of(node.iter, self.names)
         within = {name for name, _ in source.lists} if source else set()
         changed = within.intersection(_changed(node)) | self.names.intersection(names_stored(node.target))
-        changed |= {name for name in within if "." in name and any(map(_calls_others, node.body))}
+        changed |= {name for name in within if "." in name and self._calls(*node.body)} | (within & self.twice)
         if changed:
             raise _Refused(*changed)
         begin: list[ast.stmt] = []
@@ -508,7 +511,7 @@ class _Maker:
             node.iter = self._value(node.iter)
         first = self._comes_before()
         self._shorter_in(node)
-        least = self.least
+        least = {**self.least}
         node.body = [*begin, *self._block(node.body)]
         self.least = least
         node.orelse = self._block(node.orelse)
@@ -607,7 +610,7 @@ class _Maker:
         """Refuse lists that may change while a loop runs over them, or where what it computes names some."""
         names = {name for name, _ in source.lists}
         others = any([not self.names.isdisjoint(mentioned(part)) for part in parts])
-        if others or any(["." in name and any(map(_calls_others, parts)) for name in names]):
+        if others or any(["." in name and self._calls(*parts) for name in names]):
             raise _Refused(*names)
 
     def _anew(self, name: str, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
@@ -621,6 +624,9 @@ class _Maker:
         if any([name in mentioned(item) for item in items]):
             raise _Refused(name)
         made = [*(self._room(name, node) if "." in name else []), *self._emptied(name, node)]
+        if isinstance(value, ast.Call):
+            maker = _call_of(MADE, ast.Constant(self._called(name)), value.func)
+            made.insert(0, located(placed(ast.Expr(maker), node)))
         for item in items:
             made += self._append(name, item, node)
         return made
@@ -636,7 +642,7 @@ class _Maker:
         if source not in self.names or name in mentioned(value.elt) or any([name in mentioned(one) for one in part.ifs]):
             raise _Refused(name)
         self.links.append({name, source})
-        if "." in source and any(map(_calls_others, (value.elt, *part.ifs))):
+        if "." in source and (self._calls(value.elt, *part.ifs) or (name != source and {name, source} <= self.twice)):
             raise _Refused(name, source)
         whole = _Source(((source, 0),))
         place, places = self._range(whole, node)
@@ -730,6 +736,7 @@ class _Maker:
     def _value(self, node: Any) -> Any:
         """An expression, in what comes for a value."""
         if mentioned(node).isdisjoint(self.names):
+            self.called |= self._calls(node)
             return node
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in self.names:
             return self._item_of(node)
@@ -764,13 +771,26 @@ class _Maker:
                 setattr(node, field, self._value(value))
         return node
 
+    def _calls(self, *nodes: ast.AST) -> bool:
+        """Whether something calls functions that may change the lists of objects, or of which the order matters."""
+        return any([self._is_other(part) for node in nodes for part in walk(node)])
+
+    def _is_other(self, node: ast.AST) -> bool:
+        """Whether it calls such a function: none of NumPy's, and no method of these lists."""
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute):
+            owner = getattr(node.func.value, "id", "")
+            return owner not in MODULES and not (owner in self.names and node.func.attr in _METHODS)
+        return getattr(node.func, "id", "") not in _PURE
+
     def _told(self, test: ast.expr) -> tuple[dict[str, int], dict[str, int]]:
         """How long lists are at least if a test is true, and if it is not."""
         return self._kept(_least(test, True), test), self._kept(_least(test, False), test)
 
     def _kept(self, least: dict[str, int], node: ast.AST) -> dict[str, int]:
         """What is still known of lists when something was computed, which may call functions that change those of objects."""
-        gone = {name for name in least if "." in name} if _calls_others(node) else self.twice
+        gone = {name for name in least if "." in name} if self._calls(node) else self.twice
         return {name: number for name, number in least.items() if name not in gone}
 
     def _at_times(self, node: Any, test: bool = False, more: Mapping[str, int] = MappingProxyType({})) -> Any:
@@ -786,9 +806,8 @@ class _Maker:
         if isinstance(node, ast.Name) and node.id in self.names:
             self.read.add(node.id)
             return located(placed(_compared(_name(self.ends[node.id]), ast.Gt, self._first(node.id)), node))
-        if isinstance(node, (ast.BoolOp, ast.IfExp)) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
-            return self._choice(node, True) if not mentioned(node).isdisjoint(self.names) else node
-        return self._value(node)
+        chooses = isinstance(node, (ast.BoolOp, ast.IfExp)) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+        return self._choice(node, True) if chooses and not mentioned(node).isdisjoint(self.names) else self._value(node)
 
     def _choice(self, node: Any, test: bool) -> Any:
         """``a and b``, ``a or b``, ``not a``, ``a if b else c``."""
@@ -856,7 +875,7 @@ class _Maker:
                 word.value = self._value(word.value)
             return node
         self._parts(node)
-        self.called |= _is_other(node)
+        self.called |= self._is_other(node)
         return node
 
     def _given_to_numpy(self, node: Any) -> Any:
@@ -952,8 +971,9 @@ class _Maker:
             self.least[name] = least
 
     def _comes(self, name: str, *statements: ast.stmt) -> None:
-        """These come before the statement, if something can: what is computed before them there may change no list."""
-        if self.before is None or (self.called and "." in name):
+        """These come before the statement, if something can: what it has called by then may change no list, nor be called
+        behind something else."""
+        if self.before is None or (self.called and ("." in name or self._calls(*statements))):
             raise _Refused(name)
         self.before += statements
 
@@ -972,20 +992,6 @@ class _Maker:
     def _less(self, value: ast.expr, name: str) -> ast.expr:
         """So far from the begin of a list."""
         return ast.BinOp(value, ast.Sub(), self._first(name)) if name in self.firsts else value
-
-
-def _calls_others(node: ast.AST) -> bool:
-    """Whether something calls functions that may change the lists of objects."""
-    return any(map(_is_other, walk(node)))
-
-
-def _is_other(node: ast.AST) -> bool:
-    """Whether it calls a function that may do so: none of NumPy's, and no method of a list."""
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Attribute):
-        return getattr(node.func.value, "id", "") not in MODULES and node.func.attr not in _METHODS
-    return getattr(node.func, "id", "") not in _BUILTINS | {ROOM, PUT, TAKEN, FULL, "abs", "float", "int"}
 
 
 def _changed(loop: ast.stmt) -> Iterator[str]:

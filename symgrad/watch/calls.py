@@ -741,6 +741,10 @@ class Calls(Reads):
         """An array for a column of such a list, which an ``owner`` has, or no object."""
         return stacks.room(self.trace, code, name, column, owner)
 
+    def made_by(self, code: CodeType, name: str, maker: Any) -> None:
+        """Such a list is begun by calling something."""
+        stacks.made_by(self.trace, code, name, maker)
+
     def put_in(self, code: CodeType, name: str, column: int, value: Any) -> Any:
         """A number that is put there."""
         return stacks.put(self.trace, code, name, column, value)
@@ -1875,6 +1879,10 @@ class Frame:
     def room_for(self, name: str, column: int, owner: Any = None) -> Any:
         """An array for a column of such a list, which an ``owner`` has, or no object."""
         return self._state.room_for(self._fun.__code__, name, column, owner)
+
+    def made_by(self, name: str, maker: Any) -> None:
+        """Such a list is begun by calling something."""
+        self._state.made_by(self._fun.__code__, name, maker)
 
     def put_in(self, name: str, column: int, value: Any) -> Any:
         """A number that is put there."""

@@ -1161,6 +1161,9 @@ class Finished(State):
         """A list, which grows."""
         return []
 
+    def made_by(self, code: CodeType, name: str, maker: Any) -> None:
+        """It was looked at while the call ran."""
+
     def put_in(self, code: CodeType, name: str, column: int, value: Any) -> Any:
         """The number itself."""
         return value
