@@ -698,7 +698,7 @@ class _Maker:
                 made.append(assigned(new := self._fresh(f"{columns[i]}_new"), part, like))
                 parts[i] = _name(new)
         room, called = self.known[name].room if name in self.known else 1, self._called(name)
-        full = ast.Expr(_call_of(FULL, ast.Constant(called), ast.Constant(room), *map(_name, columns)))
+        full = ast.Expr(_call_of(FULL, ast.Constant(called)))
         made.append(_if(_compared(_name(self.ends[name]), ast.GtE, ast.Constant(room)), [full], like))
         for i, (column, part) in enumerate(zip(columns, parts, strict=True)):
             value = _call_of(PUT, ast.Constant(called), ast.Constant(i), part)

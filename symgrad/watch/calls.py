@@ -29,7 +29,7 @@ import sys
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -732,30 +732,6 @@ class Calls(Reads):
             self._handed(fun, (*args, *kwargs.values()))
             return self._joined(fun(*self._seen(args), **self._seen(kwargs)))
         return inside(*args, **kwargs)
-
-    def shrinks(self, code: CodeType, lists: Collection[tuple[str, Any]]) -> None:
-        """A loop takes items from lists: see ``symgrad.loops.stacks``."""
-        stacks.shrinks(self.trace, code, lists)
-
-    def room_for(self, code: CodeType, name: str, column: int, owner: Any) -> Any:
-        """An array for a column of such a list, which an ``owner`` has, or no object."""
-        return stacks.room(self.trace, code, name, column, owner)
-
-    def made_by(self, code: CodeType, name: str, maker: Any) -> None:
-        """Such a list is begun by calling something."""
-        stacks.made_by(self.trace, code, name, maker)
-
-    def put_in(self, code: CodeType, name: str, column: int, value: Any) -> Any:
-        """A number that is put there."""
-        return stacks.put(self.trace, code, name, column, value)
-
-    def taken_out(self, value: Any) -> Any:
-        """An int that was there, as Python's."""
-        return value.item()
-
-    def full(self, code: CodeType, name: str, columns: Sequence[Any]) -> None:
-        """There is no room for another item."""
-        raise stacks.full(self.trace, code, name)
 
     def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
@@ -1874,23 +1850,27 @@ class Frame:
 
     def shrinks(self, *lists: Any) -> None:
         """A loop takes items from lists, see ``symgrad.loops.stacks``."""
-        self._state.shrinks(self._fun.__code__, lists)
-
-    def room_for(self, name: str, column: int, owner: Any = None) -> Any:
-        """An array for a column of such a list, which an ``owner`` has, or no object."""
-        return self._state.room_for(self._fun.__code__, name, column, owner)
+        stacks.shrinks(self._state.trace, self._fun.__code__, lists)
 
     def made_by(self, name: str, maker: Any) -> None:
         """Such a list is begun by calling something."""
-        self._state.made_by(self._fun.__code__, name, maker)
+        stacks.made_by(self._state.trace, self._fun.__code__, name, maker)
+
+    def room_for(self, name: str, column: int, owner: Any = None) -> Any:
+        """An array for a column of such a list, which an ``owner`` has, or no object."""
+        return stacks.room(self._state.trace, self._fun.__code__, name, column, owner)
 
     def put_in(self, name: str, column: int, value: Any) -> Any:
         """A number that is put there."""
-        return self._state.put_in(self._fun.__code__, name, column, value)
+        return stacks.put(self._state.trace, self._fun.__code__, name, column, value)
 
-    def full(self, name: str, room: int, *columns: Any) -> None:
+    def taken_out(self, value: Any) -> Any:
+        """An int that was there, as Python's."""
+        return value.item()
+
+    def full(self, name: str) -> None:
         """There is no room for another item."""
-        self._state.full(self._fun.__code__, name, columns)
+        raise stacks.full(self._state.trace, self._fun.__code__, name)
 
     def _site(self, table: Any) -> tables.Site:
         return tables.Site(self._fun.__code__, *table)

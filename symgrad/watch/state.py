@@ -15,8 +15,8 @@ import operator
 import sys
 import types
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Protocol
 
 import numpy as np
@@ -1153,29 +1153,6 @@ class Finished(State):
     def stretch(self, owner: Any, start: Any, stop: Any) -> Any:
         """A part, as it is."""
         return owner[start:stop]
-
-    def shrinks(self, code: CodeType, lists: Collection[tuple[str, Any]]) -> None:
-        """Nobody asks any more."""
-
-    def room_for(self, code: CodeType, name: str, column: int, owner: Any) -> Any:
-        """A list, which grows."""
-        return []
-
-    def made_by(self, code: CodeType, name: str, maker: Any) -> None:
-        """It was looked at while the call ran."""
-
-    def put_in(self, code: CodeType, name: str, column: int, value: Any) -> Any:
-        """The number itself."""
-        return value
-
-    def taken_out(self, value: Any) -> Any:
-        """The number itself."""
-        return value
-
-    def full(self, code: CodeType, name: str, columns: Sequence[Any]) -> None:
-        """There is room for one more."""
-        for column in columns:
-            column.append(0.0)
 
     def two(self, one: Any, other: Any, *rows: Any) -> Any:
         """Whether they are two."""
