@@ -203,7 +203,8 @@ class Account:
         """Whether a trace for code is free."""
         if self.tries < TRIES_FREE:
             return not self.tries or self.found <= LONG
-        return self.new <= AT_ONCE and self.found <= (QUICK if self.tries < AT_ONCE else QUICK / AT_ONCE)
+        few = self.tries < AT_ONCE or 2 * self.new <= self.tries < 2 * AT_ONCE  # of which others have become one
+        return self.new <= AT_ONCE and self.found <= (QUICK if few else QUICK / AT_ONCE)
 
     def _is_free(self, ends: int, most: int, seconds: float) -> bool:
         return ends <= 1 or (ends <= FIRST and seconds <= LONG) or (ends <= most and seconds <= GRACE)
