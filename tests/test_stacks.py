@@ -480,9 +480,8 @@ def in_no_turn(p, x):
     """Loops may run no iteration, and then have put nothing there."""
     items, s = [p[0]], 0.0
     for v in x:
-        while v > 0.2:
+        for _ in range(2 if v > 0.2 else 0):
             items.append(v)
-            v = v - 0.5
         s += items.pop() * v
     return s
 
