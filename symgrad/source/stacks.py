@@ -18,6 +18,7 @@ from types import CodeType, MappingProxyType
 from typing import Any, NamedTuple
 
 from symgrad.source.constants import bound_anywhere
+from symgrad.source.lists import called
 from symgrad.source.syntax import (
     COMPREHENSIONS,
     LOCAL_READERS,
@@ -411,11 +412,11 @@ class _Maker:
     def _room(self, name: str, like: ast.stmt) -> list[ast.stmt]:
         """The arrays of a list are made."""
         owner = [_name(name.rpartition(".")[0])] if "." in name else []
-        called = ast.Constant(self._called(name))
-        made = [_call_of(ROOM, called, ast.Constant(i), *map(copied, owner)) for i in range(len(self.columns[name]))]
+        known_as = ast.Constant(self._known_as(name))
+        made = [called(ROOM, known_as, ast.Constant(i), *owner) for i in range(len(self.columns[name]))]
         return [assigned(column, value, like) for column, value in zip(self.columns[name], made, strict=True)]
 
-    def _called(self, name: str) -> str:
+    def _known_as(self, name: str) -> str:
         """The name by which others know a list."""
         return f".{name.rpartition('.')[2]}" if "." in name else name
 
@@ -571,7 +572,7 @@ class _Maker:
             name: str = target.value.id  # type: ignore[attr-defined]
             if name in self.pairs:
                 raise _Refused(name)
-            node.value = _call_of(PUT, ast.Constant(self._called(name)), ast.Constant(0), self._value(value))
+            node.value = called(PUT, ast.Constant(self._known_as(name)), ast.Constant(0), self._value(value))
             node.targets = [self._item_of(target)]
             located(node)
             return [*self._comes_before(), node]
@@ -625,7 +626,7 @@ class _Maker:
             raise _Refused(name)
         made = [*(self._room(name, node) if "." in name else []), *self._emptied(name, node)]
         if isinstance(value, ast.Call):
-            maker = _call_of(MADE, ast.Constant(self._called(name)), value.func)
+            maker = called(MADE, ast.Constant(self._known_as(name)), value.func)
             made.insert(0, located(placed(ast.Expr(maker), node)))
         for item in items:
             made += self._append(name, item, node)
@@ -658,7 +659,7 @@ class _Maker:
                 raise _Refused(name)
             parts = elt.elts if name in self.pairs else [elt]
             for i, (column, one) in enumerate(zip(columns, parts, strict=True)):
-                value = _call_of(PUT, ast.Constant(self._called(name)), ast.Constant(i), self._value(one))
+                value = called(PUT, ast.Constant(self._known_as(name)), ast.Constant(i), self._value(one))
                 put.append(_assign(ast.Subscript(_name(column), _name(kept), ast.Store()), value, node))
             put.append(assigned(kept, _plus(_name(kept), 1), node))
             first, last = [assigned(kept, self._first(name), node)], [assigned(self.ends[name], _name(kept), node)]
@@ -697,11 +698,11 @@ class _Maker:
             if not isinstance(part, (ast.Name, ast.Constant)):
                 made.append(assigned(new := self._fresh(f"{columns[i]}_new"), part, like))
                 parts[i] = _name(new)
-        room, called = self.known[name].room if name in self.known else 1, self._called(name)
-        full = ast.Expr(_call_of(FULL, ast.Constant(called)))
+        room, known_as = self.known[name].room if name in self.known else 1, self._known_as(name)
+        full = ast.Expr(called(FULL, ast.Constant(known_as)))
         made.append(_if(_compared(_name(self.ends[name]), ast.GtE, ast.Constant(room)), [full], like))
         for i, (column, part) in enumerate(zip(columns, parts, strict=True)):
-            value = _call_of(PUT, ast.Constant(called), ast.Constant(i), part)
+            value = called(PUT, ast.Constant(known_as), ast.Constant(i), part)
             made.append(_assign(ast.Subscript(_name(column), _name(self.ends[name]), ast.Store()), value, like))
         made.append(assigned(self.ends[name], _plus(_name(self.ends[name]), 1), like))
         self.least[name] = self.least.get(name, 0) + 1
@@ -981,7 +982,7 @@ class _Maker:
         """What is at a place of a list, column by column: Python's ints, where there are only such."""
         whole = self._whole(name)
         items = [ast.Subscript(_name(column), copied(place), ast.Load()) for column in self.columns[name]]
-        return [_call_of(TAKEN, item) if i in whole else item for i, item in enumerate(items)]
+        return [called(TAKEN, item) if i in whole else item for i, item in enumerate(items)]
 
     def _whole(self, name: str) -> frozenset[int]:
         return self.known[name].whole if name in self.known else frozenset()
@@ -1057,10 +1058,6 @@ def _either(*ways: Mapping[str, int]) -> dict[str, int]:
 
 def _name(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
-
-
-def _call_of(name: str, *args: ast.expr) -> ast.expr:
-    return ast.Call(_name(name), [*args], [])
 
 
 def _plus(value: ast.expr, more: int) -> ast.expr:
